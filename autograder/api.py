@@ -22,34 +22,30 @@ from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
-from autograder.gradebook import comparing, decisions, texts
+from autograder.feedback.html import write_what_counts
+from autograder.feedback.pages import feedback_path
+from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
-from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import (
-    Effective,
-    as_record,
-    final_of,
-    latest_grades,
-    waiting_answers,
-    what_counts,
-)
-from autograder.gradebook.journal import Journal, Reading, grades_at, read_journal
+from autograder.gradebook.final_scores import Effective, as_record, final_of, latest_grades, what_counts
+from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
+from autograder.lms import collecting, exports
+from autograder.lms.nbgrader.by_hand import with_hand_grading
+from autograder.lms.roster import FILE_NAME as ROSTER
+from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
+from autograder.sandbox import verify
+from autograder.sandbox.doctor import TierReport, examine
 from autograder.submissions import find_submissions
 from autograder.text.files import check_folder
 
-if TYPE_CHECKING:
-    from autograder.lms.collecting import CollectReport
-    from autograder.lms.exports import Exported
-    from autograder.lms.roster import Roster
-    from autograder.sandbox.doctor import TierReport
+if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
@@ -81,8 +77,6 @@ class Report:
 
     def as_record(self) -> dict[str, Any]:
         """Return the scores and the paths of the pages as a JSON-serializable dict."""
-        from autograder.feedback.pages import feedback_path
-
         scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
         paths = {"output": str(self.folder), "report": str(self.index)}
         return {**paths, "grades": scores, "absent": dict(self.absent), "messages": list(self.messages)}
@@ -147,7 +141,7 @@ def grade(
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
     summary.unchanged = unchanged
-    pages = _write_pages(plan, read_journal(journal.path), pictures, on_picture)
+    pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
@@ -225,10 +219,10 @@ def decide(
         student = next((place for place in reversed(places) if place in known), student)
     student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
     name, journal = loaded.assignment(assignment).name, effective.journal
-    score = next((g.score for g in journal if (g.student, g.assignment) == (student, name)), None)
+    score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
     if decision.get("points") is not None:
-        mine = (g for g in effective.grades if (g.student, g.assignment) == (student, name))
+        mine = (g for g in effective.grades if g.key == (student, name))
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
@@ -262,10 +256,8 @@ def collect(
     times: AnyPath | None = None,
     source: str | None = None,
     replace: bool = False,
-) -> "CollectReport":
+) -> collecting.CollectReport:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    from autograder.lms import collecting
-
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
     people = _roster(loaded, roster)
@@ -286,11 +278,8 @@ def export(
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str | None = None,
-) -> "Exported":
+) -> exports.Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
-    from autograder.lms import exports
-    from autograder.lms.nbgrader.by_hand import with_hand_grading
-
     if to not in exports.EXPORTERS:
         raise RefusedError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
     loaded = load_course(course)
@@ -341,30 +330,18 @@ def check(target: AnyPath = ".") -> "CheckReport":
     return check_target(Path(target))
 
 
-def doctor() -> Sequence["TierReport"]:
-    """Report which sandbox tiers work on this machine, and why others do not."""
-    from autograder.sandbox.doctor import examine
-
-    return examine()
-
-
-def verify() -> tuple[Sequence["TierReport"], bool]:
-    """Test every boundary of every sandbox; return the results by tier, and whether all guarantees hold."""
-    from autograder.sandbox import verify
-
-    reports = verify.verify()
-    return reports, verify.is_sound(reports)
+def doctor(walls: bool = False) -> list[TierReport]:
+    """Report which sandbox tiers work on this machine, and why others do not; with `walls`, test every boundary."""
+    return verify.verify() if walls else examine()
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> "Roster":
+def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
     """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
-    from autograder.lms.roster import FILE_NAME, read_roster
-
-    beside = course.root / FILE_NAME
+    beside = course.root / ROSTER
     made_up = grades is not None and (grades / MARK).exists()
     return read_roster(_path(roster) or (beside if beside.is_file() and not made_up else None))
 
@@ -377,8 +354,6 @@ def _effective(journal: Reading, course: Course, section: str | None = None) -> 
 def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
-    from autograder.feedback.html import write_what_counts
-
     folder = journal.path.parent
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
@@ -388,8 +363,8 @@ def _write_pages(
 
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
-    differences = [*differing(plan.course, grades, scores), *effective.problems]
-    notes = waiting_answers(grades, scores)
+    differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
+    notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)

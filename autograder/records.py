@@ -126,6 +126,16 @@ class Grade:
     test_seconds: tuple[float, ...] = ()
 
     @property
+    def key(self) -> tuple[str, str]:
+        """The student and the assignment: a later grade with the same key replaces this one."""
+        return self.student, self.assignment
+
+    @property
+    def attempt(self) -> tuple[str, str, str]:
+        """The student, the assignment and the digest of the submission."""
+        return (*self.key, self.submission_sha256)
+
+    @property
     def timed_tests(self) -> list[tuple[TestResult, float]]:
         """Each test with its elapsed seconds; 0 if unknown, and for an instructor's decision."""
         return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))

@@ -16,7 +16,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.course.notebook import to_notebook
-from autograder.gradebook.journal import FILE_NAME, read_journal
+from autograder.gradebook.journal import FILE_NAME, Reading
 from benchmarks.plain_suite import NAME, ROOT, Suite
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom
 
@@ -109,7 +109,7 @@ def ours(folder: Path, files: list[Path]) -> Commands:
 
 
 def ours_right(folder: Path, files: list[Path]) -> bool:
-    grades = list(read_journal(folder / "grades" / FILE_NAME))
+    grades = list(Reading(folder / "grades" / FILE_NAME))
     return len(grades) == len(files) and all(grade.score == grade.max_score for grade in grades)
 
 

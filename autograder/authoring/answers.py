@@ -11,6 +11,7 @@ from typing import Literal
 import nbformat
 
 from autograder.course.config import Assignment, Course
+from autograder.course.definitions import definitions
 from autograder.course.document import Gap, load_document
 from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
@@ -27,12 +28,11 @@ _WRONG_NOTEBOOKS = 0.4
 
 @dataclass(frozen=True)
 class SampleAnswer:
-    """Files by name, with the mistakes in them and the functions left unwritten."""
+    """Files by name, with the mistakes in them."""
 
     kind: str
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
-    unwritten: tuple[str, ...] = ()
 
     @property
     def expected(self) -> Literal["full", "part", "none"]:
@@ -97,11 +97,8 @@ class AnswerBook:
             return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
-    def _module(
-        self, kind: str, text: str, mistakes: Iterable[str] = (), unwritten: Iterable[str] = ()
-    ) -> SampleAnswer:
-        file = (f"{self.assignment.stem}.py", text.encode())
-        return SampleAnswer(kind, (file,), tuple(mistakes), tuple(unwritten))
+    def _module(self, kind: str, text: str, mistakes: tuple[str, ...] = ()) -> SampleAnswer:
+        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes)
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
         """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
@@ -110,8 +107,7 @@ class AnswerBook:
         left = list(gaps[written:])
         if written > 1 and rng.random() < 0.3:
             left.insert(0, gaps[rng.randrange(written)])
-        text = _trimmed(self._text(unwritten=left), rng)
-        return self._module("unfinished", text, unwritten=[gap.function for gap in left])
+        return self._module("unfinished", _trimmed(self._text(unwritten=left), rng))
 
     def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
@@ -190,15 +186,11 @@ def _without_prose(text: str) -> str:
 
 
 def _without_docstrings(text: str) -> str:
-    lines = text.split("\n")
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            continue
-        first = node.body[0]
-        if len(node.body) > 1 and ast.get_docstring(node) is not None and first.end_lineno is not None:
-            for number in range(first.lineno - 1, first.end_lineno):
-                lines[number] = "\0"
-    return "\n".join(line for line in lines if line != "\0")
+    left_out = set[int]()
+    for _, node in definitions(ast.parse(text)):
+        if len(node.body) > 1 and ast.get_docstring(node) is not None:
+            left_out.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return "\n".join(line for number, line in enumerate(text.split("\n"), start=1) if number not in left_out)
 
 
 def _after_imports(text: str, line: str) -> str:

@@ -154,31 +154,23 @@ def is_an_audit(file: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """The seeds that right answers must pass, and those with which known mistakes must fail."""
-
-    right: tuple[int, ...]
-    wrong: tuple[int, ...]
-
-    @classmethod
-    def drawn(cls, run_seed: int, right: int, wrong: int) -> "Seeds":
-        """Derive the given numbers of seeds from the run's seed."""
-        chosen = random.Random(run_seed)
-        drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
-        return cls(drawn[:right], drawn[:wrong])
-
-
-def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[[int, int], None]) -> list[Audit]:
+def audit_course(
+    plan: Plan, right: int, wrong: int, kinds: Sequence[str], tell: Callable[[int, int], None]
+) -> list[Audit]:
     """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports progress.
 
-    The seeds determine every random input: equal seeds give equal findings.
+    Right answers must pass with the first `right` seeds, and known mistakes fail with the first `wrong` ones, of those
+    that the plan's seed determines. They determine every random input: equal seeds give equal findings.
     Raises CourseError for a course that cannot be graded at all, InfrastructureError if the machine fails.
     """
-    assignments = plan.course.select(plan.names)
-    cases = [case for a in assignments for kind in kinds for case in _cases(plan.course, a, seeds, kind)]
-    equivalents = {a.name: load_equivalent_mutants(plan.course, a) if "mutant" in kinds else {} for a in assignments}
-    audits = {name: Audit(name, equivalents=own) for name, own in equivalents.items()}
+    assignments, chosen = plan.course.select(plan.names), random.Random(plan.run_seed)
+    drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
+    seeds = drawn[:right], drawn[:wrong]
+    cases = [case for a in assignments for kind in kinds for case in _cases(plan.course, a, *seeds, kind)]
+    audits = {a.name: Audit(a.name) for a in assignments}
+    for a in assignments if "mutant" in kinds else ():
+        known = {case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")}
+        audits[a.name].equivalents = load_equivalent_mutants(plan.course, a, known)
     found: dict[Case, AuditFinding] = {}
     for finding in _try_all(plan, cases):
         found[finding.case] = finding
@@ -193,10 +185,12 @@ def audit_course(plan: Plan, seeds: Seeds, kinds: Sequence[str], tell: Callable[
     return list(audits.values())
 
 
-def _cases(course: Course, assignment: Assignment, seeds: Seeds, kind: str) -> Iterable[Case]:
+def _cases(
+    course: Course, assignment: Assignment, right: tuple[int, ...], wrong: tuple[int, ...], kind: str
+) -> Iterable[Case]:
     """Yield the answers of one kind; raises CourseError for a stub that was not built."""
     name, solution = assignment.name, load_document(course, assignment).text
-    first, others = seeds.right[:1], seeds.right[1:]
+    first, others = right[:1], right[1:]
     if kind == "stub":
         stub = course.stub_file(assignment)
         if not stub.is_file():
@@ -216,10 +210,10 @@ def _cases(course: Course, assignment: Assignment, seeds: Seeds, kind: str) -> I
         parts = parts_of_lines(solution)
         for mistake in load_mistakes(course, assignment):
             part = mistake.part or parts[_first_change(solution, mistake.source)]
-            yield Case("mistake", name, mistake.id, mistake.source, seeds.wrong, (), mistake.hint, mistake.weight, part)
+            yield Case("mistake", name, mistake.id, mistake.source, wrong, (), mistake.hint, mistake.weight, part)
     else:
         for mutant in mutants(solution):
-            yield Case("mutant", name, mutant.id, mutant.source, (), seeds.right[:MUTANT_SEEDS], mutant.description)
+            yield Case("mutant", name, mutant.id, mutant.source, (), right[:MUTANT_SEEDS], mutant.description)
 
 
 def _first_change(solution: str, mistake: str) -> int:

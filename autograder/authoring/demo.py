@@ -30,11 +30,6 @@ class DemoStudent:
     ability: float
     answers: dict[str, SampleAnswer]
 
-    @property
-    def handed_in(self) -> bool:
-        """Whether the student handed in anything, and so has a folder."""
-        return any(answer.files for answer in self.answers.values())
-
 
 def write_demo(
     course: Course,

@@ -2,11 +2,9 @@
 
 import ast
 import builtins
-import io
 import json
 import keyword
 import re
-import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 from autograder.authoring.promises import promises
 from autograder.authoring.released import files_below, released
 from autograder.course.config import Assignment, Course
+from autograder.course.definitions import comments
 from autograder.course.document import Document, load_document
 
 _SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common to be a leak
@@ -75,10 +74,9 @@ def _secrets(document: Document) -> dict[str, int]:
 def _code_lines(text: str) -> dict[int, str]:
     """Return the code of each line, without comments, docstrings and empty lines."""
     lines = text.split("\n")
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            row, column = token.start
-            lines[row - 1] = lines[row - 1][:column]
+    for comment in comments(text):
+        row, column = comment.start
+        lines[row - 1] = lines[row - 1][:column]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             lines[node.lineno - 1 : node.end_lineno] = [""] * len(lines[node.lineno - 1 : node.end_lineno])

@@ -6,16 +6,15 @@ An undetected mutant is either a hole in the suite or equivalent; the latter are
 
 import ast
 import hashlib
-import io
 import textwrap
-import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
 from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
+from autograder.course.definitions import comments
 from autograder.course.markers import BEGIN, END
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
 
@@ -48,12 +47,8 @@ class _Place:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield all mutants of a solution, top to bottom, all different; raises ValueError if it is not Python."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError as error:
-        raise ValueError(f"The solution is not Python: line {error.lineno}: {error.msg}.") from None
-    text = _Text(source)
+    """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
+    tree, text = ast.parse(source), _Text(source)
     seen = {ast.dump(tree)}
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
@@ -107,12 +102,11 @@ class _Text:
         self._starts = [0, *accumulate(len(line) + 1 for line in self._bytes.split(b"\n"))]
         self._code = bytearray(self._bytes)  # the same text with comments replaced by spaces
         marks: dict[str, list[int]] = {BEGIN: [], END: []}
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT:
-                row, column = token.start
-                start, end = self._starts[row - 1] + len(token.line[:column].encode()), self._starts[row] - 1
-                self._code[start:end] = b" " * (end - start)
-                marks.get(token.string.rstrip(), []).append(row)
+        for comment in comments(source):
+            row, column = comment.start
+            start, end = self._starts[row - 1] + len(comment.line[:column].encode()), self._starts[row] - 1
+            self._code[start:end] = b" " * (end - start)
+            marks.get(comment.string.rstrip(), []).append(row)
         self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]
 
     def head(self, node: ast.stmt) -> str:
@@ -172,11 +166,11 @@ class _Entry(YamlRecord):
     reason: Text
 
 
-def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str, str]:
+def load_equivalent_mutants(course: Course, assignment: Assignment, known: Collection[str]) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids without a mutant of the
-    current solution.
+    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids that are not among the `known` ones,
+    those of the current solution's mutants.
     """
     file = course.suite_folder(assignment) / "equivalent_mutants.yml"
     if not file.exists():
@@ -185,7 +179,6 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
-    known = _mutants_of(course, assignment) if entries else set()
     for index, entry in enumerate(entries or ()):
         if entry.id not in known:
             hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
@@ -193,13 +186,3 @@ def load_equivalent_mutants(course: Course, assignment: Assignment) -> dict[str,
     if document.problems or entries is None:
         raise CourseError(document.problems)
     return {entry.id: entry.reason for entry in entries}
-
-
-def _mutants_of(course: Course, assignment: Assignment) -> set[str]:
-    file = course.solution_file(assignment)
-    label = course.label(file)
-    text = course.read(file, CourseError, f"{label} is missing; mutants are changes of it.")
-    try:
-        return {mutant.id for mutant in mutants(text)}
-    except ValueError as error:
-        raise CourseError(f"{label}: {error}") from None

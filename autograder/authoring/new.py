@@ -14,16 +14,8 @@ from typing import Any
 import yaml
 
 from autograder.authoring.template import filled
-from autograder.course.config import (
-    FILE_NAME,
-    SCHEMA_NAME,
-    Assignment,
-    Course,
-    CourseError,
-    course_schema,
-    load_course,
-    unfit_stem,
-)
+from autograder.course import config
+from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.text.files import write_whole
 
@@ -45,7 +37,7 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     Returns the written files, course.yml last. Raises CourseError before writing anything if the name is invalid, a file
     is in the way, or course.yml has errors.
     """
-    course_file = _course_file(folder)
+    course_file = config.course_file(folder)
     begins = not course_file.exists()
     course = Course(title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent)
     if not begins:
@@ -62,11 +54,11 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     if there := [file for file in files if file.exists()]:
         raise CourseError([f"{file} already exists; nothing was changed." for file in there])
     if begins:
-        schema = json.dumps(course_schema(), ensure_ascii=False, indent=2) + "\n"
+        schema = json.dumps(config.course_schema(), ensure_ascii=False, indent=2) + "\n"
         beside = {
             "README.md": filled("course_readme.md", words),
             ".gitignore": filled("gitignore"),
-            SCHEMA_NAME: schema,
+            config.SCHEMA_NAME: schema,
         }
         files |= {course.root / place: text for place, text in beside.items() if not (course.root / place).exists()}
     for file, text in files.items():
@@ -76,21 +68,13 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     return [*files, course_file]
 
 
-def _course_file(folder: Path) -> Path:
-    folder = folder.absolute()
-    if folder.suffix in (".yml", ".yaml"):
-        return folder
-    above = (place / FILE_NAME for place in (folder, *folder.parents))
-    return next((file for file in above if file.is_file()), folder / FILE_NAME)
-
-
 def _check_name(name: str, course: Course) -> None:
     known = {assignment.name for assignment in course.assignments}
     if name in known:
         raise CourseError(f"{FILE_NAME} has `{name}` already.")
     number, _, stem = name.partition("_")
     free = max((int(other.partition("_")[0]) for other in known), default=0) + 1
-    if sentence := unfit_stem(stem):
+    if sentence := config.unfit_stem(stem):
         raise CourseError(sentence)
     if not _NAME.match(name):
         words = re.sub(r"\W+", "_", re.sub(r"^[\W\d_]+", "", name.lower()).strip("_")) or "name"

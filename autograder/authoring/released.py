@@ -16,15 +16,16 @@ CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
 def released(course: Course, assignment: Assignment) -> dict[Path, str]:
     """Return every file of an assignment that students receive, with its text; raises CourseError like `build`."""
     document = load_document(course, assignment)
+    folder = course.release_folder(assignment)
     texts = {
         course.stub_file(assignment): document.stub,
         course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip() + "\n",
-        course.released_test_file(assignment): suite_text(course, course.visible_test_file(assignment)),
+        folder / f"test_{assignment.stem}.py": suite_text(course, course.visible_test_file(assignment)),
     }
     for file in sorted((course.suite_folder(assignment) / GIVEN).glob("*.py")):
-        texts[course.release_folder(assignment) / file.name] = suite_text(course, file)
+        texts[folder / file.name] = suite_text(course, file)
     if course.pictures_file(assignment).exists():
-        texts[course.released_pictures_file(assignment)] = suite_text(course, course.pictures_file(assignment))
+        texts[folder / "pictures.py"] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):
         missing = course.label(course.pictures_file(assignment))
         raise CourseError(f"{document.label} has a cell for a picture, but there is no {missing}.")

@@ -42,7 +42,7 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import KINDS, Seeds, audit_course, is_an_audit
+    from autograder.authoring.audit import KINDS, audit_course, is_an_audit
     from autograder.grading.pool import Plan
     from autograder.text.files import check_file, write_whole
 
@@ -55,7 +55,7 @@ def audit(
     if output:
         check_file(output, "`audit`", is_an_audit)
     with progress(quiet=as_json) as steps:
-        audits = audit_course(plan, Seeds.drawn(seed, seeds, mistake_seeds), kinds, steps("Auditing"))
+        audits = audit_course(plan, seeds, mistake_seeds, kinds, steps("Auditing"))
     record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
         write_whole(output, record + "\n")
@@ -105,6 +105,6 @@ def demo(
     from autograder.authoring.demo import write_demo
 
     made = write_demo(load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …"))
-    absent = [student.name for student in made if not student.handed_in]
+    absent = [student.name for student in made if not any(answer.files for answer in student.answers.values())]
     print(counted(len(made), "student"), f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""))
     return DONE

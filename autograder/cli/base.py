@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import json
 import os
 import platform
 import signal
@@ -35,6 +36,14 @@ def say(*sentences: str) -> None:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     for sentence in sentences:
         console.print(sentence, markup=False)
+
+
+def show(as_json: bool, record: Any, screen: Callable[[], object]) -> None:
+    """Print a record as JSON for machines, or call what shows it to people."""
+    if as_json:
+        print(json.dumps(record, ensure_ascii=False))
+    else:
+        screen()
 
 
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:

@@ -1,16 +1,16 @@
 """The commands for instructors: collect, grade, report, compare, decide, export, similar and doctor."""
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
-from autograder.course.config import has_course
+from autograder.course.config import course_file
 from autograder.records import RefusedError
+from autograder.sandbox.verify import is_sound
 
 
 def collect(
@@ -29,7 +29,7 @@ def collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
     say(*report.notes, *report.odd)
-    print(json.dumps(report.as_record(), ensure_ascii=False) if as_json else report.summary)
+    show(as_json, report.as_record(), lambda: print(report.summary))
     return FOUND if report.odd or not report.counts else DONE
 
 
@@ -91,7 +91,7 @@ def report(
             on_picture=steps("Drawing"),
         )
     say(*pages.messages)
-    print(json.dumps(pages.as_record(), ensure_ascii=False) if as_json else pages.index)
+    show(as_json, pages.as_record(), lambda: print(pages.index))
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
@@ -100,12 +100,9 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    comparison = api.compare(old, new, course_path if has_course(course_path) else None)
+    comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
     say(*comparison.notes)
-    if as_json:
-        print(json.dumps(comparison.as_record(), ensure_ascii=False))
-    else:
-        show_comparison(console, comparison)
+    show(as_json, comparison.as_record(), lambda: show_comparison(console, comparison))
     return DONE
 
 
@@ -133,17 +130,14 @@ def decide(
     """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
     if pick:
         found = api.to_review(grades, course_path, border, within)
-        print(json.dumps(found, ensure_ascii=False)) if as_json else show_to_review(console, found)
+        show(as_json, found, lambda: show_to_review(console, found))
         return DONE
     if by is None:
         raise RefusedError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
-    if as_json:
-        print(json.dumps([asdict(one.grade) for one in decided], ensure_ascii=False))
-    else:
-        show_decided(console, decided)
+    show(as_json, [asdict(one.grade) for one in decided], lambda: show_decided(console, decided))
     return DONE
 
 
@@ -176,7 +170,7 @@ def export(
         hidden=hidden,
     )
     say(*exported.problems)
-    print(json.dumps(exported.as_record(), ensure_ascii=False) if as_json else exported.summary)
+    show(as_json, exported.as_record(), lambda: print(exported.summary))
     return FOUND if exported.problems else DONE
 
 
@@ -191,34 +185,15 @@ def similar(
 ) -> int:
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
-    if as_json:
-        page = {"page": str(output)} if output else {}
-        print(json.dumps({**found.as_record(), **page}, ensure_ascii=False))
-        return DONE
-    show_similar(console, found)
-    if output:
+    page = {"page": str(output)} if output else {}
+    show(as_json, {**found.as_record(), **page}, lambda: show_similar(console, found))
+    if output and not as_json:
         print(f"Side by side: {output}")
     return DONE
 
 
 def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
-    if walls:
-        return _verify_walls(as_json)
-
-    reports = api.doctor()
-    if as_json:
-        print(json.dumps([asdict(report) for report in reports], ensure_ascii=False))
-    else:
-        show_tiers(reports)
-    return DONE if any(report.works and report.tier != "unsafe" for report in reports) else FOUND
-
-
-def _verify_walls(as_json: bool) -> int:
-
-    columns, sound = api.verify()
-    if as_json:
-        print(json.dumps([asdict(column) for column in columns], ensure_ascii=False))
-    else:
-        show_walls(columns)
-    return DONE if sound else FOUND
+    reports = api.doctor(walls)
+    show(as_json, [asdict(each) for each in reports], lambda: (show_walls if walls else show_tiers)(reports))
+    return DONE if is_sound(reports) else FOUND

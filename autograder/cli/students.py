@@ -1,30 +1,27 @@
 """The commands for students: check, watch, hint, answers, progress and pack."""
 
-import json
 from pathlib import Path
 
-from autograder.cli.base import DONE, FOUND
+from autograder.api import load_course
+from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
 from autograder.records import RefusedError
+from autograder.selfcheck.workspace import find_work, find_works
 
 
 def check(target: str = ".", picture: bool = False, as_json: bool = False) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.workspace import find_works
+    from autograder.selfcheck.drawing import draw_all
+    from autograder.selfcheck.screens import check_screen
 
     works = find_works(target)
     if len(works) > 1:
         return _check_all(target, as_json)
     report = check_work(works[0])
-    if as_json:
-        print(json.dumps(report.as_record(), ensure_ascii=False))
-        return DONE if report.all_passed else FOUND
-    from autograder.selfcheck.drawing import draw_all
-    from autograder.selfcheck.screens import check_screen
-
-    console.print(check_screen(report, draw_all(works[0]) if picture else ()))
+    drawings = draw_all(works[0]) if picture and not as_json else ()
+    show(as_json, report.as_record(), lambda: console.print(check_screen(report, drawings)))
     return DONE if report.all_passed else FOUND
 
 
@@ -35,10 +32,8 @@ def _check_all(target: str, as_json: bool) -> int:
     with console_progress(quiet=as_json, transient=True) as steps:
         found = standings(target, steps("Checking"))
     reports = [standing.report for standing in found]
-    if as_json:
-        print(json.dumps([report.as_record() for report in reports if report], ensure_ascii=False))
-    else:
-        console.print(progress_screen(found))
+    records = [report.as_record() for report in reports if report]
+    show(as_json, records, lambda: console.print(progress_screen(found)))
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
@@ -58,7 +53,6 @@ def hint(target: str = ".", again: bool = False) -> int:
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
-    from autograder.selfcheck.workspace import find_work
 
     work = find_work(target)
     found = next_hint(work, check_work(work), start_over=again)
@@ -74,10 +68,8 @@ def answers(target: str = ".", everything: bool = False) -> int:
     from autograder.selfcheck.answers import unlocked
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
-    from autograder.selfcheck.workspace import find_work
 
     if everything:
-        from autograder.course.config import load_course
         from autograder.course.questions import load_questions
 
         course = load_course()
@@ -101,7 +93,6 @@ def pack(target: str = ".", output: Path = Path(".")) -> int:
     from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import packed_screen
-    from autograder.selfcheck.workspace import find_work
 
     if not output.is_dir():
         raise RefusedError(f"There is no folder {output}.")

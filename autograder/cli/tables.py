@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from autograder.api import Run
 from autograder.cli.base import VERBOSE
@@ -51,7 +51,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         return
     people = read_names(folder)
     refused = (grade for grade in grades if grade.status == "refused")
-    for grade in sorted(refused, key=lambda g: (g.student, g.assignment)):
+    for grade in sorted(refused, key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):
@@ -136,9 +136,8 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
         )
     untimed = sum(not final.known for final in finals)
     if untimed:
-        whose = "1 submission" if untimed == 1 else f"{untimed} submissions"
         console.print(
-            f"[yellow]The submission time of {whose} is unknown; the score counts in full.[/] "
+            f"[yellow]The submission time of {counted(untimed, 'submission')} is unknown; the score counts in full.[/] "
             "`autograder collect` stores the times of a course site; `--times` reads them from a table.",
             soft_wrap=True,
         )
@@ -177,22 +176,17 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _changes(changes: Iterable[Change]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("student", no_wrap=True)
-    table.add_column("assignment", no_wrap=True)
-    table.add_column("before", justify="right", no_wrap=True)
-    table.add_column("after", justify="right", no_wrap=True)
-    table.add_column("what changed", ratio=1)
+    names = Column("student", no_wrap=True), Column("assignment", no_wrap=True)
+    table = Table(*names, _numbers("before"), _numbers("after"), Column("what changed", ratio=1), box=box.SIMPLE_HEAD)
     for change in changes:
-        colour = COLOURS[change.kind]
-        table.add_row(
-            escape(change.student),
-            escape(change.assignment),
-            _score(change.before),
-            f"[{colour}]{_score(change.after)}[/]",
-            "\n".join(_reasons(change)),
-        )
+        place, colour = (escape(change.student), escape(change.assignment)), COLOURS[change.kind]
+        scores = _score(change.before), f"[{colour}]{_score(change.after)}[/]"
+        table.add_row(*place, *scores, "\n".join(_reasons(change)))
     return table
+
+
+def _numbers(header: str) -> Column:
+    return Column(header, justify="right", no_wrap=True)
 
 
 def _score(grade: Grade | None) -> str:
@@ -213,13 +207,9 @@ def _reasons(change: Change) -> Iterator[str]:
 def _reason(test: TestChange) -> str:
     before, after = test.before or "not there", test.after or "not there"
     how = f"{before} → {after}" if before != after else f"{after}, other points"
-    points = f" ({_points(test.score_before)} → {_points(test.score_after)})"
+    points = ["–" if score is None else number(score) for score in (test.score_before, test.score_after)]
     message = f"\n  [dim]{escape(test.message)}[/]" if test.message else ""
-    return f"{escape(test.title)}: [bold]{how}[/]{points}{message}"
-
-
-def _points(score: float | None) -> str:
-    return "–" if score is None else number(score)
+    return f"{escape(test.title)}: [bold]{how}[/] ({' → '.join(points)}){message}"
 
 
 def show_decided(console: Console, decided: Sequence[Decided]) -> None:
@@ -260,11 +250,8 @@ def show_similar(console: Console, found: "Similar") -> None:
 
 
 def _pairs(pairs: Iterable["Pair"]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("likeness", justify="right", no_wrap=True)
-    table.add_column("in common", justify="right", no_wrap=True)
-    table.add_column("students")
-    table.add_column("shared lines", ratio=1)
+    columns = _numbers("likeness"), _numbers("in common"), "students", Column("shared lines", ratio=1)
+    table = Table(*columns, box=box.SIMPLE_HEAD)
     for pair in pairs:
         students = f"{escape(pair.one)}, {escape(pair.other)}"
         table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))

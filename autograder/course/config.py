@@ -336,12 +336,6 @@ class Course(CourseFile):
     def notebook_file(self, assignment: Assignment) -> Path:
         return self.release_folder(assignment) / f"{assignment.stem}.ipynb"
 
-    def released_test_file(self, assignment: Assignment) -> Path:
-        return self.release_folder(assignment) / f"test_{assignment.stem}.py"
-
-    def released_pictures_file(self, assignment: Assignment) -> Path:
-        return self.release_folder(assignment) / "pictures.py"
-
     def suite_folder(self, assignment: Assignment) -> Path:
         return self.root / "tests" / "assignments" / assignment.name
 
@@ -367,43 +361,36 @@ class Course(CourseFile):
 
 def load_course(path: Path | str = ".") -> Course:
     """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
-    file = _find(Path(path))
+    file = course_file(Path(path))
+    if not file.is_file():
+        there = f"There is no {FILE_NAME} in {file.parent} or in any folder above it."
+        raise CourseError(f"There is no file {file}." if _is_yaml(Path(path)) else there)
     document = MarkedYaml(file.name, read_utf8(file, file.name, CourseError), "the course")
     record = document.read(CourseFile)
     _check_names(document)
     _check_extensions(document)
     if record is None or document.problems:
         raise CourseError(document.problems)
-    fields = {name: getattr(record, name) for name in CourseFile.model_fields}
-    fields["assignments"] = tuple(_with_limits(a, record.limits) for a in record.assignments)
-    course = Course(root=file.parent, **fields)
-    return course.model_copy(update={"assignments": tuple(_with_answers(course, a) for a in course.assignments)})
+    course = Course(root=file.parent, **dict(record))
+    assignments = (_with_answers(course, _with_limits(a, course.limits)) for a in course.assignments)
+    return course.model_copy(update={"assignments": tuple(assignments)})
 
 
-def has_course(path: Path) -> bool:
-    """Whether there is a course.yml at this path, or in a folder at or above it."""
-    try:
-        return bool(_find(path))
-    except CourseError:
-        return False
+def course_file(path: Path) -> Path:
+    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be."""
+    path = path.absolute()
+    above = (folder / FILE_NAME for folder in (path, *path.parents))
+    return path if _is_yaml(path) else next((file for file in above if file.is_file()), path / FILE_NAME)
+
+
+def _is_yaml(path: Path) -> bool:
+    return path.suffix in (".yml", ".yaml")
 
 
 def course_schema() -> dict[str, Any]:
     """Return the JSON schema of course.yml for editors, generated from the records that parse it."""
     schema = CourseFile.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": FILE_NAME}
-
-
-def _find(path: Path) -> Path:
-    path = path.absolute()
-    if path.suffix in (".yml", ".yaml"):
-        if path.is_file():
-            return path
-        raise CourseError(f"There is no file {path}.")
-    for folder in (path, *path.parents):
-        if (folder / FILE_NAME).is_file():
-            return folder / FILE_NAME
-    raise CourseError(f"There is no {FILE_NAME} in {path} or in any folder above it.")
 
 
 def _check_names(document: MarkedYaml) -> None:

@@ -1,6 +1,8 @@
-"""The functions and classes of a Python text."""
+"""The functions, classes and comments of a Python text."""
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -19,3 +21,9 @@ def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definiti
 def functions(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
     """Yield all functions and methods in a tree with their qualified names, as `definitions` does."""
     return ((name, node) for name, node in definitions(tree) if isinstance(node, ast.FunctionDef))
+
+
+def comments(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the comments of a text, in order; raises SyntaxError or TokenError if it is invalid."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return (token for token in tokens if token.type == tokenize.COMMENT)

@@ -8,18 +8,16 @@ building is done elsewhere.
 
 import ast
 import difflib
-import io
 import itertools
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.definitions import definitions
+from autograder.course.definitions import comments, definitions
 from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
 from autograder.course.yaml_file import closest, did_you_mean
 
@@ -148,10 +146,11 @@ def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
     """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"
-    reader = _Reader(text, label, assignment)
+    reader = _Reader(text, assignment)
     reader.read()
     if reader.problems:
-        raise CourseError(reader.sentences())
+        ordered = sorted(reader.problems, key=lambda problem: problem[0])
+        raise CourseError(f"{label}, line {line}: {sentence}" for line, sentence in ordered)
     document = Document(assignment.name, label, text, tuple(reader.cells), tuple(reader.gaps))
     _check_stub(document)
     return document
@@ -169,18 +168,13 @@ def _check_stub(document: Document) -> None:
 
 
 class _Reader:
-    def __init__(self, text: str, label: str, assignment: Assignment) -> None:
+    def __init__(self, text: str, assignment: Assignment) -> None:
         self.text = text
         self.lines = text[:-1].split("\n")
-        self.label = label
         self.assignment = assignment
         self.cells: list[Cell] = []
         self.gaps: list[Gap] = []
         self.problems: list[tuple[int, str]] = []
-
-    def sentences(self) -> list[str]:
-        ordered = sorted(self.problems, key=lambda problem: problem[0])
-        return [f"{self.label}, line {line}: {sentence}" for line, sentence in ordered]
 
     def add(self, line: int, sentence: str) -> None:
         self.problems.append((line, sentence))
@@ -188,16 +182,16 @@ class _Reader:
     def read(self) -> None:
         try:
             tree = ast.parse(self.text)
-            comments = list(_comments(self.text))
+            found = [(comment.start[0], comment.string.rstrip()) for comment in comments(self.text)]
         except (SyntaxError, tokenize.TokenError) as error:
             line = getattr(error, "lineno", None) or 1
             self.add(line, f"this is not Python: {getattr(error, 'msg', error)}.")
             return
-        self._read_cells(comments)
-        self._read_gaps(tree, comments)
+        self._read_cells(found)
+        self._read_gaps(tree, found)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
-        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
+        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self.lines[line - 1].startswith("#")]
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
             self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
             return
@@ -208,9 +202,6 @@ class _Reader:
         for line, cell in zip(headers, cells, strict=True):
             self._read_cell(line, cell)
         self._check_parts()
-
-    def _at_margin(self, line: int) -> bool:
-        return self.lines[line - 1].startswith("#")
 
     def _read_cell(self, line: int, cell: Any) -> None:
         options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
@@ -223,19 +214,15 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
-            if cell.cell_type == "code":
-                self._check_alone(line, cell)
+            try:
+                ast.parse(cell.source if cell.cell_type == "code" else "")
+            except SyntaxError as error:
+                self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
-
-    def _check_alone(self, line: int, cell: Any) -> None:
-        try:
-            ast.parse(cell.source)
-        except SyntaxError as error:
-            self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
 
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
@@ -339,18 +326,12 @@ class _Reader:
         used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
         inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
         for line, text in comments:
-            if not text.startswith("# TODO") or self._at_margin(line):
+            if not text.startswith("# TODO") or self.lines[line - 1].startswith("#"):
                 continue
             if line in inside:
                 self.add(line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.")
             elif line not in used:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
-
-
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.rstrip()
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:

@@ -149,12 +149,10 @@ def _apply(
 
 
 def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
-    own = (entry.place, entry.old, entry.new)
+    own = {"in": entry.place, "replace": entry.old, "with": entry.new}
     if entry.edits is not None:
-        return entry.edits if own == (None, None, None) else None
-    if entry.place is None or entry.old is None or entry.new is None:
-        return None
-    return (_Edit.model_validate({"in": entry.place, "replace": entry.old, "with": entry.new}),)
+        return entry.edits if set(own.values()) == {None} else None
+    return None if None in own.values() else (_Edit.model_validate(own),)
 
 
 class _Solution:

@@ -46,15 +46,14 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
 
 
 def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
-    part, picture = cell.metadata.get("part"), cell.metadata.get("picture")
+    part, name, picture = map(cell.metadata.get, ("part", "answer", "picture"))
     if part is not None:
-        return _test_cell(part, assignment.part(part).points)
-    if "answer" in cell.metadata:
-        name = cell.metadata["answer"]
+        test = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
+        return _with_nbgrader(test, part, grade=True, solution=False, points=assignment.part(part).points)
+    if name is not None:
         points = next(answer.points for answer in assignment.answers if answer.name == name)
         written = nbformat.v4.new_markdown_cell(PLACEHOLDER, metadata={"deletable": False})
-        _add_nbgrader(written, name, grade=True, solution=True, points=points)
-        return written
+        return _with_nbgrader(written, name, grade=True, solution=True, points=points)
     if picture is not None:
         return nbformat.v4.new_code_cell(f'picture("{picture}")')
     new = getattr(nbformat.v4, f"new_{cell.cell_type}_cell")
@@ -63,11 +62,10 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     if code and _DEMONSTRATION in cell.source:
         tags.append("raises-exception")  # so that a notebook goes on after unfinished code
     written = new(with_narrow_lines(cell.source) if code else cell.source, metadata={"tags": tags} if tags else {})
-    function = _first_gap(cell.source) if code else None
-    if function:
-        written.metadata["deletable"] = False
-        _add_nbgrader(written, f"write-{function}", grade=False, solution=True)
-    return written
+    if not code or not (function := _first_gap(cell.source)):
+        return written
+    written.metadata["deletable"] = False
+    return _with_nbgrader(written, f"write-{function}", grade=False, solution=True)
 
 
 def with_narrow_lines(source: str) -> str:
@@ -149,17 +147,16 @@ def _first_gap(source: str) -> str | None:
     return None
 
 
-def _test_cell(part: str, points: float) -> NotebookNode:
-    cell = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
-    _add_nbgrader(cell, part, grade=True, solution=False, points=points)
-    return cell
-
-
-def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, solution: bool, points: float | None = None) -> None:
+def _with_nbgrader(
+    cell: NotebookNode, grade_id: str, grade: bool, solution: bool, points: float | None = None
+) -> NotebookNode:
+    """Add nbgrader's metadata; by its checksum, nbgrader knows an unchanged solution cell as "no response"."""
     locked = not solution
+    facts = [cell.source, cell.cell_type, grade, solution, locked, grade_id]
+    facts += [] if points is None else [float(points)]
     metadata: dict[str, Any] = {
         "cell_type": cell.cell_type,
-        "checksum": _checksum([cell.source, cell.cell_type, grade, solution, locked, grade_id], points),
+        "checksum": hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest(),
         "grade": grade,
         "grade_id": grade_id,
         "locked": locked,
@@ -170,9 +167,4 @@ def _add_nbgrader(cell: NotebookNode, grade_id: str, grade: bool, solution: bool
     if points is not None:
         metadata["points"] = int(points) if points == int(points) else points
     cell.metadata["nbgrader"] = NotebookNode(metadata)
-
-
-def _checksum(facts: list[Any], points: float | None) -> str:
-    """Return nbgrader's checksum, which identifies an unchanged solution cell as "no response"."""
-    facts += [] if points is None else [float(points)]
-    return hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest()
+    return cell

@@ -8,10 +8,6 @@ from autograder.course.yaml_file import MarkedYaml
 from autograder.text.wording import counted
 
 
-class _Answers(RootModel[dict[str, list[str]]]):
-    """The answers to the questions of each part, in the order of the questions."""
-
-
 def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tuple[str, str]]]:
     """Return the questions of each part with their answers; empty without an `answers.yml`.
 
@@ -22,7 +18,7 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
     if not file.is_file():
         return {}
     document = MarkedYaml(course.label(file), course.read(file, CourseError), "the file of answers")
-    record = document.read(_Answers)
+    record = document.read(RootModel[dict[str, list[str]]])
     answers, asked = record.root if record else {}, load_document(course, assignment).questions()
     for part in [] if document.problems else {**asked, **answers}:
         questions, told = asked.get(part, []), answers.get(part, [])

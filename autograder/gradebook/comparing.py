@@ -102,7 +102,7 @@ class Comparison:
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
-    old, new = ({(g.student, g.assignment): g for g in grades} for grades in (before, after))
+    old, new = ({g.key: g for g in grades} for grades in (before, after))
     places = sorted({*old, *new})
     found = [_change(*place, old.get(place), new.get(place)) for place in places]
     changes = sorted(
@@ -129,14 +129,11 @@ def _change(student: str, assignment: str, before: Grade | None, after: Grade | 
 
 def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> Iterable[TestChange]:
     old, new = ({test.name: test for test in tests} for tests in (before, after))
-    for name in [*new, *(name for name in old if name not in new)]:
+    for name in {**new, **old}:
         one, other = old.get(name), new.get(name)
-        if one is None or other is None or _result(one) != _result(other):
+        results = [test and (test.outcome, test.score, test.max_score) for test in (one, other)]
+        if results[0] != results[1]:
             yield _test_change(name, one, other)
-
-
-def _result(test: TestResult) -> tuple[Outcome, float, float]:
-    return test.outcome, test.score, test.max_score
 
 
 def _test_change(name: str, before: TestResult | None, after: TestResult | None) -> TestChange:

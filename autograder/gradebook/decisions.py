@@ -169,7 +169,7 @@ def lay_over(
         decision = entry.decision
         for one in decided:
             grade = one.journal
-            group = (groups or {}).get((grade.student, grade.assignment))
+            group = (groups or {}).get(grade.key)
             if grade.assignment == decision.assignment and (
                 decision.drop or decision.student in (grade.student, group)
             ):

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
+from autograder.gradebook import lateness
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
-from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting, finals, rescored
-from autograder.gradebook.times import read_late, read_names, read_times
+from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
+from autograder.gradebook.times import read_names, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import shown
@@ -47,7 +48,7 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
 
 def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
     """Return the last grade of each student and assignment, sorted by both."""
-    latest = {(grade.student, grade.assignment): grade for grade in grades}
+    latest = {grade.key: grade for grade in grades}
     return sorted(latest.values(), key=lambda g: (g.student.casefold(), g.student, g.assignment))
 
 
@@ -138,7 +139,7 @@ def what_counts(
     Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
     decisions.yml and RefusedError for an unknown section.
     """
-    times, late, names = read_times(folder), read_late(folder), read_names(folder)
+    (times, late), names = read_times(folder), read_names(folder)
     attempts: dict[GradeKey, dict[str, PastAttempt]] = {}
     counted = counting(course, _noting(grades, attempts, times), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
@@ -147,17 +148,17 @@ def what_counts(
     decided = lay_over(course, entries, counted, groups, folder)
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
-    before = finals(course, [one.grade for one in decided], times, late)
     scores = {}
     for one in decided:
-        final = replace(before[_key(one.grade)], decisions=tuple(one.made), journal=one.journal)
-        scores[_key(one.grade)] = rescored(course, final, final.raw)
+        final = lateness.final(course, one.grade, times.get(one.grade.attempt), one.made)
+        marked = final.submitted is None and one.grade.attempt in late
+        scores[one.grade.key] = replace(final, marked=marked, journal=one.journal)
     known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
         if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    own = {place: (groups.get(place, place[0]), place[1]) for place in map(_key, counted)}
+    own = {grade.key: (groups.get(grade.key, grade.student), grade.assignment) for grade in counted}
     past = {place: tuple(attempts[key].values()) for place, key in own.items()}
     effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people, past)
     return effective.of_section(section) if section else effective
@@ -167,14 +168,10 @@ def _noting(
     grades: Iterable[Grade], attempts: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
 ) -> Iterator[Grade]:
     for grade in grades:
-        digest, submitted = grade.submission_sha256, times.get((*_key(grade), grade.submission_sha256))
+        digest, submitted = grade.submission_sha256, times.get(grade.attempt)
         attempt = PastAttempt(digest, grade.status, grade.score, grade.max_score, submitted)
-        attempts.setdefault(_key(grade), {})[digest] = attempt
+        attempts.setdefault(grade.key, {})[digest] = attempt
         yield grade
-
-
-def _key(grade: Grade) -> GradeKey:
-    return grade.student, grade.assignment
 
 
 def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
@@ -182,7 +179,7 @@ def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
 
 
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
-    own = {_key(grade) for grade in grades if grade.student not in people.groups}
+    own = {grade.key for grade in grades if grade.student not in people.groups}
     found, groups = [], dict[GradeKey, str]()
     for grade in grades:
         for student in people.groups.get(grade.student, (grade.student,)):
@@ -196,7 +193,7 @@ def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], di
 
 def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     """Return the final score of a grade; the raw score if `finals` has none."""
-    return (finals or {}).get(_key(grade)) or Final(grade.score)
+    return (finals or {}).get(grade.key) or Final(grade.score)
 
 
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
@@ -206,6 +203,26 @@ def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[G
         (journal.max_score - grade.max_score for grade, journal in own), default=assignment.points - assignment.total
     )
     return assignment.points - more
+
+
+def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:
+    """Return a message for each assignment whose grades do not match course.yml, as totals would mix both."""
+    found: dict[str, set[float]] = {}
+    for grade in (final_of(grade, finals).journal or grade for grade in grades):
+        if course.find(grade.assignment) or grade.status == "graded":
+            found.setdefault(grade.assignment, set()).add(grade.max_score)
+    return [sentence for name in sorted(found) if (sentence := _differs(course.find(name), name, found[name]))]
+
+
+def _differs(assignment: Assignment | None, name: str, points: set[float]) -> str:
+    if assignment is None:
+        return (
+            f"{name}: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
+            "If it has a new name, rename the submissions' folders, too, and grade them again."
+        )
+    others = " and ".join(map(number, sorted(points - {assignment.points})))
+    said = f"{name}: there are grades out of {others} points, but course.yml says {number(assignment.points)}."
+    return f"{said} `autograder grade` grades these again." if others else ""
 
 
 def waiting_answers(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[str]:

@@ -21,11 +21,9 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / FILE_NAME
-        self.latest: dict[tuple[str, str], Grade] = {}
-        grades = read_journal(self.path)
+        grades = Reading(self.path)
         self._suites = grades.suites
-        for grade in grades:
-            self.latest[grade.student, grade.assignment] = grade
+        self.latest = {grade.key: grade for grade in grades}
         self.problem = grades.problem
         self._file = self.path.open("a+b")
         self._end_last_line()
@@ -48,7 +46,7 @@ class Journal:
                 f"{self.path} cannot be written: {error.strerror}. Earlier grades are kept. Solve the problem "
                 "and run the same command again."
             ) from None
-        self.latest[grade.student, grade.assignment] = self._suites.to_grade(line)  # shares texts with other grades
+        self.latest[grade.key] = self._suites.to_grade(line)  # shares texts with other grades
 
     def holds(self, submission: Submission, submission_sha256: str, suite_sha256: str | None) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
@@ -130,11 +128,6 @@ class Reading:
         if self.path.exists():
             with self.path.open("r", encoding="utf-8", errors="replace") as lines:
                 yield from enumerate(lines, start=1)
-
-
-def read_journal(path: Path) -> Reading:
-    """Read the grades of a journal, which need not exist."""
-    return Reading(path)
 
 
 def grades_at(path: Path) -> Reading:

@@ -1,6 +1,6 @@
 """Final scores of late work: the policy of course.yml as pure functions."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -116,21 +116,18 @@ def points_off(score: float, days: int, policy: LatePolicy) -> float:
     return min(score, round(score * percent / 100, 2))
 
 
-def final(course: Course, grade: Grade, submitted: datetime | None) -> Final:
-    """Return the final score of a grade whose text was submitted at that time; None if the time is unknown."""
+def final(course: Course, grade: Grade, submitted: datetime | None, decisions: Iterable[Decision] = ()) -> Final:
+    """Return the final score of a grade after these decisions; `submitted` is None if the time is unknown."""
     assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
-    if due is None:
-        return Final(grade.score, submitted=submitted)
-    if submitted is None:
-        return Final(grade.score, due=due, known=False)
+    score = Final(grade.score, due=due, submitted=submitted, decisions=tuple(decisions))
+    if due is None or submitted is None:
+        return replace(score, known=due is None)
     if not submitted.tzinfo:
         submitted = _readings(submitted, ZoneInfo(course.timezone))[0]  # the earlier one, in the student's favour
-    policy = course.late
-    grace = timedelta(minutes=policy.grace_minutes if policy else 0)
-    days = days_late(due, submitted, grace)
-    minus = points_off(grade.score, days, policy) if policy else 0.0
-    return Final(grade.score, minus, days, due, submitted)
+    grace = timedelta(minutes=course.late.grace_minutes if course.late else 0)
+    score = replace(score, submitted=submitted, days=days_late(due, submitted, grace))
+    return rescored(course, score, grade.score)
 
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
@@ -144,26 +141,13 @@ def rescored(course: Course, final: Final, score: float) -> Final:
     return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 
-def finals(
-    course: Course, grades: Iterable[Grade], times: Times, late: Container[Attempt] = ()
-) -> dict[GradeKey, Final]:
-    """Return the final score of each grade; `late` holds the submissions that the course site marked as late."""
-    found = {}
-    for grade in grades:
-        submitted = _time(times, grade)
-        marked = submitted is None and _attempt(grade) in late
-        found[grade.student, grade.assignment] = replace(final(course, grade, submitted), marked=marked)
-    return found
-
-
 def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None) -> list[str]:
     """Return a message for each extension of a student without grades, as the name may be misspelt.
 
     `names` maps the students in the grades to their display names, which an extension may use instead.
     """
-    places = {(grade.student, grade.assignment) for grade in grades}
-    students = sorted({student for student, _ in places})
-    assignments = {assignment for _, assignment in places}
+    keys = {grade.key for grade in grades}
+    students, assignments = sorted({student for student, _ in keys}), {assignment for _, assignment in keys}
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
     problems = []
@@ -183,10 +167,10 @@ def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grad
     Only attempts graded by the newest suite are compared.
     """
     if course.attempts == "last":
-        return list({(grade.student, grade.assignment): grade for grade in grades}.values())
+        return list({grade.key: grade for grade in grades}.values())
     attempts: dict[GradeKey, list[Grade]] = {}
     for grade in grades:
-        attempts.setdefault((grade.student, grade.assignment), []).append(grade)
+        attempts.setdefault(grade.key, []).append(grade)
     return [_best(course, several, times) for several in attempts.values()]
 
 
@@ -194,12 +178,4 @@ def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
     suite = next((grade.suite_sha256 for grade in reversed(grades) if grade.status == "graded"), None)
     graded = {g.submission_sha256: g for g in grades if g.status == "graded" and g.suite_sha256 == suite}
     order = sorted(graded.values(), key=grades.index)
-    return max(reversed(order), key=lambda grade: final(course, grade, _time(times, grade)).score, default=grades[-1])
-
-
-def _time(times: Times, grade: Grade) -> datetime | None:
-    return times.get(_attempt(grade))
-
-
-def _attempt(grade: Grade) -> Attempt:
-    return grade.student, grade.assignment, grade.submission_sha256
+    return max(reversed(order), key=lambda g: final(course, g, times.get(g.attempt)).score, default=grades[-1])

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from autograder.course.digests import submission_digest
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
@@ -28,7 +27,7 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
         digest = submission_digest(submission)
         file = _file(folder, digest)
         if submission.files and not file.exists():
-            write_whole(file, json.dumps([_record(source) for source in submission.files]))
+            write_whole(file, json.dumps([[one.name, one.text, *one.module_texts] for one in submission.files]))
         stored.append(StoredSubmission(replace(submission, files=()), digest))
     return stored
 
@@ -57,10 +56,6 @@ def files_of(folder: Path, digest: str) -> tuple[SourceFile, ...]:
         return tuple(SourceFile(str(name), str(text), tuple(SourceFile(*m) for m in ms)) for name, text, *ms in record)
     except (OSError, ValueError, TypeError):
         return ()
-
-
-def _record(source: SourceFile) -> list[Any]:
-    return [source.name, source.text, *source.module_texts]
 
 
 def _file(folder: Path, digest: str) -> Path:

@@ -37,7 +37,7 @@ def keep_times(
     """
     around = _class_folder(path, [one.submission for one in submissions])
     collected = read_collected(around)
-    times, late = read_times(folder), read_late(folder)
+    times, late = read_times(folder)
     for one in submissions:
         submission = one.submission
         known = collected.get((submission.student, submission.assignment))
@@ -57,19 +57,15 @@ def keep_times(
         _write(folder / NAMES, {"names": dict(sorted(names.items()))})
 
 
-def read_times(folder: Path) -> dict[Attempt, datetime]:
-    """Return the submission times by student, assignment and digest; empty without a file.
+def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
+    """Return the known submission times, and the submissions that a course site marked as late, with or without a time.
 
-    Raises InfrastructureError if the file cannot be read, because without it scores would be too high.
+    Both are empty without a file. Raises InfrastructureError if it cannot be read, because without it scores would be
+    too high.
     """
     with _reading(folder / FILE_NAME) as record:
-        return {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
-
-
-def read_late(folder: Path) -> set[Attempt]:
-    """Return the submissions that a course site marked as late, with or without a time; raises as `read_times`."""
-    with _reading(folder / FILE_NAME) as record:
-        return {_attempt(entry) for entry in record.get("late", [])}
+        times = {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
+        return times, {_attempt(entry) for entry in record.get("late", [])}
 
 
 def read_names(folder: Path) -> dict[str, str]:
@@ -127,22 +123,14 @@ def _is_collected(submission: Submission, folder: Path) -> bool:
 
 def read_stamp(folder: Path) -> datetime | None:
     """Return the time in nbgrader's `timestamp.txt`; without an offset it is in UTC. None if it cannot be read."""
-    try:
-        return _read_stamp(gate.read_text(folder / STAMP, STAMP_BYTES).split())
-    except (RefusedError, ValueError):
+    try:  # `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither
+        words = gate.read_text(folder / STAMP, STAMP_BYTES).split()
+        moment = datetime.fromisoformat(" ".join(words[:2]))
+        if not 1970 <= moment.year < 9000:  # in another zone, this year could be no year
+            return None
+        if moment.tzinfo or len(words) < 3:
+            return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        offset = words[2][0] in "+-"
+        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo if offset else ZoneInfo(words[2]))
+    except (RefusedError, ValueError, KeyError, OSError):  # the last two: unknown zones, and names of groups of zones
         return None
-
-
-def _read_stamp(words: list[str]) -> datetime:
-    """Parse `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither; raises ValueError otherwise."""
-    moment = datetime.fromisoformat(" ".join(words[:2]))
-    if not 1970 <= moment.year < 9000:
-        raise ValueError("in another zone, this year could be no year")
-    if moment.tzinfo or len(words) < 3:
-        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    if words[2][0] in "+-":
-        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo)
-    try:
-        return moment.replace(tzinfo=ZoneInfo(words[2]))
-    except (KeyError, OSError):  # zoneinfo raises them for unknown zones and for the name of a group of zones
-        raise ValueError(f"there is no time zone {words[2]}") from None

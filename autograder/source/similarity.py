@@ -79,7 +79,7 @@ class _Weights:
     """The rarity of token sequences in a class, from 0 (in every submission) to 1 (in at most two)."""
 
     def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
-        self.grams = {student: _grams(code.tokens) for student, code in codes.items()}
+        self.grams = {student: frozenset(_grams(code.tokens)) for student, code in codes.items()}
         self._count = Counter(gram for grams in self.grams.values() for gram in grams)
         self._known = frozenset().union(*(_grams(code.tokens) for code in known))
 
@@ -95,16 +95,12 @@ class _Weights:
 
         The last tokens have the weight of the last gram.
         """
-        weights = [self(gram) for gram in _in_order(tokens)]
+        weights = [self(gram) for gram in _grams(tokens)]
         return sum(weights) + (len(tokens) - len(weights)) * weights[-1]
 
 
-def _in_order(tokens: Sequence[str]) -> list[Gram]:
+def _grams(tokens: Sequence[str]) -> list[Gram]:
     return [tuple(tokens[i : i + GRAM]) for i in range(max(1, len(tokens) - GRAM + 1))]
-
-
-def _grams(tokens: Sequence[str]) -> frozenset[Gram]:
-    return frozenset(_in_order(tokens))
 
 
 def _shared_by_two(codes: Mapping[str, Code], known: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:

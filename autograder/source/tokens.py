@@ -16,6 +16,10 @@ from autograder.course.definitions import Definition
 
 NAME, TEXT = "name", "text"  # placeholders for every own name, and for every string
 _WORD = re.compile(r"[^\W\d]\w*")
+_NAMED_BY: dict[type[ast.AST], str] = {  # the attributes with a name that a text defines
+    **{ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name", ast.arg: "arg"},
+    **{ast.Name: "id", ast.Attribute: "attr", ast.alias: "asname"},
+}
 
 
 @dataclass(frozen=True)
@@ -115,16 +119,6 @@ def _own_names(text: str) -> set[str] | None:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    names = set()
-    for node in ast.walk(tree):  # without recursion: a hostile text can be nested deeply
-        if isinstance(node, Definition):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            names.add(node.attr)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.alias) and node.asname:
-            names.add(node.asname)
-    return names
+    nodes = ast.walk(tree)  # without recursion: a hostile text can be nested deeply
+    defining = (node for node in nodes if not isinstance(getattr(node, "ctx", None), (ast.Load, ast.Del)))
+    return {getattr(node, _NAMED_BY[type(node)]) for node in defining if type(node) in _NAMED_BY} - {None}

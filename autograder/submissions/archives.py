@@ -13,20 +13,8 @@ from typing import IO, BinaryIO
 
 from autograder.records import RefusedError
 from autograder.source.gate import open_regular
-from autograder.submissions.files import (
-    CLASS_BYTES,
-    CLASS_ENTRIES,
-    ONLY_THE_FILE,
-    STUDENT_BYTES,
-    STUDENT_ENTRIES,
-    ZIP,
-    Entry,
-    File,
-    Odd,
-    PackedFolder,
-    stem,
-    suffix,
-)
+from autograder.submissions import files
+from autograder.submissions.files import Entry, File, Odd, PackedFolder, stem, suffix
 from autograder.text.names import shown
 
 ENTRY_BYTES = 256  # of a zip's directory for each allowed entry
@@ -40,10 +28,12 @@ def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder
 
     Raises RefusedError if it is too large, broken, or not a zip archive.
     """
-    if suffix(path.name) != ZIP:
+    if suffix(path.name) != files.ZIP:
         raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
     root = PackedFolder(stem(path.name), path)
-    size, entries = (CLASS_BYTES, CLASS_ENTRIES) if whole_class else (STUDENT_BYTES, STUDENT_ENTRIES)
+    size, entries = files.STUDENT_BYTES, files.STUDENT_ENTRIES
+    if whole_class:
+        size, entries = files.CLASS_BYTES, files.CLASS_ENTRIES
     with open_regular(path, size) as stream:
         with _broken(path.name):
             _fill(root, stream, entries)
@@ -76,7 +66,7 @@ class _Narrow:
 
 
 def _fill(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
-    problem = f"{shown(root.name)}.zip holds more than {entries} files. {ONLY_THE_FILE}"
+    problem = f"{shown(root.name)}.zip holds more than {entries} files. {files.ONLY_THE_FILE}"
     narrow: IO[bytes] = _Narrow(stream, entries * ENTRY_BYTES, problem)  # type: ignore[assignment]
     archive = zipfile.ZipFile(narrow)
     if len(archive.infolist()) > entries:

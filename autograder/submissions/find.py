@@ -9,29 +9,13 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
+from autograder.submissions import take
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
-from autograder.submissions.take import (
-    holds_work,
-    is_archive,
-    is_furniture,
-    is_given,
-    is_one_file,
-    is_source,
-    is_work,
-    label,
-    names,
-    opened,
-    submission_of,
-)
 from autograder.text.names import safe_name, shown, student_name
 
 MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
-
-
-class SubmissionsError(RefusedError):
-    """The path or the options do not identify what to grade; `str(error)` is the message."""
 
 
 def find_submissions(path: Path, course: Course, assignment: str | None = None) -> Iterator[Submission]:
@@ -39,21 +23,21 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 
     With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if its assignment is
     unknown, `assignment` is the name found in its place. No content of a submission raises an exception. Raises
-    SubmissionsError if the path is missing or empty, or if the assignment cannot be determined.
+    RefusedError if the path is missing or empty, or if the assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
         place = Path(path).resolve(strict=True)
     except FileNotFoundError:
-        raise SubmissionsError(f"There is no file or folder {path}.") from None
+        raise RefusedError(f"There is no file or folder {path}.") from None
     except (OSError, RuntimeError) as error:
-        raise SubmissionsError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+        raise RefusedError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
     except CourseError as error:
-        raise SubmissionsError(str(error)) from None
+        raise RefusedError(str(error)) from None
     submissions = _Search(course, wanted).at(place)
     first = next(submissions, None)
     if first is None:
-        raise SubmissionsError(f"There are no submissions in {path}.")
+        raise RefusedError(f"There are no submissions in {path}.")
     return itertools.chain([first], submissions)
 
 
@@ -65,22 +49,18 @@ class _Search:
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
             folder = DiskFolder(path)
-            try:
-                entries = self._visible(folder)
-            except RefusedError as refusal:
-                raise SubmissionsError(str(refusal)) from None
-            yield from self._top(folder, entries, path.parent.name)
+            yield from self._top(folder, self._visible(folder), path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
             if assignment is None:
-                raise SubmissionsError(
+                raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield submission_of(student, assignment, [disk_file(path)])
-        elif path.is_file() and is_archive(disk_file(path)):
+            yield take.submission_of(student, assignment, [disk_file(path)])
+        elif path.is_file() and take.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
-            raise SubmissionsError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
+            raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent
@@ -100,63 +80,62 @@ class _Search:
                 entries = self._visible(folder)
             except RefusedError as refusal:
                 if assignment is None:
-                    raise SubmissionsError(str(refusal)) from None
+                    raise
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
                 return
             if assignment and not entries:
-                yield submission_of(student, assignment, [folder])
+                yield take.submission_of(student, assignment, [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
-            yield submission_of(student, search.wanted, [folder])
+        if search.wanted and take.is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
+            yield take.submission_of(student, search.wanted, [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
-            files = [entry for entry in entries if is_source(entry)]
-            raise SubmissionsError(
-                f"The assignment of the files in {folder.name} ({names(files)}) is unknown. Pass --assignment."
+            files = [entry for entry in entries if take.is_source(entry)]
+            raise RefusedError(
+                f"The assignment of the files in {folder.name} ({take.names(files)}) is unknown. Pass --assignment."
             )
         else:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
         given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
-        return [entry for entry in folder.entries() if is_work(entry) and entry.name not in given]
+        return [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
         """Whether all folders here are named like assignments or, without folders, a file is."""
-        holders = [entry for entry in entries if not is_source(entry)]
+        holders = [entry for entry in entries if not take.is_source(entry)]
         if holders:
-            return all(self._match(label(entry)) for entry in holders)
-        return self.wanted is None and any(self._match(label(entry)) for entry in entries)
+            return all(self._match(take.label(entry)) for entry in holders)
+        return self.wanted is None and any(self._match(take.label(entry)) for entry in entries)
 
     def _is_of_lost_files(self, entries: Sequence[Entry]) -> bool:
         """Whether there are files without a known assignment here, and no student's folder."""
-        holders = [entry for entry in entries if not is_source(entry)]
-        return len(holders) < len(entries) and not any(map(holds_work, holders))
+        holders = [entry for entry in entries if not take.is_source(entry)]
+        return len(holders) < len(entries) and not any(map(take.holds_work, holders))
 
     def _without_wrapper(self, root: Folder) -> Folder:
         entries = self._visible(root)
         if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
-        several = any(not is_source(entry) for entry in inner) or len({label(entry) for entry in inner}) > 1
+        several = any(not take.is_source(entry) for entry in inner) or len({take.label(entry) for entry in inner}) > 1
         return entries[0] if several and not self._is_of_one_student(inner) else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
-        works: dict[str, list[Entry]] = {}
-        strays: dict[str, list[Entry]] = {}
+        by_student: dict[str, list[Entry]] = {}
         for entry in entries:
-            lost = self.wanted is None and is_source(entry)
-            (strays if lost else works).setdefault(student_name(label(entry)), []).append(entry)
-        for student in sorted({*works, *strays}):
-            if student in works:
-                yield from self._work(student, works[student])
-            yield from (self._stray(student, entry) for entry in strays.get(student, ()))
+            by_student.setdefault(student_name(take.label(entry)), []).append(entry)
+        for student, own in sorted(by_student.items()):
+            strays = [entry for entry in own if self.wanted is None and take.is_source(entry)]
+            if len(strays) < len(own):
+                yield from self._work(student, [entry for entry in own if entry not in strays])
+            yield from (self._stray(student, entry) for entry in strays)
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         if _is_dotted(entries[0]):
@@ -165,10 +144,10 @@ class _Search:
                 "Rename it if it is a student's, otherwise remove it."
             )
             yield self._refused(student, entries[0], problem)
-        elif self.wanted and all(is_source(entry) for entry in entries):
-            yield submission_of(student, self.wanted, entries)
+        elif self.wanted and all(take.is_source(entry) for entry in entries):
+            yield take.submission_of(student, self.wanted, entries)
         elif len(entries) > 1:
-            yield self._refused(student, entries[0], f"Found {names(entries)}; hand in only one of them.")
+            yield self._refused(student, entries[0], f"Found {take.names(entries)}; hand in only one of them.")
         else:
             yield from self._holder(student, entries[0])
 
@@ -182,7 +161,7 @@ class _Search:
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
         with ExitStack() as stack:
             try:
-                folder = self._inner(stack.enter_context(opened(entry)))
+                folder = self._inner(stack.enter_context(take.opened(entry)))
             except RefusedError as refusal:
                 yield self._refused(student, entry, str(refusal))
                 return
@@ -192,36 +171,36 @@ class _Search:
         if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()
-        entries = [entry for entry in folder.entries() if is_work(entry)]
+        entries = [entry for entry in folder.entries() if take.is_work(entry)]
         only = entries[0] if len(entries) == 1 else None
         return folder if only is None or isinstance(only, File | Odd) or self._close(only.name) else only
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
         try:
             folder.inspect()
-            entries = [entry for entry in folder.entries() if is_work(entry) and not is_given(entry)]
+            entries = [entry for entry in folder.entries() if take.is_work(entry) and not take.is_given(entry)]
         except RefusedError as refusal:
             yield self._refused(student, folder, str(refusal))
             return
         by_assignment: dict[str, list[Entry]] = {}
         strays: list[Entry] = []
         for entry in entries:
-            assignment = self._match(label(entry))
+            assignment = self._match(take.label(entry))
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
         wanted = self.wanted
         if wanted and wanted.name in by_assignment:
-            yield submission_of(student, wanted, by_assignment[wanted.name], strays)
+            yield take.submission_of(student, wanted, by_assignment[wanted.name], strays)
         elif wanted and not by_assignment:
-            yield submission_of(student, wanted, [folder])
+            yield take.submission_of(student, wanted, [folder])
         elif wanted:
-            misspelt = [entry for entry in strays if self._close(label(entry)) == wanted.name]
+            misspelt = [entry for entry in strays if self._close(take.label(entry)) == wanted.name]
             for entry in misspelt[:1]:
                 yield Submission(student, wanted.name, problem=self._unknown(entry), path=entry.path)
-        elif not by_assignment and len(strays) == 1 and is_archive(strays[0]):
+        elif not by_assignment and len(strays) == 1 and take.is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
             submissions = self._all(student, by_assignment, strays)
-            there = f"there is only {names(folder.entries())}" if folder.entries() else "it is empty"
+            there = f"there is only {take.names(folder.entries())}" if folder.entries() else "it is empty"
             nothing = f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
             yield next(submissions, None) or self._refused(student, folder, nothing)
             yield from submissions
@@ -230,28 +209,28 @@ class _Search:
         """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
         unknown: dict[str, Entry] = {}
         for entry in strays:
-            close = self._close(label(entry))
-            if close or (not by_assignment and holds_work(entry)):
+            close = self._close(take.label(entry))
+            if close or (not by_assignment and take.holds_work(entry)):
                 free = close and close not in by_assignment and close not in unknown
-                unknown[close if close and free else safe_name(label(entry))] = entry
+                unknown[close if close and free else safe_name(take.label(entry))] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
-                yield submission_of(student, self.course.assignment(name), by_assignment[name], strays)
+                yield take.submission_of(student, self.course.assignment(name), by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
 
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
-        assignment = self.wanted or self._match(label(entry))
-        name = assignment.name if assignment else safe_name(label(entry))
+        assignment = self.wanted or self._match(take.label(entry))
+        name = assignment.name if assignment else safe_name(take.label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
 
     def _unknown(self, entry: Entry) -> str:
-        close = self._close(label(entry))
+        close = self._close(take.label(entry))
         known = [assignment.name for assignment in self.course.assignments]
         several = ", ".join(known) if len(known) <= MOST_NAMES else f"{len(known)}, from {known[0]} to {known[-1]}"
         hint = f"; did you mean `{close}`?" if close else f"; there are {several}."
-        return f"The course has no assignment `{shown(label(entry))}`{hint}"
+        return f"The course has no assignment `{shown(take.label(entry))}`{hint}"
 
     def _match(self, name: str) -> Assignment | None:
         """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
@@ -268,4 +247,4 @@ class _Search:
 
 def _is_dotted(entry: Entry) -> bool:
     """Whether this is a folder with a leading dot that can be a student's."""
-    return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not is_furniture(entry.name)
+    return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not take.is_furniture(entry.name)

@@ -37,7 +37,7 @@ class Similar:
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
     """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`, from 0 to 1.
 
-    Raises SubmissionsError if there are no submissions, CourseError if the assignment has no readable solution, and
+    Raises RefusedError if there are no submissions, CourseError if the assignment has no readable solution, and
     InfrastructureError without rapidfuzz.
     """
     document = load_document(course, assignment)

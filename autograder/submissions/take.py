@@ -8,20 +8,9 @@ from dataclasses import replace
 
 from autograder.course.config import Assignment
 from autograder.records import RefusedError, SourceFile, Submission
+from autograder.submissions import files
 from autograder.submissions.archives import open_archive
-from autograder.submissions.files import (
-    ARCHIVES,
-    SOURCES,
-    STUDENT_ENTRIES,
-    Entry,
-    File,
-    Folder,
-    Odd,
-    plain_stem,
-    read_source,
-    stem,
-    suffix,
-)
+from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder, Odd, plain_stem, stem, suffix
 from autograder.text.names import shown
 from autograder.text.wording import joined
 
@@ -88,11 +77,11 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
 
 
 def with_modules(
-    files: Iterable[SourceFile], entries: Iterable[Entry], assignment: Assignment
+    texts: Iterable[SourceFile], entries: Iterable[Entry], assignment: Assignment
 ) -> tuple[SourceFile, ...]:
-    """Return the files with the further modules of the assignment that are among `entries`; raises RefusedError."""
+    """Return the texts with the further modules of the assignment that are among `entries`; raises RefusedError."""
     modules = tuple(_text(entry) for entry in entries if entry.name in assignment.files)
-    return tuple(replace(file, modules=modules) for file in files)
+    return tuple(replace(text, modules=modules) for text in texts)
 
 
 def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
@@ -104,7 +93,7 @@ def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]
 def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
     return [
         replace(entry, name=f"{way}{entry.name}")
-        for way, entry in itertools.islice(_walk(entries, "", DEPTH), STUDENT_ENTRIES)
+        for way, entry in itertools.islice(_walk(entries, "", DEPTH), files.STUDENT_ENTRIES)
         if isinstance(entry, File) and _is_called_like(entry, assignment)
     ]
 
@@ -147,7 +136,7 @@ def _text(entry: Entry) -> SourceFile:
     if not isinstance(entry, File):
         what = entry.what if isinstance(entry, Odd) else "a folder"
         raise RefusedError(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
-    return read_source(entry)
+    return files.read_source(entry)
 
 
 def _not_clear(same: Sequence[Entry]) -> str:

@@ -75,7 +75,7 @@ def document_problems(course: Course, old: str, new: str) -> str:
 def test_build_writes_the_released_files(course: Course, adding: Assignment) -> None:
     written = build(course)
     assert [file.name for file in written] == ["adding.ipynb", "adding.py", "test_adding.py"]
-    assert course.released_test_file(adding).read_text() == VISIBLE
+    assert course.stub_file(adding).with_name("test_adding.py").read_text() == VISIBLE
     assert check(course) == []
 
 
@@ -116,7 +116,7 @@ def test_pictures_are_copied_and_each_has_a_cell(course: Course, adding: Assignm
     with pytest.raises(CourseError, match=r"no tests/assignments/01_adding/pictures\.py"):
         build(course)
     course.pictures_file(adding).write_text("PICTURES = {}\n")
-    assert course.released_pictures_file(adding) in build(course)
+    assert course.stub_file(adding).with_name("pictures.py") in build(course)
     notebook = nbformat.read(course.notebook_file(adding), as_version=4)
     assert 'picture("add")' in [cell.source for cell in notebook.cells]
     assert '# %% picture="add"\n# The notebook draws' in course.stub_file(adding).read_text()

@@ -28,7 +28,7 @@ pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip
 import dask
 
 from autograder.course.config import Course, load_course
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import bundle, cluster, cluster_worker
 from autograder.grading.bundle import Bundle
 from autograder.grading.cluster_address import batch_cluster, connect
@@ -694,9 +694,9 @@ def test_random_kill_loses_no_grade_counts_none_twice_and_leaves_nothing(course,
     first.wait()
     second = start_class(course, tmp_path)
     assert second.wait() == 0, second.stderr.read()
-    students = [grade.student for grade in read_journal(journal)]
+    students = [grade.student for grade in Reading(journal)]
     assert sorted(students) == [f"s{one:02}" for one in range(STUDENTS)], (victim, after)
-    scores = {grade.student: grade.score for grade in read_journal(journal)}
+    scores = {grade.student: grade.score for grade in Reading(journal)}
     assert [scores[f"s{one:02}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
     assert wait_until(lambda: not started_since(before)), (victim, after)
     assert left_behind(tmp_path / "scratch") == [], (victim, after)

@@ -137,7 +137,6 @@ def test_valid_course_is_loaded(course: Course, tmp_path: Path) -> None:
     assert course.solution_file(assignment) == tmp_path / "solutions/01_adding/adding.py"
     assert course.stub_file(assignment) == tmp_path / "assignments/01_adding/adding.py"
     assert course.notebook_file(assignment) == tmp_path / "assignments/01_adding/adding.ipynb"
-    assert course.released_test_file(assignment) == tmp_path / "assignments/01_adding/test_adding.py"
     assert course.hidden_test_file(assignment) == tmp_path / "tests/assignments/01_adding/test_hidden.py"
     assert [file.name for file in course.alternatives(assignment)] == ["with_sum.py"]
 

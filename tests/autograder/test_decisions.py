@@ -23,7 +23,7 @@ from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions
 from autograder.gradebook.final_scores import Effective, what_counts
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.times import keep_times
 from autograder.grading.run import RunSummary
 from autograder.lms.nbgrader.by_hand import by_part
@@ -90,7 +90,7 @@ def decided(course: Course, folder: Path) -> Callable[..., Effective]:
     def count(*entries: str) -> Effective:
         lines = [f"- {{assignment: {NAME}, {SIGNED}, {entry}}}\n" for entry in entries]
         (course.root / "decisions.yml").write_text("".join(lines), "utf-8")
-        return what_counts(folder, course, read_journal(folder / "grades.jsonl"))
+        return what_counts(folder, course, Reading(folder / "grades.jsonl"))
 
     return count
 
@@ -209,7 +209,7 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
     decided()
     entry = f"- {{assignment: 01_addng, student: ben, give: 1, reason: R, {SIGNED}}}\n"
     (course.root / "decisions.yml").write_text(entry, "utf-8")
-    (problem,) = what_counts(folder, course, read_journal(folder / "grades.jsonl")).problems
+    (problem,) = what_counts(folder, course, Reading(folder / "grades.jsonl")).problems
     assert problem == "decisions.yml, line 1: the course has no assignment `01_addng`; did you mean `01_adding`?"
 
 

@@ -32,9 +32,8 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
-from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import latest_grades, number, what_counts, write_gradebook
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
+from autograder.gradebook.journal import Journal, Reading
 from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
@@ -814,9 +813,9 @@ def test_partial_last_line_is_ignored(tmp_path: Path, course: Course) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     with Journal(tmp_path) as written:
         written.append(graded("cy"))
-    assert [grade.student for grade in read_journal(journal)] == ["ada", "cy"]
+    assert [grade.student for grade in Reading(journal)] == ["ada", "cy"]
     assert report_of(tmp_path, course).exit_code == 0
     journal.write_bytes(journal.read_bytes()[:-1])
     with Journal(tmp_path) as written:
         written.append(graded("dan"))
-    assert [grade.student for grade in read_journal(journal)] == ["ada", "cy", "dan"]
+    assert [grade.student for grade in Reading(journal)] == ["ada", "cy", "dan"]

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.records import Grade, InfrastructureError
 from autograder.text.files import write_whole
 
@@ -38,7 +38,7 @@ def test_full_disk_raises_infrastructure_error_from_the_journal(tmp_path: Path) 
         journal.append(grade)
         journal._file = Path("/dev/full").open("ab")  # noqa: SIM115
         journal.append(grade)
-    assert [each.student for each in read_journal(tmp_path / "grades.jsonl")] == ["ada"]
+    assert [each.student for each in Reading(tmp_path / "grades.jsonl")] == ["ada"]
 
 
 def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import prepared, suite_run
 from autograder.grading.grader import Grader
 from autograder.grading.pool import Plan
@@ -449,7 +449,7 @@ def scores(journal: Journal) -> dict[str, float]:
 
 
 def lines(folder: Path) -> list[str]:
-    return [grade.student for grade in read_journal(folder / "grades.jsonl")]
+    return [grade.student for grade in Reading(folder / "grades.jsonl")]
 
 
 def run(plan: Plan, submissions: list[Submission], folder: Path, regrade: bool = False) -> RunSummary:
@@ -564,7 +564,7 @@ def test_killed_run_leaves_no_process_and_can_be_continued(tiny, tmp_path):
             assert grading_class.wait(HANGS) == 0
     assert sorted(lines(out)) == [f"student{n:02}" for n in range(10)]
     by_student = [
-        sorted((same(grade) for grade in read_journal(folder / "grades.jsonl")), key=lambda g: g["student"])
+        sorted((same(grade) for grade in Reading(folder / "grades.jsonl")), key=lambda g: g["student"])
         for folder in (out, tmp_path / "whole")
     ]
     assert by_student[0] == by_student[1]

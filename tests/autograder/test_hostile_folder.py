@@ -18,7 +18,7 @@ import pytest
 
 import autograder
 from autograder.course.config import load_course
-from autograder.gradebook.journal import FILE_NAME, read_journal
+from autograder.gradebook.journal import FILE_NAME, Reading
 from autograder.lms.exports import gradescope_run
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
@@ -59,7 +59,7 @@ class Room:
         return said
 
     def scores(self, folder: str) -> dict[str, float]:
-        return {grade.student: grade.score for grade in read_journal(self.root / folder / FILE_NAME)}
+        return {grade.student: grade.score for grade in Reading(self.root / folder / FILE_NAME)}
 
     def assert_nothing_leaked(self, folder: str) -> None:
         for file in (self.root / folder).rglob("*"):

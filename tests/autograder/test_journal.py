@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.journal import FILE_NAME, Journal, read_journal
+from autograder.gradebook.journal import FILE_NAME, Journal, Reading
 from autograder.gradebook.suites import FOLDER
 from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 
@@ -64,7 +64,7 @@ def write(folder: Path, *grades: Grade) -> list[str]:
 def test_grades_are_read_as_they_were_written(tmp_path: Path) -> None:
     grades = [graded(), some_failures(), refused(), graded("dan", flags=("Line 3 looks names up.",))]
     write(tmp_path, *grades)
-    assert list(read_journal(tmp_path / FILE_NAME)) == grades
+    assert list(Reading(tmp_path / FILE_NAME)) == grades
     with Journal(tmp_path) as journal:
         assert list(journal.latest.values()) == grades
 
@@ -85,7 +85,7 @@ def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path:
     record = json.loads(file.read_text("utf-8"))
     assert (record["assignment"], len(record["tests"])) == ("03_masked_heads", 30)
     assert record["tests"][0] == {k: getattr(right(0), k) for k in ("name", "part", "title", "max_score", "hidden")}
-    first, second, _ = read_journal(tmp_path / FILE_NAME)
+    first, second, _ = Reading(tmp_path / FILE_NAME)
     assert first.tests is second.tests, "a large class shares the results of passed tests"
 
 
@@ -93,7 +93,7 @@ def test_journals_of_schema_1_are_read_and_continued(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_text(SCHEMA_1, "utf-8")
     lines = write(tmp_path, graded("bo"))
     assert lines[0] == SCHEMA_1.strip(), "a line is never rewritten"
-    old, new = read_journal(tmp_path / FILE_NAME)
+    old, new = Reading(tmp_path / FILE_NAME)
     assert (old.student, old.score, [test.outcome for test in old.tests]) == ("ada", 4.0, ["passed", "failed"])
     assert (old.tests[1].title, old.tests[1].hint) == ("A push counts.", "What came before?")
     assert new == graded("bo")
@@ -106,7 +106,7 @@ def test_grade_with_other_tests_under_the_same_digest_is_written_in_full(tmp_pat
     unnamed = graded("dan", suite_sha256="suite")
     lines = write(tmp_path, graded(), other, fewer, unnamed)
     assert [json.loads(line)["schema"] for line in lines] == [2, 1, 1, 1]
-    assert list(read_journal(tmp_path / FILE_NAME)) == [graded(), other, fewer, unnamed]
+    assert list(Reading(tmp_path / FILE_NAME)) == [graded(), other, fewer, unnamed]
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "[1]", '{"tests": [{"name": "a"}]}'])
@@ -114,13 +114,13 @@ def test_missing_suite_is_named_and_a_new_grade_brings_it_back(tmp_path: Path, c
     write(tmp_path, graded(), refused())
     file = tmp_path / FOLDER / f"{SUITE}.json"
     file.unlink() if content is None else file.write_text(content)
-    journal = read_journal(tmp_path / FILE_NAME)
+    journal = Reading(tmp_path / FILE_NAME)
     assert [grade.student for grade in journal] == ["cy"]
     assert "line 1 cannot be read" in journal.problem and str(file) in journal.problem
     with Journal(tmp_path) as written:
         assert written.problem == journal.problem
         written.append(graded("bo"))
-    assert [grade.student for grade in read_journal(tmp_path / FILE_NAME)] == ["ada", "cy", "bo"]
+    assert [grade.student for grade in Reading(tmp_path / FILE_NAME)] == ["ada", "cy", "bo"]
 
 
 def test_line_without_its_suite_is_not_taken_for_a_partial_one(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_line_without_its_suite_is_not_taken_for_a_partial_one(tmp_path: Path) -
     journal.write_bytes(journal.read_bytes()[:-1])
     (tmp_path / FOLDER / f"{SUITE}.json").unlink()
     write(tmp_path, graded("bo"))
-    assert [grade.student for grade in read_journal(journal)] == ["ada", "bo"]
+    assert [grade.student for grade in Reading(journal)] == ["ada", "bo"]
 
 
 def test_file_of_lines_whose_suite_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
     (line,) = write(tmp_path, some_failures())
     assert old in line
     (tmp_path / FILE_NAME).write_text(line.replace(old, new) + "\n", "utf-8")
-    journal = read_journal(tmp_path / FILE_NAME)
+    journal = Reading(tmp_path / FILE_NAME)
     assert list(journal) == [] and journal.damaged == [1]
 
 

@@ -23,7 +23,7 @@ from autograder.course.config import Course, CourseError, Extension, LatePolicy,
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import what_counts
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.lateness import (
     Final,
     GradeKey,
@@ -32,7 +32,6 @@ from autograder.gradebook.lateness import (
     days_later,
     due_for,
     final,
-    finals,
     on_the_clock,
     points_off,
     unknown_students,
@@ -269,7 +268,7 @@ def test_best_attempt_is_determined_after_lateness(course):
     attempts = [graded(score=7, text="one"), graded(score=9, text="two")]
     times = {("ada", NAME, "one"): IN_TIME, ("ada", NAME, "two"): LATE}  # 9 counts 6.3
     assert counting(best(course), attempts, times) == attempts[:1]
-    assert finals(course, attempts[1:], times)["ada", NAME].score == 6.3
+    assert final(course, attempts[1], LATE).score == 6.3
 
 
 def test_later_of_two_equal_attempts_counts(course):
@@ -345,7 +344,7 @@ def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):
         class_ = [submission(student, text, submitted / student / NAME) for student in ("ada", "ben")]
         keep_times(grades, submitted, texts.put(grades, class_))
     digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
-    assert read_times(grades) == {
+    assert read_times(grades)[0] == {
         ("ada", NAME, digests[0]): berlin("2026-11-27 12:00"),
         ("ada", NAME, digests[1]): datetime(2026, 11, 30, 12, tzinfo=timezone.utc),
     }
@@ -356,7 +355,7 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     folder.mkdir(parents=True)
     write_collected(tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
     keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada", path=folder)]))
-    assert list(read_times(tmp_path / "grades").values()) == [berlin("2026-11-27 12:00")]
+    assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 
 
 @pytest.mark.parametrize("graded_folder", ["submitted", "submitted/ada", f"submitted/ada/{NAME}"])
@@ -370,7 +369,7 @@ def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
         (place / "timestamp.txt").write_text("2020-01-01 12:00:00 UTC\n", "utf-8")
     known = texts.put(tmp_path / "grades", [submission("ada", path=folder / "adding.py")])
     keep_times(tmp_path / "grades", tmp_path / graded_folder, known)
-    assert read_times(tmp_path / "grades") == {}
+    assert read_times(tmp_path / "grades")[0] == {}
 
 
 @pytest.mark.parametrize("hostile", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
@@ -381,7 +380,7 @@ def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
     hostile(folder / name)
     known = texts.put(tmp_path / "grades", [submission("ada", path=folder / "adding.py")])
     keep_times(tmp_path / "grades", folder, known, trust_timestamps=True)
-    assert read_times(tmp_path / "grades") == {}
+    assert read_times(tmp_path / "grades")[0] == {}
 
 
 @pytest.mark.parametrize(
@@ -400,7 +399,7 @@ def test_times_are_read_from_nbgraders_timestamp(tmp_path, stamp, moment):
     (tmp_path / "timestamp.txt").write_text(stamp + "\n", "utf-8")
     known = texts.put(tmp_path / "grades", [submission("ada", path=tmp_path / "adding.py")])
     keep_times(tmp_path / "grades", tmp_path, known, trust_timestamps=True)
-    assert list(read_times(tmp_path / "grades").values()) == ([moment] if moment else [])
+    assert list(read_times(tmp_path / "grades")[0].values()) == ([moment] if moment else [])
 
 
 def test_unreadable_times_raise_infrastructure_error(tmp_path):
@@ -428,7 +427,7 @@ def written(tmp_path, course) -> Path:
     with Journal(folder) as journal:
         for student in students:
             journal.append(graded(student, text=submission_digest(submission(student))))
-    write_all(folder, course, read_journal(folder / "grades.jsonl"))
+    write_all(folder, course, Reading(folder / "grades.jsonl"))
     return folder
 
 
@@ -464,7 +463,7 @@ def test_report_lists_late_and_unknown_submission_times(written):
 
 def test_terminal_shows_the_final_scores(written, course):
     screen = io.StringIO()
-    counted = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    counted = what_counts(written, course, Reading(written / "grades.jsonl"))
     show_class(Console(file=screen, width=100), course, run_of(written, counted.grades, counted.finals), as_json=False)
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
@@ -478,7 +477,7 @@ def test_terminal_shows_the_final_scores(written, course):
 def test_submissions_marked_late_by_the_site_are_listed(written, course):
     """Only cy is listed: ben's time is known, and it is in time."""
     screen = io.StringIO()
-    effective = what_counts(written, course, read_journal(written / "grades.jsonl"))
+    effective = what_counts(written, course, Reading(written / "grades.jsonl"))
     counted, count = effective.grades, effective.finals
     show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
     assert f"Marked as late by the course site: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()

@@ -24,7 +24,7 @@ from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
-from autograder.gradebook.journal import read_journal
+from autograder.gradebook.journal import Reading
 from autograder.grading.pool import Plan
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -90,7 +90,7 @@ def folder(graded: tuple[Path, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def grades(folder: Path) -> dict[str, Grade]:
-    return {grade.student: grade for grade in read_journal(folder / "grades.jsonl")}
+    return {grade.student: grade for grade in Reading(folder / "grades.jsonl")}
 
 
 def pictures(folder: Path, course: Course, grade: Grade) -> dict[str, Picture]:

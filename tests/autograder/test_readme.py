@@ -157,8 +157,8 @@ def test_example_of_a_failure_matches_the_output(tmp_path):
     (leak,) = [m for m in load_mistakes(course, assignment) if m.id == "head_without_a_mask"]
     folder = tmp_path / "assignments" / assignment.name
     folder.mkdir(parents=True)
-    for file in (course.released_test_file(assignment), course.released_test_file(assignment).with_name("hints.json")):
-        shutil.copy(file, folder)
+    for file in (f"test_{assignment.stem}.py", "hints.json"):
+        shutil.copy(course.release_folder(assignment) / file, folder)
     (folder / "masked_heads.py").write_text(leak.source, "utf-8")
     (excerpt,) = blocks(ROOT / "README.md", "console")
     command, *shown = excerpt.splitlines()

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.course.config import Assignment, Course, Part
-from autograder.records import Submission
+from autograder.records import RefusedError, Submission
 from autograder.source.gate import FILE_BYTES
-from autograder.submissions import SubmissionsError, find_submissions, folder_name, safe_name
+from autograder.submissions import find_submissions, folder_name, safe_name
 from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
 from autograder.text.names import student_name
 
@@ -119,7 +119,7 @@ def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> 
         "cleo": ["cleo.ipynb", "cleo.py"],
         "test_user": ["test_user.py"],
     }
-    with pytest.raises(SubmissionsError, match="--assignment"):
+    with pytest.raises(RefusedError, match="--assignment"):
         find_submissions(folder, course)
 
 
@@ -203,7 +203,7 @@ def test_archive_of_files_named_like_students_is_read(tmp_path: Path, course: Co
     archive = tmp_path / "class.zip"
     archive.write_bytes(zipped({"ada.py": CODE, "ben.ipynb": NOTEBOOK}))
     assert list(found(archive, course, "01_adding")) == [("ada", "01_adding"), ("ben", "01_adding")]
-    with pytest.raises(SubmissionsError, match="--assignment"):
+    with pytest.raises(RefusedError, match="--assignment"):
         find_submissions(archive, course)
 
 
@@ -249,10 +249,10 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
         ("solo.py", "01_ading", "did you mean `01_adding`"),
     ]
     for name, option, sentence in cases:
-        with pytest.raises(SubmissionsError, match=sentence):
+        with pytest.raises(RefusedError, match=sentence):
             find_submissions(tmp_path / name, course, option)
     os.mkfifo(tmp_path / "pipe.py")
-    with pytest.raises(SubmissionsError, match="pipe.py is not a folder"):
+    with pytest.raises(RefusedError, match="pipe.py is not a folder"):
         find_submissions(tmp_path / "pipe.py", course, "01_adding")
 
 
@@ -419,7 +419,7 @@ def test_a_stray_file_does_not_stop_the_class(tmp_path: Path, course: Course) ->
     assert submissions["ada", "01_adding"].files
     assert submissions["notes", "notes.py"].problem.startswith("notes.py lies beside the students' folders")
     folder = write(tmp_path / "s1", {"ada.py": CODE, "ben.py": CODE, "data/x.csv": "1"})
-    with pytest.raises(SubmissionsError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"):
+    with pytest.raises(RefusedError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"):
         find_submissions(folder, course)
 
 

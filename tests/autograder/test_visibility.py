@@ -13,7 +13,7 @@ import pytest
 import autograder
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.digests import suite_digest
-from autograder.gradebook.journal import Journal, read_journal
+from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.visibility import as_shown, visibility
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission, TestResult
@@ -136,11 +136,11 @@ def test_tests_of_an_older_journal_are_taken_for_hidden(tmp_path):
     record = json.loads(file.read_text("utf-8"))
     assert [test.pop("hidden") for test in record["tests"]] == [False, True, False, True]
     file.write_text(json.dumps(record), "utf-8")
-    (old,) = read_journal(tmp_path / "grades.jsonl")
+    (old,) = Reading(tmp_path / "grades.jsonl")
     assert all(test.hidden for test in old.tests)
     with Journal(tmp_path) as journal:
         journal.append(replace(GRADE, student="ben"))
-    assert list(read_journal(tmp_path / "grades.jsonl")) == [GRADE, replace(GRADE, student="ben")]
+    assert list(Reading(tmp_path / "grades.jsonl")) == [GRADE, replace(GRADE, student="ben")]
 
 
 # ------------------------------------------------------------------ from grading to the pages and exports

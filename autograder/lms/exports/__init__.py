@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.gradebook.differing import differing
-from autograder.gradebook.final_scores import as_record, final_of, harmless, waiting_answers, what_counts
+from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names

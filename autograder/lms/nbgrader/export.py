@@ -10,7 +10,7 @@ from autograder.gradebook.final_scores import final_of, number
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions import SubmissionsError, find_submissions, safe_name
+from autograder.submissions import find_submissions, safe_name
 from autograder.submissions.files import SOURCES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _application(course: Course) -> "NbGrader":
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
     try:
         found = list(find_submissions(path, course))
-    except SubmissionsError as error:
+    except RefusedError as error:
         raise RefusedError(f"{error} Say where the submissions are with --submissions.") from None
     return {(submission.student, submission.assignment): submission for submission in found}
 

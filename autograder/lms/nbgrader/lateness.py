@@ -10,7 +10,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.gradebook.decisions import lay_over, read_decisions
-from autograder.gradebook.lateness import final, rescored
+from autograder.gradebook.lateness import final
 from autograder.records import Grade
 from autograder.submissions.collected import read_collected
 
@@ -29,8 +29,7 @@ class LatePenalties(AssignLatePenalties):
             notebook = gradebook.find_submission_notebook(about["notebook"], name, student)
             grade = replace(exporter.grade(student), score=notebook.score)
             (decided,) = lay_over(exporter.course, read_decisions(exporter.course), [grade])
-            count = replace(final(exporter.course, grade, self._time(stamp, grade)), decisions=tuple(decided.made))
-            count = rescored(exporter.course, count, notebook.score)
+            count = final(exporter.course, grade, self._time(stamp, grade), decided.made)
             notebook.late_submission_penalty = count.minus or None
             gradebook.db.commit()
         if not count.known:

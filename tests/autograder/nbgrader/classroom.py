@@ -18,7 +18,7 @@ from autograder.authoring.build import build
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
-from autograder.gradebook.journal import FILE_NAME, read_journal
+from autograder.gradebook.journal import FILE_NAME, Reading
 from autograder.lms.nbgrader.graded_notebook import part_score
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -100,7 +100,7 @@ class Classroom:
 
     def journal_scores(self, folder: str = "grades") -> Scores:
         """Return the scores of each part from the journal."""
-        latest = {grade.student: grade for grade in read_journal(self.folder / folder / FILE_NAME)}
+        latest = {grade.student: grade for grade in Reading(self.folder / folder / FILE_NAME)}
         return {
             student: {part.name: part_score(grade, part) for part in self.assignment.parts}
             for student, grade in latest.items()

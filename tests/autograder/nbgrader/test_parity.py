@@ -21,7 +21,7 @@ from autograder.authoring.demo import write_demo
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
-from autograder.gradebook.journal import FILE_NAME, read_journal
+from autograder.gradebook.journal import FILE_NAME, Reading
 from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
 
 ALL = os.environ.get("AUTOGRADER_PARITY") == "all"
@@ -50,7 +50,7 @@ def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: 
     known = hand_in_known_answers(room)
     room.nbgrader("generate_assignment", name)
     room.nbgrader("autograde", name, "--GradedExporter.pictures=False")
-    first = next(iter(read_journal(tmp_path / "grades" / FILE_NAME)))
+    first = next(iter(Reading(tmp_path / "grades" / FILE_NAME)))
     seed = str(first.seed)  # a few mistakes pass a test by chance
     room.autograder("grade", "submitted", "--assignment", name, "--output", "second", "--seed", seed)
     ours, theirs = room.journal_scores("second"), room.gradebook_scores()
