@@ -11,6 +11,8 @@ Not supported: second derivatives, hooks, `isinstance` with the student's classe
 import itertools
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partialmethod
 from typing import Any, TypeVar
@@ -23,10 +25,20 @@ from autograder.protocol.errors import RemoteException, StudentError, StudentRai
 from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
-from autograder.proxy.input_mutation import inputs_are_mirrored
 
 Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
+_INPUTS_ARE_MIRRORED: ContextVar[bool] = ContextVar("inputs are mirrored", default=False)
+
+
+@contextmanager
+def mirror_input_mutation() -> Iterator[None]:
+    """Within this context, inputs changed by a student's code are also changed on this side."""
+    token = _INPUTS_ARE_MIRRORED.set(True)
+    try:
+        yield
+    finally:
+        _INPUTS_ARE_MIRRORED.reset(token)
 
 
 class RemoteStudent:
@@ -441,7 +453,7 @@ def _bring_home(
 ) -> None:
     """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
-    if inputs_are_mirrored():
+    if _INPUTS_ARE_MIRRORED.get():
         _change(changed)
         for index, wanted, gradient in reply.get("marked", ()):
             tensor = _entry(inputs, index).requires_grad_(bool(wanted))
@@ -457,7 +469,7 @@ def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | 
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
             raise TypeError("a list stays a list, and a dict a dict")
-        if inputs_are_mirrored():
+        if _INPUTS_ARE_MIRRORED.get():
             container.clear()
             container.extend(new) if isinstance(container, list) else container.update(new)
 

@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from autograder.sandbox.worker_process import WorkerProcess
 
 UNANSWERED = {"seed"}  # cannot fail and has no reply
-NOT_CALLS_OF_THE_STUDENT = {
-    "load",
-    "names_used",
-    "names_of_module",
-    "outline",
-    "entered",
-}  # always given their full time
+# always given their full time
+NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "names_of_module", "outline", "entered"}
 SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed out once, twice, more often
 MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
@@ -112,16 +107,15 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            self._fail(self._too_late(name, late))
+            raise self._ended(self._too_late(name, late)) from None
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
-            self._fail(StudentCrashedError(self._exit_reason()))
+            raise self._ended(StudentCrashedError(self._exit_reason())) from None
         except wire.WireError as error:
-            self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
+            raise self._ended(StudentCrashedError(f"What came back could not be read: {error}.")) from None
         except BaseException:  # raised by a callback: a late reply must not answer the next request
-            self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
+            self._ended(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
-        raise AssertionError("unreachable")
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before.
@@ -186,13 +180,10 @@ class WorkerConnection(Connection):
         if self._dead is not None:
             raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
 
-    def _fail(self, error: StudentError) -> None:
-        self._mark_dead(error)
-        raise error from None
-
-    def _mark_dead(self, error: StudentError) -> None:
+    def _ended(self, error: StudentError) -> StudentError:
         self._dead = error
         self.worker.end(kill=True)
+        return error
 
     def _exit_reason(self) -> str:
         ending = self.worker.end(kill=False)
