@@ -83,7 +83,7 @@ class Connection:
         self._callbacks = 0
         self.found.clear()
         self.transcript = self.new_transcript()
-        self.request("seed", seed=_seed_over_there(seed), reads_output=self.reads_output)
+        self.request("seed", seed=derived_seed("student", seed), reads_output=self.reads_output)
         return self.transcript
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
@@ -166,9 +166,9 @@ class Connection:
             raise failure
 
 
-def _seed_over_there(seed: int) -> int:
-    """Return the seed for the student's side, from which the test's own seed cannot be derived."""
-    digest = hashlib.sha256(f"student/{seed}".encode()).digest()
+def derived_seed(one: object, other: object) -> int:
+    """Return a seed for these two, such as "student" and the test's seed, from which neither can be derived."""
+    digest = hashlib.sha256(f"{one}/{other}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 

@@ -1,6 +1,5 @@
 """The subject of a test: the student's module, the reference, and their random state."""
 
-import hashlib
 import random
 import re
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
-from autograder.proxy.connection import Connection
+from autograder.proxy.connection import Connection, derived_seed
 from autograder.proxy.local import LocalStudent
 from autograder.proxy.remote import RemoteStudent
 from autograder.source import text as source
@@ -91,8 +90,7 @@ def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
 
 def seed_of(run_seed: int, test: str) -> int:
     """Return the seed of one test in one run: different for each test, the same for all students."""
-    digest = hashlib.sha256(f"{run_seed}/{test}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1
+    return derived_seed(run_seed, test)
 
 
 def _matches(used: str, forbidden: str) -> bool:

@@ -20,7 +20,7 @@ from autograder.suite.markers import (
     Suite,
     arguments_of,
     is_test_of_suite,
-    missing_needs,
+    missing_need,
     visible_first,
 )
 
@@ -82,10 +82,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     from autograder.proxy.subject import seed_of
 
     suite = item.config.stash[SUITE]
-    missing = missing_needs(item, suite)
+    missing = missing_need(item, suite)
     if missing:
         suite.passed[item.name] = False
-        pytest.skip(f"waits for `{missing[0]}`")
+        pytest.skip(f"waits for `{missing}`")
     reads_output = not CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
     suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output)
 

@@ -82,8 +82,7 @@ class SuiteSession:
 
     def blocked_by(self, test: Test) -> str | None:
         """Return the first needed test that did not pass, or None."""
-        missing = markers.missing_needs(test.item, self._suite)
-        return missing[0] if missing else None
+        return markers.missing_need(test.item, self._suite)
 
     def skip(self, test: Test) -> None:
         self._suite.passed[test.name] = False
