@@ -34,9 +34,6 @@ class Graphs:
         active = [source for source in sources if source.requires_grad]
         if not active:
             return [None] * len(sources)
-        found = iter(
-            torch.autograd.grad(
-                [o for o, _ in pairs], active, [g for _, g in pairs], retain_graph=True, allow_unused=True
-            )
-        )
+        options = {"retain_graph": True, "allow_unused": True}
+        found = iter(torch.autograd.grad([o for o, _ in pairs], active, [g for _, g in pairs], **options))
         return [next(found) if source.requires_grad else None for source in sources]

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
+from autograder.protocol.errors import RemoteException, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
@@ -413,10 +413,8 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
     """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])
-    except StudentError as error:
-        if isinstance(error, AttributeError):
-            raise AttributeError(path[-1]) from None
-        raise
+    except AttributeError:
+        raise AttributeError(path[-1]) from None
     with malformed("an attribute"):
         if _one_of(("value", "callable"), found["kind"]) == "value":
             return adopt(connection, found["value"])
@@ -454,7 +452,12 @@ def _bring_home(
     """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
     if _INPUTS_ARE_MIRRORED.get():
-        _change(changed)
+        with torch.no_grad():
+            for tensor, value in changed:
+                if tensor.shape == value.shape:
+                    tensor.copy_(value)
+                else:
+                    tensor.data = value
         for index, wanted, gradient in reply.get("marked", ()):
             tensor = _entry(inputs, index).requires_grad_(bool(wanted))
             tensor.grad = gradient
@@ -478,15 +481,6 @@ def _entry(inputs: list[Entry], index: Any) -> Entry:
     if type(index) is not int or not 0 <= index < len(inputs):
         raise IndexError("there is no such input")
     return inputs[index]
-
-
-def _change(changed: list[tuple[Tensor, Tensor]]) -> None:
-    with torch.no_grad():
-        for tensor, value in changed:
-            if tensor.shape == value.shape:
-                tensor.copy_(value)
-            else:
-                tensor.data = value
 
 
 def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[Tensor]) -> Any:

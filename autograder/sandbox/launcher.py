@@ -20,10 +20,9 @@ from autograder.sandbox.worker_process import WorkerProcess
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
-PROBE_SECONDS = 10
 PROBE_LIMITS = Limits(
     cpu_seconds=5,
-    submission_seconds=PROBE_SECONDS,
+    submission_seconds=10,
     memory_mb=256,
     file_mb=1,
     scratch_mb=4,
@@ -112,9 +111,7 @@ class Sandbox:
         return server
 
     def _discard(self, modules: Modules) -> None:
-        server = self._servers.pop(modules, None)
-        if server is not None:
-            server.close()
+        self._servers.pop(modules).close()
 
 
 @functools.cache
@@ -151,7 +148,7 @@ def try_tier(tier: str) -> str:
     with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox:
         try:
             with sandbox.spawn(PROBE_LIMITS) as worker:
-                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_SECONDS)
+                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_LIMITS.submission_seconds)
                 if found is None:
                     ending = worker.end(kill=False)
                     raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")

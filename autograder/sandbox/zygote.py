@@ -338,5 +338,5 @@ def main() -> None:
     gc.freeze()
     use_large_pages()
     zygote = Zygote(control, walls, getattr(entry, function))
-    control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
+    control.sendall(json.dumps({"note": walls.note}).encode() + b"\n")
     zygote.serve()
