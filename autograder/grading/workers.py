@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -39,11 +39,8 @@ class WorkerFactory:
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
-        reader = self.connect(assignment)
-        try:
+        with closing(self.connect(assignment)) as reader:
             return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
-        finally:
-            reader.close()
 
     def close(self) -> None:
         self.sandbox.close()

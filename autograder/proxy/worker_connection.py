@@ -73,7 +73,7 @@ class WorkerConnection(Connection):
                     return TestRun("passed")
                 error = body()
             if cache is not None and self._socket.diverged:
-                cache.mark_nondeterministic(test)
+                cache.nondeterministic.add(test)
                 return TestRun("diverged", error)
             if error is not None:
                 return TestRun("failed", error)
