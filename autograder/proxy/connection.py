@@ -77,11 +77,9 @@ class Connection:
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
         self._callables[:] = self._stand_ins
-        self._numbers.clear()
-        self.mirrors.clear()
-        self.graphs.clear()
+        for book in (self._numbers, self.mirrors, self.graphs, self.found):
+            book.clear()
         self._callbacks = 0
-        self.found.clear()
         self.transcript = self.new_transcript()
         self.request("seed", seed=derived_seed("student", seed), reads_output=self.reads_output)
         return self.transcript

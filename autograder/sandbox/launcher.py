@@ -16,7 +16,7 @@ from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modu
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.remedies import remedy
 from autograder.sandbox.trials import PACKAGES
-from autograder.sandbox.worker_process import WorkerProcess
+from autograder.sandbox.worker_process import WorkerProcess, receive
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
@@ -167,10 +167,7 @@ def try_tier(tier: str) -> str:
 
 def ask(worker: WorkerProcess, request: Mapping[str, Any], seconds: float) -> Any:
     """Send a worker one line of JSON and return its answer; None without one."""
-    worker.socket.settimeout(seconds)
-    line = b""
-    with suppress(OSError), worker.socket.makefile("rwb") as stream:
-        stream.write(json.dumps(request).encode() + b"\n")
-        stream.flush()
-        line = stream.readline()
+    with suppress(OSError):
+        worker.socket.sendall(json.dumps(request).encode() + b"\n")
+    line = receive(worker.socket, seconds, end=b"\n") or b""
     return json.loads(line) if line.endswith(b"\n") else None
