@@ -4,8 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
@@ -26,16 +25,6 @@ MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of whi
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
 _ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
-
-
-@dataclass(frozen=True)
-class TestRun:
-    """The end of a test. "diverged": it sent different requests than before and needs a fresh worker."""
-
-    __test__ = False
-
-    outcome: Literal["passed", "failed", "diverged"]
-    error: BaseException | None = None
 
 
 class WorkerConnection(Connection):
@@ -61,24 +50,24 @@ class WorkerConnection(Connection):
 
     def run(
         self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
-    ) -> TestRun:
+    ) -> tuple[BaseException | None, bool]:
         """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
-        The student's code is not waited for after `until` (time.monotonic). Without a cache, nothing is replayed or
-        recorded.
+        Return the error of the test, None if it passed, and whether it diverged: it sent different requests than before
+        and needs a fresh worker. The student's code is not waited for after `until` (time.monotonic). Without a cache,
+        nothing is replayed or recorded.
         """
         try:
             with self.ending_at(until):
                 if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
-                    return TestRun("passed")
+                    return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
                 cache.nondeterministic.add(test)
-                return TestRun("diverged", error)
-            if error is not None:
-                return TestRun("failed", error)
-            self._socket.mark_passed()
-            return TestRun("passed")
+                return error, True
+            if error is None:
+                self._socket.mark_passed()
+            return error, False
         finally:
             self._socket.disable()  # the requests after a test do not belong to it
 
