@@ -84,14 +84,12 @@ class LoadedSubmission:
         forbidden = self._workers.forbidden.get(self.assignment.name)
         if not forbidden or subject.connection.dead:
             return
-        try:
+        with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
             claims = subject.connection.request("entered", ENTRIES_SECONDS)
-        except (StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            return
-        with suppress(StudentError), malformed("a list of names"):
-            for name, line, cell in claims:
-                if name in forbidden and subject.forbidden([name]) is None:
-                    self.entered.setdefault(name, Use(name, int(line), int(cell)))
+            with malformed("a list of names"):
+                for name, line, cell in claims:
+                    if name in forbidden and subject.forbidden([name]) is None:
+                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""

@@ -5,7 +5,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ PROBE_LIMITS = Limits(
 )
 
 
-class Sandbox:
+class Sandbox(AbstractContextManager["Sandbox"]):
     """A source of sandboxed workers; a context manager.
 
     `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
@@ -58,9 +58,6 @@ class Sandbox:
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
         self._servers: dict[Modules, ForkServer] = {(): self._start(())}
-
-    def __enter__(self) -> "Sandbox":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
