@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
-from autograder.proxy.connection import Connection, derived_seed
+from autograder.proxy.connection import Connection
 from autograder.proxy.local import LocalStudent
 from autograder.proxy.remote import RemoteStudent
 from autograder.source import text as source
@@ -86,11 +86,6 @@ def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
     """
     entry_points = None if tests is None else set(re.findall(r"\.(\w+)", tests))
     return [Use(*found) for found in source.names_used(text, filename, entry_points)["uses"]]
-
-
-def seed_of(run_seed: int, test: str) -> int:
-    """Return the seed of one test in one run: different for each test, the same for all students."""
-    return derived_seed(run_seed, test)
 
 
 def _matches(used: str, forbidden: str) -> bool:

@@ -157,10 +157,6 @@ class WorkerConnection(Connection):
         finally:
             self._callbacks_inside -= 1
 
-    @property
-    def dead(self) -> bool:
-        return self._dead is not None
-
     def close(self) -> None:
         self._memory_limit.end()
         self.worker.close()
@@ -170,7 +166,7 @@ class WorkerConnection(Connection):
             raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
 
     def _ended(self, error: StudentError) -> StudentError:
-        self._dead = error
+        self._dead, self.dead = error, True
         self.worker.end(kill=True)
         return error
 

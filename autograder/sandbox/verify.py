@@ -6,7 +6,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.doctor import MatrixCell, TierReport
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import PROBE_LIMITS, TRIAL_ENTRY, Sandbox, ask
-from autograder.sandbox.trials import TRIALS
+from autograder.sandbox.trials import TRIALS, Facts
 from autograder.sandbox.worker_process import WorkerProcess, receive
 
 TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
@@ -27,8 +27,6 @@ GONE_SECONDS = 5
 # without new privileges nothing can be drawn from it
 POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
 THREADS, RIGHTS, REMAINS = "number of threads", "no rights to gain", "nothing left over"
-
-Facts = Mapping[str, Any]
 
 
 def verify() -> list[TierReport]:

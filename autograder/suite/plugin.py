@@ -70,7 +70,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not is_test_of_suite(item):
         return
-    from autograder.proxy.subject import seed_of
+    from autograder.proxy.connection import seed_of
 
     suite = item.config.stash[SUITE]
     missing = markers.missing_need(item, suite)
