@@ -1,7 +1,7 @@
 """Submissions in sandboxed workers: loaded, reloaded, and given up when that is hopeless."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
@@ -28,14 +28,13 @@ class WorkerFactory:
         self,
         course: Course,
         sandbox: Sandbox,
-        assignments: Iterable[Assignment],
+        assignments: Collection[Assignment],
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.forbidden = forbidden or {}  # by assignment: the names of which it is recorded whether they are entered
-        chosen = list(assignments)
-        self.references = {each.name: load_reference(course, each) for each in chosen}
-        self.entry_points = {each.name: entry_points(course, each) for each in chosen}
+        self.references = {each.name: load_reference(course, each) for each in assignments}
+        self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
