@@ -32,12 +32,6 @@ class CourseSubjects(FilesBeside):
             self._subjects[folder] = self._of_course(folder)
         return self._subjects[folder]
 
-    def is_for(self, test_file: Path) -> bool:
-        """Whether a test file belongs to the assignment of the submission."""
-        if self._submission is None:
-            return True
-        return test_file.parent.name.partition("_")[2] == self._submission.stem
-
     def close(self) -> None:
         if self._workers is not None:
             self._workers.close()

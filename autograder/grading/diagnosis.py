@@ -18,7 +18,7 @@ from autograder.protocol.server import Server
 from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject, Use
+from autograder.proxy.subject import RemoteSubject
 from autograder.proxy.transcript import Answer, KeptTranscripts, Transcript
 from autograder.suite.session import SuiteSession, Test
 
@@ -180,8 +180,7 @@ class Diagnosis:
         module = f"known.{self._solution.name}.{name}"
         load_text(text, self._filename(name), module, self._solution.module_texts)
         connection = LoopbackConnection(Server(sys.modules[module]))
-        uses: list[Use] = []
-        return RemoteSubject(connection, RemoteStudent(connection), self._reference, uses)
+        return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
     def _filename(self, name: str) -> str:
         """Each text has a file name of its own: it is by file names that Python finds the lines of a traceback."""

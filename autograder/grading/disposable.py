@@ -38,7 +38,12 @@ class Disposable:
         while True:
             reply = self._reply(ended, function, arguments)
             if reply is not None:
-                return self._opened(*reply)
+                value, raised_at, in_doubt = reply
+                if in_doubt:
+                    self.end()
+                if raised_at:
+                    raise value from _RaisedInForkError(raised_at)
+                return value
             code = self.end()
             task, lasting = self._watch.task
             late, crashed = code == -signal.SIGPROF, code > 0 or -code in CRASHES
@@ -76,13 +81,6 @@ class Disposable:
         except (EOFError, OSError):
             return None
         return reply
-
-    def _opened(self, value: Any, raised_at: str, in_doubt: bool) -> Any:
-        if in_doubt:
-            self.end()
-        if raised_at:
-            raise value from _RaisedInForkError(raised_at)
-        return value
 
 
 class _RaisedInForkError(Exception):

@@ -64,9 +64,8 @@ def explain(
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
     absent = no_return(file) if "NoneType" in str(error) else ""
-    return Failure(
-        "failed", f"This test could not work with what your code gave back ({type(error).__name__}).{absent}"
-    )
+    sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
+    return Failure("failed", sentence + absent)
 
 
 def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:

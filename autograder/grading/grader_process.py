@@ -1,16 +1,15 @@
 """A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
 
-When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends.
+When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends. What it
+is grading then, it grades first.
 """
 
 import os
-import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,8 +21,7 @@ from autograder.records import CourseError, InfrastructureError, RefusedError, S
 from autograder.sandbox.launcher import require_tier
 
 IDLE_SECONDS = 600
-START_SECONDS, END_SECONDS = 300, 30
-_ending = threading.Lock()
+START_SECONDS = 300
 
 
 class GraderDiedError(Exception):
@@ -61,11 +59,8 @@ class GraderProcess:
         """End the process, also while another thread waits for its reply; nothing of it is left."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._process.kill()
+        self._process.wait()
         self._connection.close()
         self._socket.detach()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -83,7 +78,6 @@ def main(descriptor: int, folder: Path) -> None:
     os.set_inheritable(descriptor, False)
     connection = Connection(descriptor)
     os.register_at_fork(after_in_child=connection.close)  # otherwise the other end would not see this process end
-    threading.Thread(target=_end_with_other_end, args=(descriptor, folder), daemon=True).start()
     try:
         connection.send(_prepare(connection.recv(), folder))
         while connection.poll(IDLE_SECONDS):
@@ -91,7 +85,8 @@ def main(descriptor: int, folder: Path) -> None:
     except (EOFError, OSError):
         pass
     finally:
-        _end(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
 
 
 def _prepare(bundle: Bundle, folder: Path) -> str:
@@ -115,19 +110,6 @@ def _graded(submission: Submission) -> tuple[str, str]:
         except InfrastructureError as error:
             problem = str(error)
     return "failed", problem
-
-
-def _end_with_other_end(descriptor: int, folder: Path) -> None:
-    hung_up = select.poll()
-    hung_up.register(descriptor, 0)  # a hang-up is always reported
-    hung_up.poll()
-    _end(folder)
-
-
-def _end(folder: Path) -> None:
-    with _ending:  # both threads notice the end: the second must not end the process before the first is done
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(0)
 
 
 if __name__ == "__main__":

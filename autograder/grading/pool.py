@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ from autograder.records import Grade, Submission
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
+    from autograder.sandbox.launcher import Sandbox
 
 Result = TypeVar("Result")
 
@@ -33,44 +35,35 @@ class Plan:
 
 
 class GraderPool(ProcessPoolExecutor):
-    """`plan.jobs` processes; in what is submitted, `this_grader()` gives a grader."""
-
-    def __init__(self, plan: Plan) -> None:
-        context = multiprocessing.get_context("spawn")
-        super().__init__(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
+    """Processes in which what is submitted can call `this_grader()`."""
 
     def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
         return super().submit(call_in_fork, function, *args)
 
 
-_plan: Plan | None = None
-_sandbox: Any = None
-_watch: KernelWatch | None = None
-_grader: "Grader | None" = None
-_disposable: Disposable | None = None
-
-
 def graders(plan: Plan) -> GraderPool:
-    """Start graders; raises SandboxUnavailableError where the sandbox is weaker than the course allows."""
+    """Start `plan.jobs` graders; raises SandboxUnavailableError where the sandbox is weaker than the course allows."""
     from autograder.sandbox.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
-    return GraderPool(plan)
+    context = multiprocessing.get_context("spawn")
+    return GraderPool(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
 
 
+_plan: Plan | None = None
+_watch = cache(KernelWatch)  # as the sandbox, the grader and its fork: one for this process, made at its first use
+
+
+@cache
 def this_grader() -> "Grader":
-    """The grader of this process; made at its first use. Raises CourseError or InfrastructureError."""
-    global _grader, _watch
-    if _grader is None:
-        import torch
+    """The grader of this process. Raises CourseError or InfrastructureError."""
+    import torch
 
-        from autograder.grading.grader import Grader
+    from autograder.grading.grader import Grader
 
-        torch.set_num_threads(1)
-        assert _plan is not None, "this process was not made by `graders`"
-        _watch = KernelWatch()
-        _grader = Grader(_plan.course, _start_sandbox(), _plan.run_seed, _plan.names, _watch)
-    return _grader
+    torch.set_num_threads(1)
+    assert _plan is not None, "this process was not made by `graders`"
+    return Grader(_plan.course, _sandbox(), _plan.run_seed, _plan.names, _watch())
 
 
 def grade_one(submission: Submission) -> Grade:
@@ -80,14 +73,15 @@ def grade_one(submission: Submission) -> Grade:
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
     """What the function returns in a fork of this process."""
-    global _disposable
-    if _disposable is None:
-        this_grader()
-        assert _watch is not None
-        _start_sandbox().warm_up()  # each fork would wait for its own word that it is ready, and it comes once
-        _disposable = Disposable(_watch, started=_end_with_parent)
-    result: Result = _disposable.call(function, *arguments)
+    result: Result = _disposable().call(function, *arguments)
     return result
+
+
+@cache
+def _disposable() -> Disposable:
+    this_grader()
+    _sandbox().warm_up()  # each fork would wait for its own word that it is ready, and it comes once
+    return Disposable(_watch(), started=_end_with_parent)
 
 
 def prepare_process(plan: Plan) -> None:
@@ -98,19 +92,17 @@ def prepare_process(plan: Plan) -> None:
     _plan = plan
     _end_with_parent()
     try:
-        _start_sandbox()
+        _sandbox()
     except Exception:
         return  # a process that fails here would break the pool without a word; `this_grader` fails with one
 
 
-def _start_sandbox() -> Any:
-    global _sandbox
-    if _sandbox is None:
-        from autograder.sandbox.launcher import Sandbox
+@cache
+def _sandbox() -> "Sandbox":
+    from autograder.sandbox.launcher import Sandbox
 
-        assert _plan is not None
-        _sandbox = Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
-    return _sandbox
+    assert _plan is not None
+    return Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
 
 
 def _end_with_parent() -> None:

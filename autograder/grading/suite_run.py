@@ -122,22 +122,24 @@ class SuiteRun:
         cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
             with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):
-                run = connection.run(test.item.nodeid, lambda: self._session.run(test, subject), until, cache)
+                error, diverged = connection.run(
+                    test.item.nodeid, lambda: self._session.run(test, subject), until, cache
+                )
         except TaskEndedError as ended:
             told = StudentCrashedError("This test ended the process that graded it.")
             late = StudentTimeoutError("This test took too long.")
             return TestEnding(test, error=late if ended.late else told, ended_grader=True)
-        if run.error is not None:
-            _drop_traceback(run.error)
+        if error is not None:
+            _drop_traceback(error)
             if connection.received > LARGE:
                 gc.collect()  # what is left of large answers in cycles, for which Python is in no hurry
-        if run.outcome == "diverged":
+        if diverged:
             return self._once(test, fresh=True)
-        if run.outcome == "passed":
+        if error is None:
             self._session.accept(test)
-        if isinstance(run.error, UNFINISHED) and not isinstance(run.error, StudentError):
+        if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
-        return TestEnding(test, error=run.error, transcript=connection.transcript)
+        return TestEnding(test, error=error, transcript=connection.transcript)
 
     @property
     def _seconds_here(self) -> float:

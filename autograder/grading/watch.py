@@ -62,7 +62,8 @@ class KernelWatch(Watch):
     def limit(self, task: str, seconds: float, lasting: bool = False) -> Iterator[None]:
         with super().limit(task, seconds, lasting):
             before = self._note[:]
-            self._write((LASTING if lasting else PASSING) + task.encode("utf-8", "replace"))
+            note = (LASTING if lasting else PASSING) + task.encode("utf-8", "replace")
+            self._note[:] = note[:NOTE_BYTES].ljust(NOTE_BYTES, b"\0")
             processor = signal.setitimer(signal.ITIMER_PROF, seconds)
             clock = signal.setitimer(signal.ITIMER_REAL, STALLED_SECONDS)
             try:
@@ -73,7 +74,4 @@ class KernelWatch(Watch):
                 self._note[:] = before
 
     def clear(self) -> None:
-        self._write(b"")
-
-    def _write(self, note: bytes) -> None:
-        self._note[:] = note[:NOTE_BYTES].ljust(NOTE_BYTES, b"\0")
+        self._note[:] = bytes(NOTE_BYTES)

@@ -1,8 +1,8 @@
 """Submissions in sandboxed workers: loaded, reloaded, and given up when that is hopeless."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,22 +28,18 @@ class WorkerFactory:
         self,
         course: Course,
         sandbox: Sandbox,
-        assignments: Iterable[Assignment],
+        assignments: Collection[Assignment],
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
         self.forbidden = forbidden or {}  # by assignment: the names of which it is recorded whether they are entered
-        chosen = list(assignments)
-        self.references = {each.name: load_reference(course, each) for each in chosen}
-        self.entry_points = {each.name: entry_points(course, each) for each in chosen}
+        self.references = {each.name: load_reference(course, each) for each in assignments}
+        self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """A digest of the code without comments and layout, read in a worker that never runs it."""
-        reader = self.connect(assignment)
-        try:
+        with closing(self.connect(assignment)) as reader:
             return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
-        finally:
-            reader.close()
 
     def close(self) -> None:
         self.sandbox.close()
@@ -63,15 +59,10 @@ class LoadedSubmission:
         self._workers, self.assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self._uses: list[Use] | None = None
+        self.uses: list[Use] = []  # the names that the text uses, as far as a worker could read it
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
-
-    @property
-    def uses(self) -> list[Use]:
-        """The names that the text uses, as far as a worker could read it."""
-        return self._uses or []
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
         """A subject with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
@@ -92,34 +83,29 @@ class LoadedSubmission:
         forbidden = self._workers.forbidden.get(self.assignment.name)
         if not forbidden or subject.connection.dead:
             return
-        try:
+        with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
             claims = subject.connection.request("entered", ENTRIES_SECONDS)
-        except (StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            return
-        with suppress(StudentError), malformed("a list of names"):
-            for name, line, cell in claims:
-                if name in forbidden and subject.forbidden([name]) is None:
-                    self.entered.setdefault(name, Use(name, int(line), int(cell)))
+            with malformed("a list of names"):
+                for name, line, cell in claims:
+                    if name in forbidden and subject.forbidden([name]) is None:
+                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
-    def _open(self) -> RemoteSubject[WorkerConnection]:
+    def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""
-        for last in (False, True):
-            try:
-                return self._load()
-            except StudentError as error:
-                if last or isinstance(error, StudentTimeoutError) and not error.starved:
-                    self._hopeless = error
-                    raise
-        raise AssertionError("unreachable")
+        try:
+            return self._load()
+        except StudentError as error:
+            if again or isinstance(error, StudentTimeoutError) and not error.starved:
+                self._hopeless = error
+                raise
+        return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a fresh worker, which has read the names that it uses before it runs a line of it."""
         connection = self._workers.connect(self.assignment, self._endless)
         name = self.assignment.name
         try:
-            uses = self._uses
-            if uses is None:
-                uses = read_uses(connection, self.assignment, self.file, self._workers.entry_points[name])
+            uses = self.uses or self._read_uses(connection)
             loaded = connection.request(
                 "load",
                 self.assignment.limits.load_seconds,
@@ -134,22 +120,18 @@ class LoadedSubmission:
         except StudentError:
             connection.close()
             raise
-        self._uses = uses
+        self.uses = uses
         return RemoteSubject(connection, RemoteStudent(connection, errors), self._workers.references[name], uses)
 
-
-def read_uses(
-    connection: WorkerConnection, assignment: Assignment, file: SourceFile, entry_points: list[str]
-) -> list[Use]:
-    """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
-    answer = connection.request(
-        "names_used", text=file.text, filename=_name(assignment, file), entry_points=entry_points
-    )
-    uses = _uses(answer)
-    for module in file.modules:
-        answer = connection.request("names_of_module", text=module.text, filename=module.name)
-        uses += [replace(use, module=module.name) for use in _uses(answer)]
-    return uses
+    def _read_uses(self, connection: WorkerConnection) -> list[Use]:
+        """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
+        filename, entry_points = _name(self.assignment, self.file), self._workers.entry_points[self.assignment.name]
+        answer = connection.request("names_used", text=self.file.text, filename=filename, entry_points=entry_points)
+        uses = _uses(answer)
+        for module in self.file.modules:
+            answer = connection.request("names_of_module", text=module.text, filename=module.name)
+            uses += [replace(use, module=module.name) for use in _uses(answer)]
+        return uses
 
 
 def _uses(answer: dict[str, Any]) -> list[Use]:

@@ -14,9 +14,7 @@ class TestCallable(nn.Module):
 
     def __init__(self, server: Any, number: int, description: dict[str, Any]) -> None:
         super().__init__()
-        object.__setattr__(self, "_server", server)
-        object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "training", bool(description.get("training", True)))
+        self.__dict__.update(_server=server, _number=number, training=bool(description.get("training", True)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call([], args, kwargs)

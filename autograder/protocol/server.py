@@ -12,7 +12,7 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, astuple
 from functools import partial
 from pathlib import Path
@@ -372,22 +372,14 @@ def unsendable(error: wire.WireError) -> dict[str, Any]:
 
 def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Handle one request; return `ok` with a value, or `error` with a description."""
-    with _redirected(server.output):
+    with ExitStack() as streams:
+        for redirect, stream in zip((redirect_stdout, redirect_stderr), server.output):
+            streams.enter_context(redirect(stream))
         try:
             reply = {"ok": getattr(server, operation)(**arguments)}
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
             reply = {"error": server.describe_error(error)}
     return {**reply, **server.printed()}
-
-
-@contextmanager
-def _redirected(output: tuple[io.TextIOWrapper, ...]) -> Iterator[None]:
-    """Print to these streams of a test, if there are any."""
-    if not output:
-        yield
-        return
-    with redirect_stdout(output[0]), redirect_stderr(output[1]):
-        yield
 
 
 def _flush() -> None:

@@ -27,6 +27,8 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 class Connection:
     """A connection to one student's module. Subclasses implement the transport of requests."""
 
+    dead = False  # whether no request will be answered any more
+
     def __init__(self) -> None:
         self.adopt: Callable[[Connection, Any], Any] = lambda connection, value: value  # replaces handles by proxies
         self.new_transcript: Callable[[], Transcript] = Transcript
@@ -66,24 +68,17 @@ class Connection:
         """Send one request and wait for its reply, answering callbacks meanwhile."""
         raise NotImplementedError
 
-    @property
-    def dead(self) -> bool:
-        """Whether no request will be answered any more."""
-        return False
-
     def close(self) -> None:
         """Release the other side."""
 
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
         self._callables[:] = self._stand_ins
-        self._numbers.clear()
-        self.mirrors.clear()
-        self.graphs.clear()
+        for book in (self._numbers, self.mirrors, self.graphs, self.found):
+            book.clear()
         self._callbacks = 0
-        self.found.clear()
         self.transcript = self.new_transcript()
-        self.request("seed", seed=_seed_over_there(seed), reads_output=self.reads_output)
+        self.request("seed", seed=seed_of("student", seed), reads_output=self.reads_output)
         return self.transcript
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
@@ -166,9 +161,9 @@ class Connection:
             raise failure
 
 
-def _seed_over_there(seed: int) -> int:
-    """Return the seed for the student's side, from which the test's own seed cannot be derived."""
-    digest = hashlib.sha256(f"student/{seed}".encode()).digest()
+def seed_of(whole: object, part: object) -> int:
+    """Return the seed of a test in a run, or of a side in a test: different for each, and none tells another."""
+    digest = hashlib.sha256(f"{whole}/{part}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 

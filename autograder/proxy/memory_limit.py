@@ -5,8 +5,10 @@ too much memory, PyTorch and Python raise and the test fails; the grader and the
 Linux only.
 """
 
-import sys
 import weakref
+from resource import RLIM_INFINITY, RLIMIT_DATA, getrlimit, setrlimit
+
+from autograder.sandbox.jail import Footprint
 
 MORE = 512 << 20  # bytes in addition to those in use at the beginning of a test
 
@@ -21,12 +23,6 @@ class MemoryLimit:
     _begun: "weakref.WeakSet[MemoryLimit]" = weakref.WeakSet()
 
     def begin(self) -> None:
-        if sys.platform != "linux":
-            return
-        from resource import RLIM_INFINITY, RLIMIT_DATA, getrlimit, setrlimit
-
-        from autograder.sandbox.jail import Footprint
-
         has = Footprint.now().data
         if not has:
             return
@@ -39,7 +35,5 @@ class MemoryLimit:
     def end(self) -> None:
         self._begun.discard(self)
         if MemoryLimit._usual is not None and not self._begun:
-            from resource import RLIMIT_DATA, setrlimit
-
             setrlimit(RLIMIT_DATA, MemoryLimit._usual)
             MemoryLimit._usual = None

@@ -11,6 +11,8 @@ Not supported: second derivatives, hooks, `isinstance` with the student's classe
 import itertools
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partialmethod
 from typing import Any, TypeVar
@@ -19,14 +21,24 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
+from autograder.protocol.errors import RemoteException, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque
 from autograder.proxy.connection import Connection, malformed
-from autograder.proxy.input_mutation import inputs_are_mirrored
 
 Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
+_INPUTS_ARE_MIRRORED: ContextVar[bool] = ContextVar("inputs are mirrored", default=False)
+
+
+@contextmanager
+def mirror_input_mutation() -> Iterator[None]:
+    """Within this context, inputs changed by a student's code are also changed on this side."""
+    token = _INPUTS_ARE_MIRRORED.set(True)
+    try:
+        yield
+    finally:
+        _INPUTS_ARE_MIRRORED.reset(token)
 
 
 class RemoteStudent:
@@ -401,10 +413,8 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
     """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])
-    except StudentError as error:
-        if isinstance(error, AttributeError):
-            raise AttributeError(path[-1]) from None
-        raise
+    except AttributeError:
+        raise AttributeError(path[-1]) from None
     with malformed("an attribute"):
         if _one_of(("value", "callable"), found["kind"]) == "value":
             return adopt(connection, found["value"])
@@ -441,8 +451,13 @@ def _bring_home(
 ) -> None:
     """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
     changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
-    if inputs_are_mirrored():
-        _change(changed)
+    if _INPUTS_ARE_MIRRORED.get():
+        with torch.no_grad():
+            for tensor, value in changed:
+                if tensor.shape == value.shape:
+                    tensor.copy_(value)
+                else:
+                    tensor.data = value
         for index, wanted, gradient in reply.get("marked", ()):
             tensor = _entry(inputs, index).requires_grad_(bool(wanted))
             tensor.grad = gradient
@@ -457,7 +472,7 @@ def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | 
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
             raise TypeError("a list stays a list, and a dict a dict")
-        if inputs_are_mirrored():
+        if _INPUTS_ARE_MIRRORED.get():
             container.clear()
             container.extend(new) if isinstance(container, list) else container.update(new)
 
@@ -466,15 +481,6 @@ def _entry(inputs: list[Entry], index: Any) -> Entry:
     if type(index) is not int or not 0 <= index < len(inputs):
         raise IndexError("there is no such input")
     return inputs[index]
-
-
-def _change(changed: list[tuple[Tensor, Tensor]]) -> None:
-    with torch.no_grad():
-        for tensor, value in changed:
-            if tensor.shape == value.shape:
-                tensor.copy_(value)
-            else:
-                tensor.data = value
 
 
 def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[Tensor]) -> Any:

@@ -42,7 +42,7 @@ class ReplayCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._nondeterministic: set[str] = set()
+        self.nondeterministic: set[str] = set()  # tests that sent different requests after equal replies
         self.forget()
 
     def forget(self) -> None:
@@ -53,11 +53,7 @@ class ReplayCache:
 
     def first_node(self, test: str) -> Node | None:
         """Return a test's first node; None for a nondeterministic test."""
-        return None if test in self._nondeterministic else self._first.setdefault(test, Node())
-
-    def mark_nondeterministic(self, test: str) -> None:
-        """Disable replay of a test that sent different requests after equal replies."""
-        self._nondeterministic.add(test)
+        return None if test in self.nondeterministic else self._first.setdefault(test, Node())
 
     def next_node(self, node: Node, requests: list[Request], reply: Reply) -> Node:
         """Return the node after these requests and this reply, creating it if necessary."""

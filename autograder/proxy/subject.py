@@ -1,6 +1,5 @@
 """The subject of a test: the student's module, the reference, and their random state."""
 
-import hashlib
 import random
 import re
 from collections.abc import Iterable
@@ -87,12 +86,6 @@ def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
     """
     entry_points = None if tests is None else set(re.findall(r"\.(\w+)", tests))
     return [Use(*found) for found in source.names_used(text, filename, entry_points)["uses"]]
-
-
-def seed_of(run_seed: int, test: str) -> int:
-    """Return the seed of one test in one run: different for each test, the same for all students."""
-    digest = hashlib.sha256(f"{run_seed}/{test}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1
 
 
 def _matches(used: str, forbidden: str) -> bool:

@@ -4,8 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
@@ -19,28 +18,13 @@ if TYPE_CHECKING:
     from autograder.sandbox.worker_process import WorkerProcess
 
 UNANSWERED = {"seed"}  # cannot fail and has no reply
-NOT_CALLS_OF_THE_STUDENT = {
-    "load",
-    "names_used",
-    "names_of_module",
-    "outline",
-    "entered",
-}  # always given their full time
+# always given their full time
+NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "names_of_module", "outline", "entered"}
 SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed out once, twice, more often
 MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
 _ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
-
-
-@dataclass(frozen=True)
-class TestRun:
-    """The end of a test. "diverged": it sent different requests than before and needs a fresh worker."""
-
-    __test__ = False
-
-    outcome: Literal["passed", "failed", "diverged"]
-    error: BaseException | None = None
 
 
 class WorkerConnection(Connection):
@@ -66,24 +50,24 @@ class WorkerConnection(Connection):
 
     def run(
         self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
-    ) -> TestRun:
+    ) -> tuple[BaseException | None, bool]:
         """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
-        The student's code is not waited for after `until` (time.monotonic). Without a cache, nothing is replayed or
-        recorded.
+        Return the error of the test, None if it passed, and whether it diverged: it sent different requests than before
+        and needs a fresh worker. The student's code is not waited for after `until` (time.monotonic). Without a cache,
+        nothing is replayed or recorded.
         """
         try:
             with self.ending_at(until):
                 if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
-                    return TestRun("passed")
+                    return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
-                cache.mark_nondeterministic(test)
-                return TestRun("diverged", error)
-            if error is not None:
-                return TestRun("failed", error)
-            self._socket.mark_passed()
-            return TestRun("passed")
+                cache.nondeterministic.add(test)
+                return error, True
+            if error is None:
+                self._socket.mark_passed()
+            return error, False
         finally:
             self._socket.disable()  # the requests after a test do not belong to it
 
@@ -112,16 +96,15 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            self._fail(self._too_late(name, late))
+            raise self._ended(self._too_late(name, late)) from None
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
-            self._fail(StudentCrashedError(self._exit_reason()))
+            raise self._ended(StudentCrashedError(self._exit_reason())) from None
         except wire.WireError as error:
-            self._fail(StudentCrashedError(f"What came back could not be read: {error}."))
+            raise self._ended(StudentCrashedError(f"What came back could not be read: {error}.")) from None
         except BaseException:  # raised by a callback: a late reply must not answer the next request
-            self._mark_dead(StudentTimeoutError("Your code was stopped while the test waited for it."))
+            self._ended(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
-        raise AssertionError("unreachable")
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before.
@@ -174,10 +157,6 @@ class WorkerConnection(Connection):
         finally:
             self._callbacks_inside -= 1
 
-    @property
-    def dead(self) -> bool:
-        return self._dead is not None
-
     def close(self) -> None:
         self._memory_limit.end()
         self.worker.close()
@@ -186,13 +165,10 @@ class WorkerConnection(Connection):
         if self._dead is not None:
             raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
 
-    def _fail(self, error: StudentError) -> None:
-        self._mark_dead(error)
-        raise error from None
-
-    def _mark_dead(self, error: StudentError) -> None:
-        self._dead = error
+    def _ended(self, error: StudentError) -> StudentError:
+        self._dead, self.dead = error, True
         self.worker.end(kill=True)
+        return error
 
     def _exit_reason(self) -> str:
         ending = self.worker.end(kill=False)

@@ -96,8 +96,6 @@ def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], 
     """Return the command for an ordinary process; with Landlock its workers hide files themselves."""
     if options["tier"] == "landlock" and not ON_LINUX:
         raise unavailable("landlock", "This is not Linux.")
-    if not hasattr(os, "fork"):
-        raise unavailable(options["tier"], "Processes cannot be forked here.")
     paths = [str(path) for path in layout.packages]
     readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
     options = {**options, "path": paths, "package": str(layout.engine), "readable": readable}

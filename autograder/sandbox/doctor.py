@@ -43,8 +43,7 @@ def _examine(tier: str) -> TierReport:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
-    promise = SENTENCES[tier]
-    if tier == "unsafe":
-        return TierReport(tier, True, f"{promise} {note}".strip(), "Use it only for files that you trust.")
     together, hint = (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
-    return TierReport(tier, True, " ".join(filter(None, (promise, note, together))), hint)
+    if tier == "unsafe":
+        together, hint = "", "Use it only for files that you trust."
+    return TierReport(tier, True, " ".join(filter(None, (SENTENCES[tier], note, together))), hint)

@@ -5,7 +5,7 @@ import json
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,13 @@ from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modu
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.remedies import remedy
 from autograder.sandbox.trials import PACKAGES
-from autograder.sandbox.worker_process import WorkerProcess
+from autograder.sandbox.worker_process import WorkerProcess, receive
 
 SERVER_ENTRY = "autograder.protocol.server:serve"
 TRIAL_ENTRY = "autograder.sandbox.trials:run"
-PROBE_SECONDS = 10
 PROBE_LIMITS = Limits(
     cpu_seconds=5,
-    submission_seconds=PROBE_SECONDS,
+    submission_seconds=10,
     memory_mb=256,
     file_mb=1,
     scratch_mb=4,
@@ -33,7 +32,7 @@ PROBE_LIMITS = Limits(
 )
 
 
-class Sandbox:
+class Sandbox(AbstractContextManager["Sandbox"]):
     """A source of sandboxed workers; a context manager.
 
     `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
@@ -59,9 +58,6 @@ class Sandbox:
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
         self._servers: dict[Modules, ForkServer] = {(): self._start(())}
-
-    def __enter__(self) -> "Sandbox":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -112,9 +108,7 @@ class Sandbox:
         return server
 
     def _discard(self, modules: Modules) -> None:
-        server = self._servers.pop(modules, None)
-        if server is not None:
-            server.close()
+        self._servers.pop(modules).close()
 
 
 @functools.cache
@@ -151,7 +145,7 @@ def try_tier(tier: str) -> str:
     with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox:
         try:
             with sandbox.spawn(PROBE_LIMITS) as worker:
-                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_SECONDS)
+                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_LIMITS.submission_seconds)
                 if found is None:
                     ending = worker.end(kill=False)
                     raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
@@ -170,10 +164,7 @@ def try_tier(tier: str) -> str:
 
 def ask(worker: WorkerProcess, request: Mapping[str, Any], seconds: float) -> Any:
     """Send a worker one line of JSON and return its answer; None without one."""
-    worker.socket.settimeout(seconds)
-    line = b""
-    with suppress(OSError), worker.socket.makefile("rwb") as stream:
-        stream.write(json.dumps(request).encode() + b"\n")
-        stream.flush()
-        line = stream.readline()
+    with suppress(OSError):
+        worker.socket.sendall(json.dumps(request).encode() + b"\n")
+    line = receive(worker.socket, seconds, end=b"\n") or b""
     return json.loads(line) if line.endswith(b"\n") else None

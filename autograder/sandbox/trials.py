@@ -80,11 +80,6 @@ def _write(path: str, content: bytes) -> None:
         file.write(content)
 
 
-def read_environment(facts: Facts) -> Attempts:
-    files = [f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)]
-    return {"read a variable of the grader": lambda: str(dict(os.environ)).index(facts["token"]), **_reading(files)}
-
-
 def write_outside(facts: Facts) -> Attempts:
     """Try to create files in world-writable or own folders, and to change a world-writable file."""
     victim = f"{facts['playground']}/victim"
@@ -129,33 +124,12 @@ def grow_a_file(facts: Facts) -> Attempts:
     return {f"make a file of {size} bytes": lambda: [os.write(1, bytes(PIECE)) for _ in range(size // PIECE)]}
 
 
-def use_network(facts: Facts) -> Attempts:
-    sockets: Attempts = {
-        f"make a socket of family {family}, type {kind}": partial(socket.socket, family, kind)
-        for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16)
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
-    }
-    return {**sockets, "reach the grader over TCP": lambda: socket.create_connection(facts["listener"], 2).close()}
-
-
 def _fork() -> None:
     """Start a process that ends at once, and wait for it."""
     pid = os.fork()
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-
-
-def signal_others(facts: Facts) -> Attempts:
-    """Try to signal other processes, with signal 0, which only checks the permission."""
-    others = {"the grader": facts["grader"], "everybody": -1, "its neighbour": os.getpid() + 1}
-    return {f"send {name} a signal": partial(os.kill, pid, 0) for name, pid in others.items()}
-
-
-def see_processes(facts: Facts) -> Attempts:
-    files = ["/proc/self/fd", f"/proc/{facts['grader']}/cmdline", "/proc/1/cmdline"]
-    # an empty folder may stand at /proc
-    return {"list processes": lambda: min(map(int, filter(str.isdigit, os.listdir("/proc")))), **_reading(files)}
 
 
 def make_rare_calls(facts: Facts) -> Attempts:
@@ -257,18 +231,34 @@ TRIALS: dict[str, Callable[[Facts], Attempts]] = {
     "tests and solutions": lambda facts: _reading([facts["hidden"]]),
     "files of the system": lambda facts: _reading([facts["home"], *SYSTEM_FILES]),
     "names of hidden files": lambda facts: {"see that a hidden file is there": partial(os.stat, facts["hidden"])},
-    "environment": read_environment,
+    "environment": lambda facts: {
+        "read a variable of the grader": lambda: str(dict(os.environ)).index(facts["token"]),
+        **_reading(f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)),
+    },
     "writing outside": write_outside,
     "scratch space": fill_scratch,
     "size of a file": grow_a_file,
-    "network": use_network,
+    "network": lambda facts: {
+        **{
+            f"make a socket of family {family}, type {kind}": partial(socket.socket, family, kind)
+            for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16)
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW)
+        },
+        "reach the grader over TCP": lambda: socket.create_connection(facts["listener"], 2).close(),
+    },
     "new processes": lambda _: {"fork": _fork},
     "other programs": lambda _: {
         "spawn a program": lambda: os.waitpid(os.posix_spawn(PROGRAM, [PROGRAM], {}), 0),
         "become a program": lambda: os.execv(PROGRAM, [PROGRAM]),  # which cannot answer
     },
-    "signals to others": signal_others,
-    "processes hidden": see_processes,
+    "signals to others": lambda facts: {  # with signal 0, which only checks the permission
+        f"send {name} a signal": partial(os.kill, pid, 0)
+        for name, pid in (("the grader", facts["grader"]), ("everybody", -1), ("its neighbour", os.getpid() + 1))
+    },
+    "processes hidden": lambda facts: {
+        "list processes": lambda: min(map(int, filter(str.isdigit, os.listdir("/proc")))),  # it may be an empty folder
+        **_reading(["/proc/self/fd", f"/proc/{facts['grader']}/cmdline", "/proc/1/cmdline"]),
+    },
     "system-call filter": make_rare_calls,
     "limits stay": lambda _: {
         f"raise the limit {name}": partial(_raise_limit, getattr(resource, f"RLIMIT_{name}")) for name in LIMITS

@@ -6,7 +6,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,8 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.doctor import MatrixCell, TierReport
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import PROBE_LIMITS, TRIAL_ENTRY, Sandbox, ask
-from autograder.sandbox.trials import TRIALS
-from autograder.sandbox.worker_process import WorkerProcess
+from autograder.sandbox.trials import TRIALS, Facts
+from autograder.sandbox.worker_process import WorkerProcess, receive
 
 TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its processor
 TRIAL_LIMITS = PROBE_LIMITS.model_copy(update={"submission_seconds": 50})
@@ -27,8 +27,6 @@ GONE_SECONDS = 5
 # without new privileges nothing can be drawn from it
 POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
 THREADS, RIGHTS, REMAINS = "number of threads", "no rights to gain", "nothing left over"
-
-Facts = Mapping[str, Any]
 
 
 def verify() -> list[TierReport]:
@@ -130,22 +128,12 @@ def _leave(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
         if answer is None:
             return ["end without an answer"]
         worker.end()
-        found = [] if _is_let_go(worker) else ["leave a process"]
+        # no process holds the other end of a dead worker's socket
+        found = [] if receive(worker.socket, GONE_SECONDS) == b"" else ["leave a process"]
     found += _tell("find", sandbox, facts)
     processes = family(os.getpid()) - set(facts["others"])
     sandbox.close()
     return found if _vanish(processes) else [*found, "outlive the sandbox"]
-
-
-def _is_let_go(worker: WorkerProcess) -> bool:
-    """Whether no process holds the other end of a dead worker's socket."""
-    worker.socket.settimeout(GONE_SECONDS)
-    try:
-        return worker.socket.recv(1) == b""
-    except ConnectionError:
-        return True
-    except TimeoutError:
-        return False
 
 
 def _vanish(processes: set[int]) -> bool:

@@ -4,7 +4,7 @@ import json
 import os
 import socket
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -27,7 +27,7 @@ class Ending:
     code: int
 
 
-class WorkerProcess:
+class WorkerProcess(AbstractContextManager["WorkerProcess"]):
     """A worker and the descriptors connected to it, as a context manager that kills it.
 
     `socket` is the data socket. Everything that a worker sends is an unverified claim.
@@ -39,9 +39,6 @@ class WorkerProcess:
         self._status = status
         self._ending: Ending | None = None
         self._statistics: int | None = None
-
-    def __enter__(self) -> "WorkerProcess":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

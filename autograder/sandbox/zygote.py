@@ -78,11 +78,10 @@ class Child:
         """Report the worker's ending to the grader."""
         code = os.waitstatus_to_exitcode(wait_status)
         cpu = usage.ru_utime + usage.ru_stime
-        reason = self.reason
-        if reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
-            reason = "cpu"
+        if self.reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
+            self.reason = "cpu"
         setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
-        ending = {"reason": reason, "code": code, "setup_error": setup_error}
+        ending = {"reason": self.reason, "code": code, "setup_error": setup_error}
         with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
         self.status.close()
@@ -338,5 +337,5 @@ def main() -> None:
     gc.freeze()
     use_large_pages()
     zygote = Zygote(control, walls, getattr(entry, function))
-    control.sendall(json.dumps({"note": walls.note, "user": os.getuid()}).encode() + b"\n")
+    control.sendall(json.dumps({"note": walls.note}).encode() + b"\n")
     zygote.serve()

@@ -79,6 +79,6 @@ def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
     return sorted(items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py"))
 
 
-def missing_needs(item: pytest.Item, suite: Suite) -> list[str]:
-    """Return the needed tests that failed or were skipped. A test that was not selected (with -k) does not count."""
-    return [name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False]
+def missing_need(item: pytest.Item, suite: Suite) -> str | None:
+    """Return the first needed test that failed or was skipped. One that was not selected (with -k) does not count."""
+    return next((name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False), None)

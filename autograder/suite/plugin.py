@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from autograder.suite.markers import (
-    CAPTURING,
-    FIXTURES,
-    MARKERS,
-    SUITE,
-    Suite,
-    arguments_of,
-    is_test_of_suite,
-    missing_needs,
-    visible_first,
-)
+from autograder.suite import markers
+from autograder.suite.markers import FIXTURES, SUITE, Suite, is_test_of_suite
 
 if TYPE_CHECKING:
     from autograder.proxy.subject import Subject
@@ -36,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for marker in MARKERS:
+    for marker in markers.MARKERS:
         config.addinivalue_line("markers", marker)
     run_seed = config.getoption("--autograder-seed")
     config.stash[SUITE] = Suite(secrets.randbits(31) if run_seed is None else run_seed)
@@ -64,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     suite = config.stash[SUITE]
     if not any(map(is_test_of_suite, items)):
         return
-    items[:] = visible_first(items)
+    items[:] = markers.visible_first(items)
     if suite.subjects is None:
         from autograder.suite.subjects import FilesBeside
 
@@ -79,14 +70,14 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not is_test_of_suite(item):
         return
-    from autograder.proxy.subject import seed_of
+    from autograder.proxy.connection import seed_of
 
     suite = item.config.stash[SUITE]
-    missing = missing_needs(item, suite)
+    missing = markers.missing_need(item, suite)
     if missing:
         suite.passed[item.name] = False
-        pytest.skip(f"waits for `{missing[0]}`")
-    reads_output = not CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
+        pytest.skip(f"waits for `{missing}`")
+    reads_output = not markers.CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
     suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output)
 
 
@@ -106,7 +97,7 @@ def refuse_forbidden(item: pytest.Item, subject: "Subject") -> None:
     """Fail a test if the submission uses a name that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 
-    names = arguments_of(item, "forbids")
+    names = markers.arguments_of(item, "forbids")
     use = subject.forbidden(names) if names else None
     if use is not None:
         sentence = (

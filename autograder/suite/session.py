@@ -49,11 +49,11 @@ class SuiteSession:
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
-        self._collected, self._reports = _Collected(), _Reports()
+        self._reports = _Reports()
         paths = list(files)
         arguments = [*PLUGINS, "--rootdir", str(root), "-c", str(SETTINGS), *map(str, paths)]
         with _own_environment():
-            self._config = _prepareconfig(arguments, plugins=[self._collected, self._reports])
+            self._config = _prepareconfig(arguments, plugins=[self._reports])
         self._config._do_configure()
         self._config.pluginmanager.unregister(name="terminalreporter")  # but plugins read its options
         self._suite: Suite = self._config.stash[SUITE]
@@ -64,11 +64,11 @@ class SuiteSession:
             with _own_modules({module_name_from_path(file, root) for file in paths}):
                 self._config.hook.pytest_collection(session=self._session)
         except pytest.UsageError as error:
-            self._collected.problems.append(str(error))
-        self._collected.problems += _unusable(self._session.items)
-        if self._collected.problems:
+            self._reports.problems.append(str(error))
+        self._reports.problems += _unusable(self._session.items)
+        if self._reports.problems:
             self.close()
-            raise CourseError(self._collected.problems)
+            raise CourseError(self._reports.problems)
 
     def tests(self, folder: Path | None = None) -> tuple[Test, ...]:
         """Return the tests in a folder, or all tests, visible ones first."""
@@ -82,8 +82,7 @@ class SuiteSession:
 
     def blocked_by(self, test: Test) -> str | None:
         """Return the first needed test that did not pass, or None."""
-        missing = markers.missing_needs(test.item, self._suite)
-        return missing[0] if missing else None
+        return markers.missing_need(test.item, self._suite)
 
     def skip(self, test: Test) -> None:
         self._suite.passed[test.name] = False
@@ -155,10 +154,16 @@ class _CurrentSubject(SubjectProvider):
 
 
 class _Reports:
-    """A plugin that keeps the exception that ended a test."""
+    """A plugin that keeps the problems of the collection as sentences, and the exception that ended a test."""
 
     def __init__(self) -> None:
+        self.problems: list[str] = []
         self.begin(nullcontext)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            reason = str(report.longrepr).strip().splitlines()
+            self.problems.append(f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}")
 
     def begin(self, limit: Limit) -> None:
         self._limit = limit
@@ -187,18 +192,6 @@ class _Reports:
 
 class _ExitRaisedError(Exception):
     """Replaces the exception of `pytest.exit`, after which pytest would not tear the test down."""
-
-
-class _Collected:
-    """A plugin that converts collection errors to sentences."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            reason = str(report.longrepr).strip().splitlines()
-            self.problems.append(f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}")
 
 
 @contextmanager

@@ -22,9 +22,8 @@ from autograder.protocol.errors import (
     told_exception,
 )
 from autograder.protocol.server import Server
-from autograder.proxy.input_mutation import mirror_input_mutation
 from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.remote import RemoteStudent, mirror_input_mutation
 from autograder.proxy.worker_connection import WorkerConnection
 
 NET = Path(__file__).with_name("net.py")

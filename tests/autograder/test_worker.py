@@ -26,8 +26,7 @@ from autograder.protocol.errors import (
     told_exception,
 )
 from autograder.protocol.graphs import MAX_GRAPHS
-from autograder.proxy.input_mutation import mirror_input_mutation
-from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent
+from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent, mirror_input_mutation
 from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.suite.alarm import TestAlarm, alarm
 from tests.autograder.sampling import sampled
