@@ -246,7 +246,7 @@ class Text:
 
     def named(self, place: CodeLocation) -> CodeLocation:
         """Return the location with the name of its function or method, whatever Python's traceback calls it."""
-        for cell in self.cells:
+        for cell in self.cells if place.file == self.name else ():
             line = place.line - cell.first + 1
             for name, node in _definitions(cell) if cell.number == place.cell else ():
                 inside = node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -91,7 +91,9 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
                 file.unlink()
         for source in submission.files:
             kind = ".ipynb" if source.is_notebook else ".py"
-            (folder / f"{assignment.stem}{kind}").write_text(source.text, encoding="utf-8", newline="")
+            texts = ((f"{assignment.stem}{kind}", source.text), *source.module_texts)
+            for name, text in texts:
+                (folder / name).write_text(text, encoding="utf-8", newline="")
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:
