@@ -1,7 +1,7 @@
 """Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes."""
 
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -64,12 +64,10 @@ def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
 
 def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
     """Return for each part the points reached divided by the maximum."""
-    won: dict[str, float] = {}
-    possible: dict[str, float] = {}
-    for grade in grades:
-        for test in grade.tests:
-            won[test.part] = won.get(test.part, 0.0) + test.score
-            possible[test.part] = possible.get(test.part, 0.0) + test.max_score
+    won, possible = defaultdict[str, float](float), defaultdict[str, float](float)
+    for test in (test for grade in grades for test in grade.tests):
+        won[test.part] += test.score
+        possible[test.part] += test.max_score
     return {part: share(won[part], possible[part]) for part in won}
 
 
