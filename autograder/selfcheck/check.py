@@ -251,12 +251,9 @@ def time_limit() -> contextlib.AbstractContextManager[None]:
 @contextlib.contextmanager
 def suite_of(test_file: Path) -> Any:
     """Collect the tests of one file, which is read again each time."""
-    session = SuiteSession([test_file], test_file.parent)
-    session.start(SEED)
-    try:
+    with contextlib.closing(SuiteSession([test_file], test_file.parent)) as session:
+        session.start(SEED)
         yield session
-    finally:
-        session.close()
 
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from fnmatch import fnmatch
 from glob import glob
@@ -37,7 +38,7 @@ from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_co
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions.files import DiskFolder, File
+from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import submission_of
 from autograder.text.names import safe_name, shown
 
@@ -157,7 +158,11 @@ def read_through_the_gate(folder: Any) -> None:
     def files_to_copy(path: str, exclude: Sequence[str] = ()) -> list[str]:
         if not Path(path).is_relative_to(folder.format_path(folder.submitted_directory, ".", ".")):
             return list(find_all_files(path, list(exclude)))
-        files = (str(file.path) for file in files_below(DiskFolder(Path(path)), []) if _is_readable(file))
+        files = []
+        for file in files_below(DiskFolder(Path(path)), []):
+            with suppress(RefusedError):
+                file.read()
+                files.append(str(file.path))
         return [file for file in files if not is_ignored(file, list(exclude))]
 
     def stamp(path: str) -> datetime | None:
@@ -174,14 +179,6 @@ def _is_folder_of_student(converter: Any, place: str) -> bool:
         converter.log.error("%s is a link or has an odd name, so it is not graded.", shown(place))
         return False
     return os.path.isdir(place)
-
-
-def _is_readable(file: File) -> bool:
-    try:
-        file.read()
-    except RefusedError:
-        return False
-    return True
 
 
 class FromJournal(Autograde):
