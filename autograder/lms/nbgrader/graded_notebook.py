@@ -1,10 +1,10 @@
 """A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
 
-import copy
 import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -226,7 +226,7 @@ class _Restorer:
     def _place(self, cell: _Cell, home: str | None) -> None:
         if home in self.parts:
             self._compare(cell, home)
-            self.cells.append(copy.deepcopy(self.official[home]))
+            self.cells.append(deepcopy(self.official[home]))
         elif cell.test_of in self.parts and cell.kind == "code":
             return  # a copy of a test cell adds nothing
         else:
@@ -255,7 +255,7 @@ class _Restorer:
             self.notes[name].append("This test cell was missing. It counts all the same.")
         before, names = set(itertools.takewhile(lambda other: other != name, self.official)), self._names()
         places = [index for index, other in enumerate(names) if other in before]
-        self.cells.insert(places[-1] + 1 if places else len(names), copy.deepcopy(self.official[name]))
+        self.cells.insert(places[-1] + 1 if places else len(names), deepcopy(self.official[name]))
 
     def _note_moved(self) -> None:
         order, furthest = list(self.official), -1
