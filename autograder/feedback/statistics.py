@@ -55,11 +55,8 @@ def share(score: float, max_score: float) -> float:
 
 def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
     """Count the shares in each of `bins` equal intervals from 0 to 1; the last includes 1."""
-    counts = [0] * bins
-    for value in shares:
-        step = int(value * bins + 1e-9)
-        counts[min(max(step, 0), bins - 1)] += 1
-    return counts
+    counts = Counter(min(max(int(value * bins + 1e-9), 0), bins - 1) for value in shares)
+    return [counts[step] for step in range(bins)]
 
 
 def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
