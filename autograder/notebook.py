@@ -5,11 +5,11 @@ them does anything, because the grader runs the tests itself.
 """
 
 import ast
-import importlib.util
 import inspect
 import linecache
 import os
 import re
+import runpy
 import subprocess
 import sys
 import types
@@ -246,12 +246,9 @@ def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence
     if not path.is_file():
         print(f"There is no pictures.py in {_here()}. Keep the files together.")
         return []
-    spec = importlib.util.spec_from_file_location("pictures", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sliders = getattr(module, "SLIDERS", {})
-    return [(draw, sliders.get(draw, {})) for draw in module.PICTURES.get(part, [])]
+    names = runpy.run_path(str(path))
+    sliders = names.get("SLIDERS", {})
+    return [(draw, sliders.get(draw, {})) for draw in names["PICTURES"].get(part, [])]
 
 
 def _caption(draw: Callable[[Any], Any]) -> str:

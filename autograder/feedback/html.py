@@ -122,15 +122,7 @@ def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Pictu
     order = list(titles)
     tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
     causes = _causes(tests)
-    return [
-        _part(
-            title,
-            [test for test in tests if test.part == name],
-            causes,
-            [picture for picture in pictures if picture.part == name],
-        )
-        for name, title in titles.items()
-    ]
+    return [_part(name, title, tests, causes, pictures) for name, title in titles.items()]
 
 
 def _causes(tests: list[TestResult]) -> dict[object, Cause]:
@@ -141,7 +133,10 @@ def _causes(tests: list[TestResult]) -> dict[object, Cause]:
     return {cause: list(failures.values()) for cause, failures in causes.items()}
 
 
-def _part(title: str, tests: list[TestResult], causes: Mapping[object, Cause], pictures: list[Picture]) -> PartPage:
+def _part(
+    name: str, title: str, every: list[TestResult], causes: Mapping[object, Cause], pictures: Sequence[Picture]
+) -> PartPage:
+    tests = [test for test in every if test.part == name]
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
     answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
@@ -156,12 +151,6 @@ def _part(title: str, tests: list[TestResult], causes: Mapping[object, Cause], p
         elif test.outcome != "passed" and causes[test.cause][0][0].part != test.part:
             named = f" ({test.mistake})" if test.mistake else ""
             waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)
-    return PartPage(
-        title,
-        tests,
-        [cause for cause in causes.values() if cause[0][0] in tests],
-        waiting,
-        followed,
-        pictures,
-        next(iter(answers), None),
-    )
+    begun = [cause for cause in causes.values() if cause[0][0] in tests]
+    drawn = [picture for picture in pictures if picture.part == name]
+    return PartPage(title, tests, begun, waiting, followed, drawn, next(iter(answers), None))

@@ -5,9 +5,10 @@ import io
 import runpy
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -30,8 +31,6 @@ INCHES, DOTS, COLOURS = 20.0, 100, 96
 SEED = 0
 
 Draw = Callable[[Any], Any]
-Tell = Callable[[int, int], None]
-Done = Callable[["Job", "str | None"], None]
 
 
 @dataclass(frozen=True)
@@ -43,51 +42,43 @@ class Job:
     file: Path
 
 
-def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Tell) -> list[str]:
+def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Callable[[int, int], None]) -> list[str]:
     """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each that is not drawn.
 
     `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
     message. If the machine fails, finished pictures are kept and the others can be drawn later.
     """
-    problems: list[str] = []
     files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
-    left = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
-    total = len(left)
-
-    def done(job: Job, problem: str | None) -> None:
-        left.remove(job)
-        if problem is not None:
-            problems.append(f"{job.grade.student}, {job.grade.assignment}: {problem}")
-        tell(total - len(left), total)
-
-    tell(0, total)
-    plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in left})))
+    jobs = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
+    plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in jobs})))
+    problems, done = list[str](), 0
+    tell(done, len(jobs))
     try:
-        if left:
-            _draw(plan, left, done)
-        while left:
-            _draw(replace(plan, jobs=1), left, done, alone=True)
+        for job, problem in _draw(plan, jobs) if jobs else ():
+            if problem:
+                problems.append(f"{job.grade.student}, {job.grade.assignment}: {problem}")
+            done += 1
+            tell(done, len(jobs))
     except InfrastructureError as error:
-        problems.append(f"Pictures of {len(left)} submissions are not drawn: {error}")
+        problems.append(f"Pictures of {len(jobs) - done} submissions are not drawn: {error}")
     return problems
 
 
-def _draw(plan: Plan, left: list[Job], done: Done, alone: bool = False) -> None:
-    """Draw these jobs in parallel, or one if `alone`; the jobs of a process that dies remain in `left`."""
+def _draw(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, str]]:
+    """Draw in parallel; yield each job when it is done, with the reason if there is none. Raises InfrastructureError."""
     pool = graders(plan)
     try:
-        while left:
-            waiting = {pool.submit(draw_one, job): job for job in (left[:1] if alone else left)}
-            for future in as_completed(waiting):
-                problem = None
-                try:
-                    future.result()
-                except RefusedError as refusal:
-                    problem = str(refusal)
-                done(waiting[future], problem)
+        waiting = {pool.submit(draw_one, job): job for job in jobs}
+        for future in as_completed(waiting):
+            error = future.exception()
+            if error is not None and not isinstance(error, RefusedError):
+                raise error
+            yield waiting[future], str(error or "")
     except BrokenProcessPool:
-        if alone:
-            done(left[0], "the process that drew the pictures ended.")
+        raise InfrastructureError(
+            "a process that drew them was ended from outside, perhaps because memory was short. "
+            "`autograder report --pictures --jobs 1` draws them one after another."
+        ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -112,10 +103,8 @@ def _gallery(file: Path) -> dict[str, list[Draw]]:
 
 
 def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
-    try:
+    with closing(loaded):
         return [_picture(part, draw, loaded, watch) for part, draw in wanted]
-    finally:
-        loaded.close()
 
 
 def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:

@@ -1,7 +1,7 @@
 """Statistics of a class's grades: means, pass rates, discrimination, frequent mistakes."""
 
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -55,21 +55,16 @@ def share(score: float, max_score: float) -> float:
 
 def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
     """Count the shares in each of `bins` equal intervals from 0 to 1; the last includes 1."""
-    counts = [0] * bins
-    for value in shares:
-        step = int(value * bins + 1e-9)
-        counts[min(max(step, 0), bins - 1)] += 1
-    return counts
+    counts = Counter(min(max(int(value * bins + 1e-9), 0), bins - 1) for value in shares)
+    return [counts[step] for step in range(bins)]
 
 
 def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
     """Return for each part the points reached divided by the maximum."""
-    won: dict[str, float] = {}
-    possible: dict[str, float] = {}
-    for grade in grades:
-        for test in grade.tests:
-            won[test.part] = won.get(test.part, 0.0) + test.score
-            possible[test.part] = possible.get(test.part, 0.0) + test.max_score
+    won, possible = defaultdict[str, float](float), defaultdict[str, float](float)
+    for test in (test for grade in grades for test in grade.tests):
+        won[test.part] += test.score
+        possible[test.part] += test.max_score
     return {part: share(won[part], possible[part]) for part in won}
 
 

@@ -25,7 +25,7 @@ from autograder.text.files import write_whole
 
 FOLDER = "students"
 MOST_LINES = 2_000  # of a cell or file
-_PLACE = re.compile(r"\bline (\d{1,5})(?: of cell (\d{1,4}))?\b")
+_PLACE = re.compile(r"\bline (\d{1,5})(?: of cell (\d{1,4}))?\b(?! of [\w.]+\.py)")
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -26,15 +27,13 @@ def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dic
 
 def titles_of(course: Course) -> TitleOf:
     """Return a function that looks up a mistake's title; each assignment's file is read on first use."""
-    known: dict[str, dict[str, str]] = {}
 
-    def title(name: str, mistake: str) -> str:
-        if name not in known:
-            assignment = course.find(name)
-            known[name] = _titles(course.mistakes_file(assignment)) if assignment else {}
-        return known[name].get(mistake, in_words(mistake))
+    @cache
+    def titles(name: str) -> dict[str, str]:
+        assignment = course.find(name)
+        return _titles(course.mistakes_file(assignment)) if assignment else {}
 
-    return title
+    return lambda name, mistake: titles(name).get(mistake, in_words(mistake))
 
 
 def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:

@@ -6,12 +6,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from autograder.gradebook.final_scores import ClassList
 from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.records import RefusedError
 from autograder.text.names import safe_name, shown, student_name
 
+Place = TypeVar("Place")
 FILE_NAME = "roster.csv"  # beside course.yml
 COLUMNS = titles("roster")
 _TELLING = re.compile(  # columns that identify a student; `Title (123)` is an assignment of Canvas
@@ -34,37 +36,37 @@ class Person:
     section: str = ""
 
 
-class Directory:
-    """An index from identifying texts to places; a text that belongs to several places is ambiguous.
+class Directory(Generic[Place]):
+    """An index from identifying texts to places, which are any values; a text of several places is ambiguous.
 
     If names are known, a bare number is not sufficient: each site has its own numbers, and Moodle numbers groups and
     participants alike. If only numbers match, one of the names must match as well.
     """
 
     def __init__(self) -> None:
-        self._places: dict[str, set[int]] = {}
-        self._names: dict[int, list[str]] = {}
+        self._places: dict[str, set[Place]] = {}
+        self._names: dict[Place, list[str]] = {}
 
-    def add(self, place: int, texts: Iterable[str], names: Iterable[str] = ()) -> None:
+    def add(self, place: Place, texts: Iterable[str], names: Iterable[str] = ()) -> None:
         """Add texts for a place; `names` are the known names of its person."""
         self._names.setdefault(place, []).extend(filter(None, names))
         for text in texts:
             for form in _forms(text):
                 self._places.setdefault(form, set()).add(place)
 
-    def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> int | None:
+    def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> Place | None:
         """Return the place that these texts identify; None if they identify none or several.
 
         `names` are the known names of the person to find.
         """
         fitting = [text for text in texts if len(self._named(text)) == 1]
-        found = set[int]().union(*map(self._named, fitting))
+        found = set[Place]().union(*map(self._named, fitting))
         if len(found) != 1:
             return None
         place = found.pop()
         return place if not all(map(_is_number, fitting)) or self._agree(place, names) else None
 
-    def _agree(self, place: int, names: Sequence[str]) -> bool:
+    def _agree(self, place: Place, names: Sequence[str]) -> bool:
         there, wanted = self._names[place], list(filter(None, names))
         return not there or not wanted or any(same_name(one, other) for one in wanted for other in there)
 
@@ -72,8 +74,8 @@ class Directory:
         """Whether any of these texts belongs to a place."""
         return any(self._named(text) for text in texts)
 
-    def _named(self, text: str) -> set[int]:
-        return set().union(*(self._places.get(form, set()) for form in _forms(text)))
+    def _named(self, text: str) -> set[Place]:
+        return set[Place]().union(*(self._places.get(form, set()) for form in _forms(text)))
 
 
 class Roster:
@@ -82,18 +84,17 @@ class Roster:
     def __init__(self, people: Iterable[Person] = ()) -> None:
         self.people = list(people)
         self._by_student = {graded_name(person.id): person for person in self.people}
-        self._directory = Directory()
+        self._directory = Directory[Person]()
         self._groups: dict[str, set[str]] = {}
-        for place, person in enumerate(self.people):
+        for person in self.people:
             texts = (person.id, person.name, *person.aliases)
-            self._directory.add(place, texts, (person.name or person.id,))
+            self._directory.add(person, texts, (person.name or person.id,))
             for group in person.groups:
                 self._groups.setdefault(_plain_letters(group), set()).add(_plain(group))
 
     def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> Person | None:
         """Return the person that these texts identify. With `names`, a number alone is not sufficient."""
-        place = self._directory.find(texts, names)
-        return None if place is None else self.people[place]
+        return self._directory.find(texts, names)
 
     def members(self, group: str) -> list[Person]:
         """Return the students of this group; empty if there is no such group, or two with similar names."""
@@ -121,12 +122,11 @@ class Roster:
         """
         if text in known:
             return text
-        directory, students = Directory(), sorted(known)
-        for number, student in enumerate(students):
-            person = self.graded(student, known[student]) or Person(student)
-            directory.add(number, (student, known[student], person.name, person.id, *person.aliases))
-        place = directory.find((text,))
-        return text if place is None else students[place]
+        directory = Directory[str]()
+        for student, name in known.items():
+            person = self.graded(student, name) or Person(student)
+            directory.add(student, (student, name, person.name, person.id, *person.aliases))
+        return directory.find((text,)) or text
 
     def of_section(self, section: str) -> "Roster":
         return Roster(person for person in self.people if person.section == section)

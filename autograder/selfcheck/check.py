@@ -118,25 +118,21 @@ def check_target(target: str | Path) -> CheckReport:
 
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
-    text, label = read(work.file), label_of(work.file)
+    text = Text(read(work.file), label_of(work.file))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), time_limit():
         loaded = work.load()
-    problem, place = _stopped(loaded.errors) if text.strip() else ("Your file is empty. Was it saved?", None)
-    student = LocalStudent(loaded.module)
-    uses = uses_in(text, label, work.test_file.read_text("utf-8"))
+    problem, place = _stopped(loaded.errors) if text.text.strip() else ("Your file is empty. Was it saved?", None)
+    uses = uses_in(text.text, text.name, work.test_file.read_text("utf-8"))
     for name, module in work.modules:
         uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
-    subject = Subject(student, None, uses)
-    parsed, own = Text(text, label), from_file((label, *(name for name, _ in work.modules)))
-    examined = _Examination(work.test_file, subject, loaded.module, own, parsed).findings()
-    if problem:
-        examined = [_blamed_on(finding, problem, place) for finding in examined]
+    own = from_file((text.name, *(name for name, _ in work.modules)))
+    findings = check_student(loaded.module, uses, work.test_file, own, saved=text)
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
-        findings=tuple(examined),
-        parts=parsed.part_titles(),
+        findings=tuple(_blamed_on(finding, problem, place) for finding in findings) if problem else findings,
+        parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or ""),
         note=_note(work),
@@ -158,9 +154,7 @@ def check_student(
 
     `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
     """
-    subject = Subject(LocalStudent(module), None, uses)
-    examination = _Examination(test_file, subject, module, own, saved or Text("", "notebook.py"))
-    return tuple(examination.findings(part))
+    return tuple(_Examination(test_file, module, uses, own, saved or Text("", "notebook.py")).findings(part))
 
 
 class _OwnServer(Server):
@@ -181,9 +175,10 @@ def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteSubject[Loopback
 class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
-    def __init__(self, test_file: Path, subject: Subject, module: ModuleType, own: Own, text: Text) -> None:
-        self._test_file, self._subject, self._module, self._own = test_file, subject, module, own
-        self._graded = as_graded(module, subject.uses)
+    def __init__(self, test_file: Path, module: ModuleType, uses: Iterable[Use], own: Own, text: Text) -> None:
+        self._test_file, self._module, self._own = test_file, module, own
+        self._subject = Subject(LocalStudent(module), None, uses)
+        self._graded = as_graded(module, self._subject.uses)
         self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
 
     def findings(self, part: str | None = None) -> list[Finding]:
@@ -256,12 +251,9 @@ def time_limit() -> contextlib.AbstractContextManager[None]:
 @contextlib.contextmanager
 def suite_of(test_file: Path) -> Any:
     """Collect the tests of one file, which is read again each time."""
-    session = SuiteSession([test_file], test_file.parent)
-    session.start(SEED)
-    try:
+    with contextlib.closing(SuiteSession([test_file], test_file.parent)) as session:
+        session.start(SEED)
         yield session
-    finally:
-        session.close()
 
 
 def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:

@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import types
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -290,10 +291,7 @@ class LockedHints:
 
 def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]:
     """Choose one hint for each test, preferring a mistake that explains several failures."""
-    frequency: dict[str, int] = {}
-    for hints in found.values():
-        for name in {hint.id for hint in hints}:
-            frequency[name] = frequency.get(name, 0) + 1
+    frequency = Counter(name for hints in found.values() for name in {hint.id for hint in hints})
     return {
         test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order)) for test, hints in found.items() if hints
     }

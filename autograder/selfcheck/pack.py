@@ -75,9 +75,9 @@ def _assignment(work: Work) -> Assignment:
     if name.partition("_")[2] != work.stem:
         raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
     try:
-        part = Part(name="all", title=work.title, points=1.0)
+        part = Part(name="all", title=work.stem, points=1.0)
         files = tuple(name for name, _ in work.modules)
-        return Assignment(name=name, title=work.title, minutes=1, parts=(part,), files=files)
+        return Assignment(name=name, title=work.stem, minutes=1, parts=(part,), files=files)
     except ValidationError:
         raise RefusedError(
             f"The folder {name} should have the assignment's name, for example 03_{work.stem}."

@@ -71,7 +71,7 @@ class Watch:
             return
         except (RefusedError, Unfinished) as problem:
             self._problem = str(problem)
-        self._seen = self._seen if self._seen else _stamp(self.work)
+        self._seen = self._seen or _stamp(self.work)
         self._checked = self._clock()
         self._show()
 

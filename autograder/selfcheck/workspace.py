@@ -59,11 +59,6 @@ class Work:
         """The assignment's name in commands: the name of its folder."""
         return self.folder.resolve().name
 
-    @property
-    def title(self) -> str:
-        """`Masked heads` for `03_masked_heads`."""
-        return self.stem.replace("_", " ").capitalize()
-
 
 @dataclass(frozen=True)
 class CodeLocation:
@@ -224,14 +219,11 @@ class Text:
     def __init__(self, text: str, name: str) -> None:
         self.name, self.text = name, text
         self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
+        self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
 
     def functions(self) -> dict[str, CodeLocation]:
         """Functions, classes and methods by qualified name, using the last definition of each."""
-        found: dict[str, CodeLocation] = {}
-        for cell in self.cells:
-            for name, node in _definitions(cell):
-                found[name] = self._place(cell, node.lineno, name)
-        return found
+        return {name: self._place(cell, node.lineno, name) for cell, name, node in self._defined}
 
     def parts_of_functions(self) -> dict[str, str]:
         """The part of each function: the one whose test cell comes next."""
@@ -246,23 +238,19 @@ class Text:
 
     def named(self, place: CodeLocation) -> CodeLocation:
         """Return the location with the name of its function or method, whatever Python's traceback calls it."""
-        for cell in self.cells:
-            line = place.line - cell.first + 1
-            for name, node in _definitions(cell) if cell.number == place.cell else ():
-                inside = node.lineno <= line <= (node.end_lineno or node.lineno)
-                if inside and not isinstance(node, ast.ClassDef):
-                    return replace(place, function=name)
+        for cell, name, node in self._defined:
+            here = (place.file, place.cell) == (self.name, cell.number) and not isinstance(node, ast.ClassDef)
+            if here and node.lineno <= place.line - cell.first + 1 <= (node.end_lineno or node.lineno):
+                return replace(place, function=name)
         return place
 
     def todos(self, function: str) -> list[tuple[CodeLocation, str]]:
         """The `# TODO:` comments inside a function, with their lines."""
         found = []
-        for cell in self.cells:
-            for name, node in _definitions(cell):
-                if name == function:
-                    last = node.end_lineno or node.lineno
-                    lines = enumerate(cell.text.splitlines()[node.lineno - 1 : last], start=node.lineno)
-                    found += [(self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line]
+        for cell, name, node in self._defined:
+            if name == function:
+                lines = enumerate(cell.text.splitlines()[node.lineno - 1 : node.end_lineno], start=node.lineno)
+                found += [(self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line]
         return found
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:

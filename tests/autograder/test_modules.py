@@ -8,6 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -18,6 +19,8 @@ from autograder.course.config import Course, CourseError, load_course
 from autograder.course.digests import submission_digest
 from autograder.gradebook import texts
 from autograder.grading.grader import Grader
+from autograder.lms.exports import ExportRequest, export, gradescope_run
+from autograder.lms.nbgrader.export import _hand_in
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.pack import pack
@@ -289,6 +292,31 @@ def test_nbgrader_reads_the_modules(course, tmp_path):
     assert [(file.name, file.module_texts) for file in found.files] == [("spread.ipynb", (("helpers.py", HELPERS),))]
 
 
+def test_nbgrader_receives_the_modules(course, tmp_path):
+    """The export hands in what was graded, so that `nbgrader autograde` can grade it again."""
+    folders = SimpleNamespace(submitted_directory="submitted", format_path=lambda *way: str(tmp_path.joinpath(*way)))
+    handed = Submission("ada", NAME, (SourceFile("spread.py", SOLUTION, (SourceFile("helpers.py", HELPERS),)),))
+    grade = Grade("ada", NAME, "graded", 4, 4, (), seed=7, submission_sha256="", suite_sha256="")
+    _hand_in(SimpleNamespace(coursedir=folders), course.assignment(NAME), {"ada": (handed, grade)})
+    found = submission_of("ada", course.assignment(NAME), [DiskFolder(tmp_path / "submitted" / "ada" / NAME)])
+    assert submission_digest(found) == submission_digest(handed)
+
+
+def test_gradescope_grades_with_the_modules(course, tmp_path):
+    """The zip for Gradescope holds what the course has of them; the student's come with the submission."""
+    export("gradescope", ExportRequest(course, assignment=NAME, output=tmp_path / "autograder.zip"))
+    root = tmp_path / "autograder"
+    with zipfile.ZipFile(tmp_path / "autograder.zip") as archive:
+        archive.extractall(root / "source")
+    unpacked = root / "source" / "course"
+    assert (unpacked / "solutions" / NAME / "helpers.py").read_text("utf-8") == HELPERS
+    assert (unpacked / "assignments" / NAME / "helpers.py").read_text("utf-8") == GIVEN
+    write(root / "submission", {"spread.py": SOLUTION, "helpers.py": HELPERS})
+    assert gradescope_run.run(root).score == 4
+    write(root / "submission", {"helpers.py": GIVEN})
+    assert gradescope_run.run(root).score == 0
+
+
 # ------------------------------------------------------------------ a student's own folder
 
 
@@ -310,6 +338,9 @@ def test_check_and_pack_take_the_modules(course, own, tmp_path):
     assert _stamp(find_work(own)) != first, "`watch` sees a module that was saved"
     write(own, {"helpers.py": HELPERS.replace("sorted(numbers)", "missing")})
     assert str(check_target(own).findings[0].place) == "helpers.py:5"
+    write(own, {"helpers.py": "\n\n\n" + HELPERS.replace("sorted(numbers)", "missing")})
+    place = check_target(own).findings[0].place
+    assert (str(place), place.function) == ("helpers.py:8", "middle"), "not the function in line 8 of spread.py"
     write(own, {"helpers.py": "from statistics import median as middle\n"})
     assert check_target(own).findings[0].result.message.startswith("Line 1 of helpers.py uses `statistics.median`")
     write(own, {"helpers.py": HELPERS})

@@ -243,7 +243,7 @@ def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
 @pytest.mark.parametrize("target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"])
 def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     work = find_work(target)
-    assert (work.name, work.stem, work.title) == ("01_adding", "adding", "Adding")
+    assert (work.name, work.stem) == ("01_adding", "adding")
     assert work.file.suffix == (".ipynb" if target.endswith("ipynb") else ".py")
 
 

@@ -1,6 +1,6 @@
 """The common result of all sources: each student's files, and messages about unrecognized entries."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from autograder.records import RefusedError
@@ -52,22 +52,19 @@ def visible(folder: Folder) -> list[Entry]:
 
 def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
     """Yield all files in a folder and its subfolders; unreadable entries are added to `odd`."""
-    yield from _below([folder], 0, [0], odd)
-
-
-def _below(entries: Sequence[Entry], depth: int, count: list[int], odd: list[str]) -> Iterator[File]:
-    for entry in entries:
-        count[0] += 1
+    count, waiting = 0, list[tuple[int, Entry]]([(0, folder)])
+    while waiting:
+        (depth, entry), count = waiting.pop(), count + 1
         if isinstance(entry, File):
             yield entry
         elif isinstance(entry, Odd):
             odd.append(f"{shown(entry.name)} is {entry.what}.")
-        elif depth > DEPTH or count[0] > CLASS_ENTRIES:
+        elif depth > DEPTH or count > CLASS_ENTRIES:
             odd.append(f"{shown(entry.name)} lies too deep or among too many files.")
         else:
             try:
                 inside = [one for one in visible(entry) if not one.name.startswith(".")]
             except RefusedError as refusal:
                 odd.append(str(refusal))
-                continue
-            yield from _below(inside, depth + 1, count, odd)
+            else:
+                waiting += [(depth + 1, one) for one in reversed(inside)]

@@ -26,8 +26,7 @@ class SubmissionTimes:
     def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
         """Parse a sheet; `told` is the assignment of rows without one. Raises RefusedError for an unclear row."""
         self.name = sheet.name
-        self._moments: list[str] = []
-        self._rows: dict[str, Directory] = {}
+        self._rows: dict[str, Directory[tuple[int, str]]] = {}
         column = sheet.column(*COLUMNS["time"])
         if column is None:
             raise RefusedError(
@@ -45,14 +44,13 @@ class SubmissionTimes:
             if moment is not None:
                 name = _assignment(sheet, row, assignment, course, told)
                 rows = self._rows.setdefault(name, Directory())
-                rows.add(len(self._moments), row_texts(sheet, row), row_names(sheet, row))
-                self._moments.append(moment.isoformat())
+                rows.add((row, moment.isoformat()), row_texts(sheet, row), row_names(sheet, row))
 
     def find(self, texts: Iterable[str], assignment: str, names: Sequence[str] = ()) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
         rows = self._rows.get(assignment)
-        place = rows.find(texts, names) if rows else None
-        return None if place is None else self._moments[place]
+        found = rows.find(texts, names) if rows else None
+        return found and found[1]
 
 
 def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:

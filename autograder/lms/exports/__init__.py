@@ -64,10 +64,6 @@ class ExportRequest:
     remark: str = ""
     written: list[Path] = field(default_factory=list)
 
-    def score(self, grade: Grade) -> float:
-        """Return the final score of a grade: the one in `finals`, or else the raw score."""
-        return final_of(grade, self.finals).score
-
     @property
     def assignments(self) -> tuple[Assignment, ...]:
         """Return the requested assignment, or all with grades; raises CourseError for an unknown one."""

@@ -39,7 +39,7 @@ class Filling:
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.students = Directory()
+        self.students = Directory[int]()
         for row in self.rows:
             keys, names = ([self.sheet.cell(row, n) for n in columns] for columns in (self.keys, self.names))
             self.students.add(row, keys, names)

@@ -68,6 +68,8 @@ def _of_the_course(course: Course, assignment: Assignment) -> Iterator[Path]:
     if missing:
         raise RefusedError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
     yield from needed
+    folders = course.solution_folder(assignment), course.release_folder(assignment)
+    yield from filter(Path.is_file, (folder / name for folder in folders for name in assignment.files))
     yield from _below(course.suite_folder(assignment))
 
 

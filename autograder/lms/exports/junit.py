@@ -34,11 +34,10 @@ def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
         "tests": len(kinds) + refused,
         "failures": kinds.count("failure"),
         "errors": kinds.count("error") + refused,
+        **({"skipped": kinds.count("skipped")} if with_skipped else {}),
+        "time": f"{sum(grade.seconds for grade in grades):.3f}",
     }
-    if with_skipped:
-        counts["skipped"] = kinds.count("skipped")
-    seconds = sum(grade.seconds for grade in grades)
-    return {**{name: str(count) for name, count in counts.items()}, "time": f"{seconds:.3f}"}
+    return {name: str(count) for name, count in counts.items()}
 
 
 def _suite(grade: Grade, final: Final) -> Element:

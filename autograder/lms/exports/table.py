@@ -3,7 +3,7 @@
 import csv
 import io
 
-from autograder.gradebook.final_scores import answer_points, harmless, number, points_of
+from autograder.gradebook.final_scores import answer_points, final_of, harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
@@ -33,7 +33,7 @@ def export(request: ExportRequest) -> Exported:
         cells, total = [], 0.0
         for a in assignments:
             grade, is_excused = grades.get((student, a.name)), (student, a.name) in excused
-            score = request.score(grade) if grade else 0.0
+            score = final_of(grade, request.finals).score if grade else 0.0
             total += score
             cells.append("excused" if is_excused else number(score) if grade else "")
             cells += answer_points(grade, [one.name for one in a.answers])

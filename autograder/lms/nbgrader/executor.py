@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from fnmatch import fnmatch
 from glob import glob
@@ -35,9 +36,9 @@ from autograder.grading.pool import Plan
 from autograder.lms.collecting.raw_submission import files_below
 from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_course, refusal
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
-from autograder.lms.nbgrader.grading import BackgroundRun
+from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions.files import DiskFolder, File
+from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import submission_of
 from autograder.text.names import safe_name, shown
 
@@ -75,7 +76,7 @@ class GradedExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def begin(self) -> None:
-        """Read the submissions that nbgrader will process, and grade them behind it; raises NbGraderException."""
+        """Read and grade the submissions that nbgrader will process; raises NbGraderException."""
         self.submissions = {
             student: submission_of(student, self.assignment, [DiskFolder(self._submitted(student))])
             for student in self._due()
@@ -86,18 +87,12 @@ class GradedExporter(NotebookExporter):
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
-            log = self.converter.log
-            self.under_way = BackgroundRun(plan, self.submissions, run, journal, log, self.pictures)
+            self.grades = grade_all(plan, self.submissions, run, journal, self.converter.log, self.pictures)
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 
-    def grade(self, student: str) -> Grade | None:
-        """Wait for the student's grade; None if it could not be graded because of the machine."""
-        return self.under_way.grade(student)
-
     def drawn(self, grade: Grade) -> list[Picture]:
-        """Wait for the pictures of failing parts; return those of this grade."""
-        self.under_way.drawn.wait()
+        """Return the pictures of failing parts that are drawn."""
         return pictures_of(self._folder_of_journal, self.course, grade)
 
     def _enter_names(self) -> None:
@@ -163,7 +158,11 @@ def read_through_the_gate(folder: Any) -> None:
     def files_to_copy(path: str, exclude: Sequence[str] = ()) -> list[str]:
         if not Path(path).is_relative_to(folder.format_path(folder.submitted_directory, ".", ".")):
             return list(find_all_files(path, list(exclude)))
-        files = (str(file.path) for file in files_below(DiskFolder(Path(path)), []) if _is_readable(file))
+        files = []
+        for file in files_below(DiskFolder(Path(path)), []):
+            with suppress(RefusedError):
+                file.read()
+                files.append(str(file.path))
         return [file for file in files if not is_ignored(file, list(exclude))]
 
     def stamp(path: str) -> datetime | None:
@@ -180,14 +179,6 @@ def _is_folder_of_student(converter: Any, place: str) -> bool:
         converter.log.error("%s is a link or has an odd name, so it is not graded.", shown(place))
         return False
     return os.path.isdir(place)
-
-
-def _is_readable(file: File) -> bool:
-    try:
-        file.read()
-    except RefusedError:
-        return False
-    return True
 
 
 class FromJournal(Autograde):
@@ -209,13 +200,7 @@ class KnownGrades(GradedExporter):
 
     def begin(self) -> None:
         self.submissions = {student: submission for student, (submission, _) in self.converter.work.items()}
-
-    def grade(self, student: str) -> Grade | None:
-        _, grade = self.converter.work[student]
-        return grade
-
-    def drawn(self, grade: Grade) -> list[Picture]:
-        return pictures_of(self._folder_of_journal, self.course, grade)
+        self.grades = {student: grade for student, (_, grade) in self.converter.work.items()}
 
 
 class ShowGrade(NbGraderPreprocessor):
@@ -224,7 +209,7 @@ class ShowGrade(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
         exporter, student = self.parent, resources["nbgrader"]["student"]
-        grade = exporter.grade(student)
+        grade = exporter.grades.get(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
         visible = as_shown(exporter.course, grade, scores=True)
@@ -243,7 +228,7 @@ class SaveGrades(SaveAutoGrades):
         """Save the scores, and return the notebook unchanged."""
         nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
-        grade = self.parent.grade(about["student"])
+        grade = self.parent.grades[about["student"]]
         decided = {test.name: test.score for test in grade.tests if is_answer(test) and test.outcome == "decided"}
         if grade.status == "refused" or decided:
             with Gradebook(about["db_url"]) as gradebook:

@@ -48,11 +48,10 @@ def export(request: ExportRequest) -> Exported:
         if work:
             _hand_in(app, assignment, work)
             done += _bring(app, assignment, work, problems)
-    known = {assignment.name for assignment in course.assignments}
     wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
-    unknown_students = sum(grade.assignment not in known for grade in wanted)
-    if unknown_students:
-        problems.append(f"{unknown_students} grades are for assignments that are not in this course.")
+    unknown = sum(course.find(grade.assignment) is None for grade in wanted)
+    if unknown:
+        problems.append(f"{unknown} grades are for assignments that are not in this course.")
     summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
     after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
     return Exported(f"{summary} {after}", problems)
@@ -91,7 +90,9 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
                 file.unlink()
         for source in submission.files:
             kind = ".ipynb" if source.is_notebook else ".py"
-            (folder / f"{assignment.stem}{kind}").write_text(source.text, encoding="utf-8", newline="")
+            texts = ((f"{assignment.stem}{kind}", source.text), *source.module_texts)
+            for name, text in texts:
+                (folder / name).write_text(text, encoding="utf-8", newline="")
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:

@@ -1,9 +1,10 @@
 """A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
 
 import hashlib
-import json
+import itertools
 import re
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -163,11 +164,9 @@ def _of_script(text: str) -> list[_Cell]:
             answer = re.search(r'answer="(\w+)"', header)
             cells.append(_Cell("markdown", prose.strip("\n"), answer and answer[1]))
         elif body.strip():
-            part = re.search(r'part="(\w+)"', header)
             only_comments = all(line.startswith("#") for line in body.strip().split("\n"))
-            is_test = part is not None and only_comments
-            source = f'check("{part[1]}")' if part and is_test else body.strip("\n")
-            cells.append(_Cell("code", source, part[1] if part and is_test else None))
+            part = re.search(r'part="(\w+)"', header) if only_comments else None
+            cells.append(_Cell("code", f'check("{part[1]}")' if part else body.strip("\n"), part and part[1]))
     return cells
 
 
@@ -175,31 +174,33 @@ class _Restorer:
     def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
-        self.answers = [answer.name for answer in assignment.answers]
+        self.graded = {answer.name for answer in assignment.answers} | self.parts.keys()
         self.official = {cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata}
         self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
         self.release = release
         self.notes: dict[str, list[str]] = {name: [] for name in self.parts}
         self.notes[next(iter(self.parts))] += notes
         self.cells: list[NotebookNode] = []
-        self.placed: list[str] = []
 
     def restore(self, handed_in: list[_Cell]) -> NotebookNode:
         homes = self._homes(handed_in)
         for index, cell in enumerate(handed_in):
             self._place(cell, homes.get(index))
         for name in self.official:
-            if name in (*self.parts, *self.answers) and name not in self.placed:
+            if name in self.graded and name not in self._names():
                 self._bring_back(name)
         self._note_moved()
-        for index, shown in enumerate(self.cells):
+        for index, (shown, name) in enumerate(zip(self.cells, self._names())):
             shown["id"] = hashlib.sha256(f"{index}".encode()).hexdigest()[:12]
-            notes = self.notes.get(shown.metadata.get("nbgrader", {}).get("grade_id", ""))
-            if notes:
+            if notes := self.notes.get(name):
                 shown.metadata[KEY] = {"notes": notes}
         restored = nbformat.v4.new_notebook(cells=self.cells, metadata=self.release.metadata)
         restored.nbformat_minor = 5
         return restored
+
+    def _names(self) -> list[str]:
+        """Return the name of each cell so far; empty for a cell that is the student's own."""
+        return [cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in self.cells]
 
     def _homes(self, handed_in: list[_Cell]) -> dict[int, str]:
         """Map the student's cells to official ones: the first with the id, or else the first with the same code."""
@@ -207,8 +208,7 @@ class _Restorer:
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
             looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
-            graded = name in (*self.parts, *self.answers)
-            usable = [i for i in claims if i not in homes and (graded or handed_in[i].kind == "code")]
+            usable = [i for i in claims if i not in homes and (name in self.graded or handed_in[i].kind == "code")]
             if usable or looks:
                 homes[(usable or looks)[0]] = name
             if name in self.parts and len({*claims, *looks}) > 1:
@@ -218,7 +218,7 @@ class _Restorer:
     def _looks(self, cell: _Cell, name: str) -> bool:
         if cell.kind != "code" or (cell.grade_id in self.official and cell.grade_id != name):
             return False
-        if name in self.parts or name in self.answers:
+        if name in self.graded:
             return cell.test_of == name
         written = re.escape(name.removeprefix("write-"))
         return re.search(rf"(?m)^(class|def|async def) {written}\b", cell.source) is not None
@@ -226,17 +226,16 @@ class _Restorer:
     def _place(self, cell: _Cell, home: str | None) -> None:
         if home in self.parts:
             self._compare(cell, home)
-            self._add_official(home)
+            self.cells.append(deepcopy(self.official[home]))
         elif cell.test_of in self.parts and cell.kind == "code":
             return  # a copy of a test cell adds nothing
         else:
-            if home in self.answers:
+            if home in self.graded:
                 cell.kind = "markdown"
             shown = _plain(cell, self.prose)
             if home is not None:
                 shown.metadata["nbgrader"] = NotebookNode(self.official[home].metadata.nbgrader)
                 shown.metadata["deletable"] = False
-                self.placed.append(home)
             self.cells.append(shown)
 
     def _compare(self, cell: _Cell, name: str) -> None:
@@ -251,34 +250,19 @@ class _Restorer:
         if cell.tagged:
             notes.append("This test cell had tags. They change nothing.")
 
-    def _add_official(self, name: str) -> None:
-        cell = nbformat.from_dict(json.loads(json.dumps(self.official[name])))
-        self.cells.append(cell)
-        self.placed.append(name)
-
     def _bring_back(self, name: str) -> None:
         if self.has_tests and name in self.parts:
             self.notes[name].append("This test cell was missing. It counts all the same.")
-        before = list(self.official)[: list(self.official).index(name)]
-        places = {
-            cell.metadata.nbgrader.grade_id: index
-            for index, cell in enumerate(self.cells)
-            if "nbgrader" in cell.metadata
-        }
-        known = [places[other] for other in before if other in places]
-        self._add_official(name)
-        if known:
-            self.cells.insert(max(known) + 1, self.cells.pop())
+        before, names = set(itertools.takewhile(lambda other: other != name, self.official)), self._names()
+        places = [index for index, other in enumerate(names) if other in before]
+        self.cells.insert(places[-1] + 1 if places else len(names), deepcopy(self.official[name]))
 
     def _note_moved(self) -> None:
-        order = [name for name in self.official if name in self.parts]
-        found = [cell.metadata.nbgrader.grade_id for cell in self.cells if "nbgrader" in cell.metadata]
-        furthest = -1
-        for name in found:
-            if name in self.parts:
-                if order.index(name) < furthest:
-                    self.notes[name].append("This test cell had been moved. It counts all the same.")
-                furthest = max(furthest, order.index(name))
+        order, furthest = list(self.official), -1
+        for name in filter(self.parts.__contains__, self._names()):
+            if order.index(name) < furthest:
+                self.notes[name].append("This test cell had been moved. It counts all the same.")
+            furthest = max(furthest, order.index(name))
 
 
 def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:

@@ -1,10 +1,8 @@
-"""Grade a class in the background while nbgrader writes the first notebooks."""
+"""Grade a class before nbgrader writes its notebooks, which show the grades and the pictures of failing parts."""
 
 import logging
 import sys
-import threading
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import ModuleType
@@ -22,86 +20,52 @@ from autograder.records import Grade, Submission
 WORTH_ANOTHER = 8  # starting a grader takes about as long as grading this many submissions
 
 
-class BackgroundRun:
-    """The grades of a class for one assignment: existing grades at once, others as soon as they are finished.
+def grade_all(
+    plan: Plan,
+    submissions: Mapping[str, Submission],
+    run: OpenRun,
+    journal: Journal,
+    log: logging.Logger,
+    pictures: bool = False,
+) -> dict[str, Grade]:
+    """Return the grades of a class for one assignment, by student, after the decisions.
 
-    `plan` is for that assignment alone; `submissions` are by student, in the order in which their grades will be
-    requested. With `pictures`, those of failing parts are drawn behind the wall, after all submissions were graded.
-    Raises CourseError or InfrastructureError if nothing can be graded.
+    `plan` is for that assignment alone. Unchanged submissions are not graded again. A student whom the machine failed has
+    no grade, and the log has the reason. With `pictures`, those of failing parts are drawn behind the wall. Raises
+    CourseError or InfrastructureError if nothing can be graded.
     """
+    course, decisions, grades = plan.course, read_decisions(plan.course), dict[str, Grade]()
+    (assignment,) = course.select(plan.names)
+    suite = suite_digest(course, assignment)
 
-    def __init__(
-        self,
-        plan: Plan,
-        submissions: dict[str, Submission],
-        run: OpenRun,
-        journal: Journal,
-        log: logging.Logger,
-        pictures: bool = False,
-    ) -> None:
-        self._run, self._journal, self._log, self._pictures = run, journal, log, pictures
-        self.drawn = threading.Event()  # set once all pictures are drawn, or none will be
-        self._decisions = read_decisions(plan.course)
-        self._grades: dict[str, Future[Grade | None]] = {student: Future() for student in submissions}
-        suite = suite_digest(plan.course, *plan.course.select(plan.names))
-        self._due = [s for s in submissions.values() if not self._is_known(s, suite)]
-        self._plan = replace(plan, jobs=min(plan.jobs, 1 + len(self._due) // WORTH_ANOTHER))
-        news = [grade for grade in self._grades.values() if not grade.done()]
-        threading.Thread(target=self._grade_all, name="grading").start()
-        for first in wait(news, return_when=FIRST_COMPLETED).done:
-            first.result()
+    def enter(grade: Grade) -> None:
+        (decided,) = lay_over(course, decisions, [grade], folder=journal.path.parent)
+        grades[grade.student] = by_part(decided.grade, assignment)
 
-    def grade(self, student: str) -> Grade | None:
-        """Wait for a student's grade after the decisions; None if the machine failed, with the reason in the log."""
-        grade, course = self._grades[student].result(), self._plan.course
-        decided = lay_over(course, self._decisions, [grade] if grade else [], folder=self._journal.path.parent)
-        return by_part(decided[0].grade, course.assignment(decided[0].grade.assignment)) if decided else None
+    def tell(grade: Grade) -> None:
+        log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
+        enter(grade)
 
-    def _is_known(self, submission: Submission, suite: str) -> bool:
-        if not self._journal.holds(submission, submission_digest(submission), suite):
-            return False
-        known = self._journal.latest[submission.student, submission.assignment]
-        self._grades[submission.student].set_result(known)
-        return True
-
-    def _grade_all(self) -> None:
-        problem: BaseException | None = None
-        try:
-            with nothing_to_import(), self._run, self._journal:
-                outcome = grade_class(self._plan, self._while_wanted(), self._journal, self._tell)
-                for failure in outcome.failures:
-                    self._log.error("Not graded: %s", failure)
-                if self._pictures and threading.main_thread().is_alive():
-                    self._draw()
-        except BaseException as error:  # raised again for the waiting caller, including KeyboardInterrupt
-            problem = error
-            self._log.error("The grader has ended: %s", error)
-        for grade in self._grades.values():
-            if grade.done():
-                continue
-            if problem is None:
-                grade.set_result(None)
-            else:
-                grade.set_exception(problem)
-        self.drawn.set()
-
-    def _draw(self) -> None:
-        for grade in (future for future in self._grades.values() if not future.done()):
-            grade.set_result(None)
-        grades = (self.grade(student) for student in self._grades)
-        folder = self._journal.path.parent
-        for problem in draw_pictures(self._plan, folder, filter(None, grades), lambda *_: None):
-            self._log.warning("No picture: %s", problem)
-
-    def _while_wanted(self) -> Iterator[Submission]:
-        for submission in self._due:
-            if not threading.main_thread().is_alive():
-                return
-            yield submission
-
-    def _tell(self, grade: Grade) -> None:
-        self._log.info("%s: %g of %g points", grade.student, grade.score, grade.max_score)
-        self._grades[grade.student].set_result(grade)
+    due = []
+    for student, submission in submissions.items():
+        if journal.holds(submission, submission_digest(submission), suite):
+            enter(journal.latest[student, assignment.name])
+        else:
+            due.append(submission)
+    known = len(grades)
+    plan = replace(plan, jobs=min(plan.jobs, 1 + len(due) // WORTH_ANOTHER))
+    try:
+        with nothing_to_import(), run, journal:
+            for failure in grade_class(plan, due, journal, tell).failures:
+                log.error("Not graded: %s", failure)
+            if pictures:
+                for problem in draw_pictures(plan, journal.path.parent, grades.values(), lambda *_: None):
+                    log.warning("No picture: %s", problem)
+    except Exception as error:
+        if due and len(grades) == known:
+            raise
+        log.error("The grader has ended: %s", error)
+    return grades
 
 
 @contextmanager

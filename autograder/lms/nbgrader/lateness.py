@@ -27,7 +27,7 @@ class LatePenalties(AssignLatePenalties):
         with Gradebook(about["db_url"]) as gradebook:
             stamp = gradebook.find_submission(name, student).timestamp
             notebook = gradebook.find_submission_notebook(about["notebook"], name, student)
-            grade = replace(exporter.grade(student), score=notebook.score)
+            grade = replace(exporter.grades[student], score=notebook.score)
             (decided,) = lay_over(exporter.course, read_decisions(exporter.course), [grade])
             count = final(exporter.course, grade, self._time(stamp, grade), decided.made)
             notebook.late_submission_penalty = count.minus or None
