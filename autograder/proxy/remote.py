@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from autograder.protocol.containers import containers, leaves, mapped
 from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
-from autograder.protocol.wire import CallableHandle, Handle, Opaque
+from autograder.protocol.wire import CallableHandle, Handle, Opaque, SharedPath
 from autograder.proxy.connection import Connection, malformed
 from autograder.proxy.input_mutation import inputs_are_mirrored
 
@@ -422,6 +422,10 @@ def adopt(connection: Connection, value: Any) -> Any:
         if isinstance(leaf, CallableHandle):
             with malformed("a callable"):
                 return connection.own_callable(leaf.number)
+        if isinstance(leaf, SharedPath):
+            with malformed("a path"):
+                assert connection.folder is not None
+                return connection.folder.path / leaf.name
         return leaf
 
     return mapped(stand_in, value)
