@@ -314,8 +314,8 @@ FORGED = [
     {"a/../../escaped": b"x"}, {"a": None, "a/..": b"x"}, {"a//b": b"x"}, {"a/": b"x"}, {"a/b": b"x"},
     {"a": b"x", "a/b": b"x"}, {"kept": b"kept", "kept/x": b"x"}, {"kept": None, "kept/x": 3},
     {"a\nb": b"x"}, {"a\x00b": b"x"}, {"a\x1b[2J": b"x"}, {"\u202egpj.exe": b"x"}, {"x" * 256: b"x"},
-    {"é" * 128: b"x"}, {"a": "text"}, {"a": 3}, {"a": [b"x"]}, {"a": {"b": b"x"}}, {3: b"x"}, {None: None}, {("a",): b"x"},
-    {str(number): b"" for number in range(files.MAX_FILES + 1)}, {"large": bytes(files.MAX_BYTES + 1)},
+    {"é" * 128: b"x"}, {"a": "text"}, {"a": 3}, {"a": [b"x"]}, {"a": {"b": b"x"}}, {3: b"x"}, {None: None},
+    {("a",): b"x"},    {str(number): b"" for number in range(files.MAX_FILES + 1)}, {"large": bytes(files.MAX_BYTES + 1)},
     {"/".join("abcdefghi"[: length + 1]): None for length in range(9)},
 ]  # fmt: skip
 
