@@ -417,9 +417,6 @@ class _Decoder:
         generator.set_state(state)
         return generator
 
-    def _path(self, content: Any, depth: int) -> SharedPath:
-        return SharedPath(content if content == "." else check_name(content))
-
     def _numbered(self, content: Any, depth: int) -> tuple[int, Any]:
         number, description = _list(content)
         if type(number) is not int or not 0 <= number < 1 << 20:
@@ -460,7 +457,7 @@ _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
     "!meta": _Decoder._meta,
     "!opaque": _Decoder._opaque,
-    "!path": _Decoder._path,
+    "!path": lambda decoder, name, depth: SharedPath(name if name == "." else check_name(name)),
     "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,

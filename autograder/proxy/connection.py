@@ -101,10 +101,7 @@ class Connection:
         return stand_ins.kinds
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
-        """Return the handle of a student's object, or a handle for a test's callable or path.
-
-        Raises WireError for a path that is not in the test's `tmp_path`.
-        """
+        """Return the handle of a student's object, or of a test's callable or path; raises WireError for another path."""
         if isinstance(value, PurePath):
             name = self.folder.name_of(value) if self.folder else None
             if name is None:
