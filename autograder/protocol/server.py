@@ -250,7 +250,7 @@ class Server:
                     sub.training = modes[name]
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
-        """Return a handle for an object that stays here, of a student's or library class, or a path in the test's folder."""
+        """Return a handle for an object of a student's or library class, or for a path in the test's folder."""
         if isinstance(value, PurePath) and self.folder is not None and (name := self.folder.name_of(value)):
             return wire.SharedPath(name)
         if isinstance(value, TestCallable):
