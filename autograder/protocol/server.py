@@ -8,14 +8,16 @@ import builtins
 import io
 import linecache
 import random
+import shutil
 import socket
 import sys
+import tempfile
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import asdict, astuple
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,11 @@ from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.entries import Entries, record_entries
 from autograder.protocol.errors import MIRRORED, describe_error
+from autograder.protocol.files import SharedFolder, checked
 from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState, Snapshot, is_same
 from autograder.protocol.stand_ins import Names, stand_in
+from autograder.records import RefusedError
 from autograder.source import text as source
 from autograder.source.modules import provide
 
@@ -52,11 +56,13 @@ class Server:
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
         self.entries: Entries = {}
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
+        self.folder: SharedFolder | None = None  # of a test with `tmp_path`
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Call the test's side during a call, and raise what a callable of the test raised."""
         assert self.exchange is not None
-        reply = self.exchange({**question, **self.printed()})
+        reply = self.exchange({**question, **self.beside()})
+        self.receive(reply.pop("files", None))
         if "error" in reply:
             kind = reply["type"]
             raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
@@ -125,6 +131,7 @@ class Server:
     def seed(self, seed: int, reads_output: bool = False) -> None:
         """Start a test: seed the random generators, and drop all objects of earlier tests."""
         self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
+        self.folder = None
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
@@ -210,6 +217,8 @@ class Server:
             return self.resolve([leaf, leaf.description or []])
         if isinstance(leaf, wire.CallableHandle):
             return TestCallable(self, leaf.number, leaf.description or {})
+        if isinstance(leaf, wire.SharedPath) and self.folder is not None:
+            return self.folder.path / leaf.name
         return leaf
 
     def resolve(self, target: list[Any]) -> Any:
@@ -240,8 +249,10 @@ class Server:
                 for name, sub in module_state.own:
                     sub.training = modes[name]
 
-    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """Return a handle for an object that stays here: a module, or an instance of a student's or library class."""
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
+        """Return a handle for an object of a student's or library class, or for a path in the test's folder."""
+        if isinstance(value, PurePath) and self.folder is not None and (name := self.folder.name_of(value)):
+            return wire.SharedPath(name)
         if isinstance(value, TestCallable):
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
@@ -279,7 +290,26 @@ class Server:
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
-        return {**asdict(told), "frames": [list(astuple(frame)) for frame in told.frames]}
+        text = told.text.replace(str(self.folder.path), "tmp_path") if self.folder else told.text
+        return {**asdict(told), "text": text, "frames": [list(astuple(frame)) for frame in told.frames]}
+
+    def receive(self, files: Any) -> None:
+        """Write the files that came with a message; those of a test's first message into a new folder."""
+        if files is None:
+            return
+        if self.folder is None:
+            folder = Path(tempfile.gettempdir(), "tmp_path")
+            shutil.rmtree(folder, ignore_errors=True)  # of an earlier test
+            folder.mkdir()
+            self.folder = SharedFolder(folder)
+        self.folder.write(checked(files))
+
+    def beside(self) -> dict[str, Any]:
+        """Return what goes with the next message: printed text and changed files, for a test that asks for them."""
+        try:
+            return {**(self.folder.news() if self.folder else {}), **self.printed()}
+        except RefusedError as refusal:
+            raise OSError(str(refusal)) from None
 
     def printed(self) -> dict[str, list[str]]:
         """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
@@ -376,10 +406,14 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
         for redirect, stream in zip((redirect_stdout, redirect_stderr), server.output):
             streams.enter_context(redirect(stream))
         try:
+            server.receive(arguments.pop("files", None))
             reply = {"ok": getattr(server, operation)(**arguments)}
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
             reply = {"error": server.describe_error(error)}
-    return {**reply, **server.printed()}
+    try:
+        return {**reply, **server.beside()}
+    except OSError as error:
+        return {"error": server.describe_error(error), **server.printed()}
 
 
 def _flush() -> None:

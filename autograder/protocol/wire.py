@@ -22,6 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from autograder.protocol.files import check_name
+
 MAX_HEADER = 1 << 20
 MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
@@ -78,7 +80,14 @@ class CallableHandle:
     description: Any = field(default=None, compare=False)
 
 
-Register = Callable[[Any], "Handle | CallableHandle | None"]
+@dataclass(frozen=True)
+class SharedPath:
+    """A path in the folder that both sides share (see `files`), by its name there; `.` is the folder itself."""
+
+    name: str
+
+
+Register = Callable[[Any], "Handle | CallableHandle | SharedPath | None"]
 
 
 class Countdown(Protocol):
@@ -254,8 +263,10 @@ class _Encoder:
         if isinstance(value, Opaque):
             return {"!opaque": value.kind}
         handle = value
-        if not isinstance(value, (Handle, CallableHandle)):
+        if not isinstance(value, (Handle, CallableHandle, SharedPath)):
             handle = self.register(value) if self.register else None
+        if isinstance(handle, SharedPath):
+            return {"!path": handle.name}
         if isinstance(handle, (Handle, CallableHandle)):
             tag = "!handle" if isinstance(handle, Handle) else "!callable"
             return {tag: [handle.number, *self._items([handle.description], depth + 1)]}
@@ -446,6 +457,7 @@ _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
     "!meta": _Decoder._meta,
     "!opaque": _Decoder._opaque,
+    "!path": lambda decoder, name, depth: SharedPath(name if name == "." else check_name(name)),
     "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,

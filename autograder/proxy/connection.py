@@ -6,6 +6,7 @@ import types
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -14,10 +15,11 @@ from torch import nn
 from autograder.protocol import wire
 from autograder.protocol.containers import leaves, mapped
 from autograder.protocol.errors import StudentCrashedError, StudentError, mirrored_name, student_raised, told_exception
+from autograder.protocol.files import SharedFolder, checked
 from autograder.protocol.graphs import Graphs
 from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.transcript import Transcript
-from autograder.records import InfrastructureError
+from autograder.records import InfrastructureError, RefusedError
 
 RECORDED = {"call", "backward", "get", "convert"}
 TOO_MUCH = "What your code gave back is too much, or nested too deeply, to be looked at."
@@ -34,6 +36,7 @@ class Connection:
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
+        self.folder: SharedFolder | None = None  # of a test with `tmp_path`
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
@@ -46,8 +49,8 @@ class Connection:
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
         """Send a request and return its value; raises a StudentError on failure."""
         try:
-            reply = self.exchange(operation, arguments, seconds)
-            self._print(reply)
+            reply = self.exchange(operation, {**arguments, **self._own_news()}, seconds)
+            self._take_beside(reply)
             with malformed("an answer"):
                 if "error" in reply:
                     told = told_exception(reply["error"])
@@ -77,9 +80,14 @@ class Connection:
         for book in (self._numbers, self.mirrors, self.graphs, self.found):
             book.clear()
         self._callbacks = 0
+        self.folder = None
         self.transcript = self.new_transcript()
         self.request("seed", seed=seed_of("student", seed), reads_output=self.reads_output)
         return self.transcript
+
+    def share(self, folder: Path) -> None:
+        """Let the test and the student's code share a folder of the test until the next test starts."""
+        self.folder = SharedFolder(folder)
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
         """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
@@ -87,8 +95,13 @@ class Connection:
         self.start_test(0)
         return stand_ins.kinds
 
-    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """Return the handle of a student's object, or a handle for a test's callable."""
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
+        """Return the handle of a student's object, or of a test's callable or path; raises WireError for another path."""
+        if isinstance(value, PurePath):
+            name = self.folder.name_of(value) if self.folder else None
+            if name is None:
+                raise wire.WireError("a path is not in the `tmp_path` of the test")
+            return wire.SharedPath(name)
         as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
@@ -110,10 +123,10 @@ class Connection:
         Errors of the student's code are returned, never raised.
         """
         try:
-            self._print(frame)
+            self._take_beside(frame)
             if "pull_back" in frame:
                 return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
-            return self._call_own(frame)
+            return {**self._call_own(frame), **self._own_news()}
         except AssertionError as error:
             self._callback_failure = error
             return {"error": str(error)[:500], "type": "AssertionError"}
@@ -145,15 +158,29 @@ class Connection:
             self.graphs.keep(self._callbacks, results, sources)
         return {"value": value, "call": self._callbacks, "differentiable": flags}
 
-    def _print(self, frame: dict[str, Any]) -> None:
-        """Print here what the student's code printed, so that pytest's `capsys` returns it to the test."""
-        if not (self.reads_output and "printed" in frame):
-            return
-        with malformed("printed text"):
-            texts = [str(text).encode("utf-8", "backslashreplace").decode() for text in frame["printed"]]
-            for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
-                stream.write(text)
-        self.transcript.record_printed(texts)
+    def _own_news(self) -> dict[str, Any]:
+        """Return the files of the test that go with the next message."""
+        try:
+            return self.folder.news() if self.folder else {}
+        except RefusedError as refusal:
+            raise StudentError(f"What the test hands over cannot be sent: {refusal}") from None
+
+    def _take_beside(self, frame: dict[str, Any]) -> None:
+        """Repeat here what the student's code printed and wrote, for a test with pytest's `capsys` or `tmp_path`."""
+        if self.reads_output and "printed" in frame:
+            with malformed("printed text"):
+                texts = [str(text).encode("utf-8", "backslashreplace").decode() for text in frame["printed"]]
+                for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
+                    stream.write(text)
+            self.transcript.record_beside("print", texts)
+        if self.folder is not None and "files" in frame:
+            with malformed("a list of files"):
+                contents = checked(frame["files"])
+            try:
+                self.folder.write(contents)
+            except OSError as error:
+                raise InfrastructureError(f"A submission's files cannot be written here: {error}.") from None
+            self.transcript.record_beside("files", contents)
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None

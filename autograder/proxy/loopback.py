@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class LoopbackConnection(Connection):
         server.exchange = self._answer_question
         torch_state, _, python_state = _random_state()
         self._other_random_numbers = torch_state, np.random.MT19937(), python_state
+
+    def share(self, folder: Path) -> None:
+        """As for any connection; in one process, both sides use the folder itself."""
+        super().share(folder)
+        self.server.folder = self.folder
 
     def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         try:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from autograder.protocol.containers import containers, leaves, mapped
 from autograder.protocol.errors import RemoteException, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
-from autograder.protocol.wire import CallableHandle, Handle, Opaque
+from autograder.protocol.wire import CallableHandle, Handle, Opaque, SharedPath
 from autograder.proxy.connection import Connection, malformed
 
 Entry = TypeVar("Entry")
@@ -432,6 +432,10 @@ def adopt(connection: Connection, value: Any) -> Any:
         if isinstance(leaf, CallableHandle):
             with malformed("a callable"):
                 return connection.own_callable(leaf.number)
+        if isinstance(leaf, SharedPath):
+            with malformed("a path"):
+                assert connection.folder is not None
+                return connection.folder.path / leaf.name
         return leaf
 
     return mapped(stand_in, value)

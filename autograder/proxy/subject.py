@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -54,6 +55,9 @@ class Subject:
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
+    def share(self, folder: Path) -> None:
+        """Let the student's code read and write a folder of the present test, wherever that code runs."""
+
     def forbidden(self, names: Iterable[str]) -> Use | None:
         """Return the first use of one of the names, or None."""
         wanted = tuple(names)
@@ -77,6 +81,9 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         self.connection.reads_output = reads_output
         self.connection.start_test(seed)
         super().begin(seed, reads_output)
+
+    def share(self, folder: Path) -> None:
+        self.connection.share(folder)
 
 
 def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:

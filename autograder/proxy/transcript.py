@@ -61,8 +61,9 @@ class Transcript:
         of_library, own = _words(error)
         self.add(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
-    def record_printed(self, texts: list[str]) -> None:
-        self.add(Answer("print", "", _outside(texts)))
+    def record_beside(self, kind: str, value: Any) -> None:
+        """Record printed text or written files, which came with an answer."""
+        self.add(Answer(kind, "", _outside(value)))
 
     def add(self, answer: Answer) -> None:
         self.answers.append(answer)

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.protocol import wire
@@ -13,6 +14,7 @@ from autograder.proxy.deadline import Deadline, DeadlineExceededError
 from autograder.proxy.memory_limit import MemoryLimit
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.transcript import Transcript
+from autograder.records import InfrastructureError
 
 if TYPE_CHECKING:
     from autograder.sandbox.worker_process import WorkerProcess
@@ -47,6 +49,13 @@ class WorkerConnection(Connection):
         self.received = self._number = 0
         self._memory_limit.begin()
         return super().start_test(seed)
+
+    def share(self, folder: Path) -> None:
+        if not self.worker.has_scratch:
+            raise InfrastructureError(
+                "A test shares files, which needs a stronger sandbox than landlock: see `autograder doctor`."
+            )
+        super().share(folder)
 
     def run(
         self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from autograder.sandbox import cgroup
 from autograder.sandbox.command import COMMANDS, Layout, unavailable
+from autograder.sandbox.jail import TIERS
 from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess, receive
 
 START_SECONDS = 120
@@ -79,7 +80,7 @@ class ForkServer:
         finally:
             their_data.close()
             their_status.close()
-        return WorkerProcess(data, output, status)
+        return WorkerProcess(data, output, status, TIERS[self.tier].has_scratch)
 
     def last_words(self) -> str:
         """Return the end of the fork server's output, as the reason of its failure."""

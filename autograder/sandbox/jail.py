@@ -3,12 +3,15 @@
 This module runs inside the sandbox, holds no secret, and does not affect a grade.
 """
 
+import glob
 import os
 import platform
 import resource
+import shutil
 import signal
 import struct
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -58,6 +61,7 @@ class Unsafe:
 
     name = "unsafe"
     needs_filter = False
+    has_scratch = True  # whether a worker can write files
 
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
@@ -93,7 +97,13 @@ class Unsafe:
         self._filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        os.chdir("/")
+        tempfile.tempdir = tempfile.mkdtemp(prefix=f"autograder-{os.getpid()}-", dir="/tmp")
+        os.chdir(tempfile.tempdir)
+
+    def remove_files(self, worker: int) -> None:
+        """Remove the folder of a worker that has ended; only one without walls has left it."""
+        for folder in glob.glob(f"/tmp/autograder-{worker}-*"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         return int(limits["processes"]) + count_tasks(os.getuid())
@@ -110,6 +120,7 @@ class Landlock(Unsafe):
 
     name = "landlock"
     needs_filter = True
+    has_scratch = False  # nothing could limit all its files together
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         os.chdir("/")

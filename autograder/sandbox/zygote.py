@@ -175,6 +175,7 @@ class Zygote:
             if child is not None:
                 with suppress(ProcessLookupError, PermissionError):  # what is left of its session, without a filter
                     os.killpg(pid, signal.SIGKILL)
+                self.walls.remove_files(pid)
                 if child.status in self.selector.get_map():
                     self.selector.unregister(child.status)
                 child.report(status, usage)

@@ -28,6 +28,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from autograder.protocol.server import Server
+from autograder.protocol.wire import SharedPath
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject, Use
@@ -165,7 +166,7 @@ class _Reading:
         elif value is None or isinstance(value, (bool, int, str, bytes)):
             self._note(repr(value))
         else:
-            self._note(str(value) if isinstance(value, torch.dtype) else type(value).__name__)
+            self._note(str(value) if isinstance(value, torch.dtype | SharedPath) else type(value).__name__)
 
     def _read_table(self, table: torch.Tensor | np.ndarray[Any, Any]) -> None:
         self._note(f"table {table.dtype} {tuple(table.shape)}".replace("torch.", ""))

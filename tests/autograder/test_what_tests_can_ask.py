@@ -199,14 +199,12 @@ def test_nobody_types_at_a_worker(told):
     assert said.startswith("Your code raised an EOFError: EOF when reading a line (line")
 
 
-def test_files_of_the_test_are_not_in_the_worker(told, tmp_path):
+def test_a_path_as_a_text_leads_nowhere_in_the_worker(told, tmp_path):
     (tmp_path / "numbers.csv").write_text("1", "utf-8")
     assert told(lambda student: student.load(str(tmp_path / "numbers.csv"))).startswith(
         "Your code raised a FileNotFoundError: [Errno 2] No such file or directory:"
     )
 
-
-def test_files_cannot_be_written_for_the_test(told, tmp_path):
     assert "raised a FileNotFoundError" in told(lambda student: student.save(str(tmp_path / "numbers.csv")))
 
 

@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from autograder.protocol import wire
-from autograder.protocol.wire import CallableHandle, Handle, Opaque, WireError
+from autograder.protocol.wire import CallableHandle, Handle, Opaque, SharedPath, WireError
 from tests.autograder import fuzz_wire
 from tests.autograder.waiting import hang_guard
 
@@ -55,7 +55,7 @@ handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(Callab
 names = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts  # NaN is no name: it is not even itself
 keys = names | st.tuples(names, names)
 values = st.recursive(
-    leaves | handles | st.builds(Opaque, texts),
+    leaves | handles | st.builds(Opaque, texts) | st.sampled_from([SharedPath("."), SharedPath("a/b c.txt")]),
     lambda inner: (
         st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4)
     ),
@@ -281,7 +281,7 @@ def refused(header, data=b"", max_text=wire.MAX_TEXT):
     "header",
     [
         b"", b" ", b"\xff\xfe", b"nul", b"[1,]", b'{"a": 1, "b": 2}', b"{}", b'{"a": 1}', b'{"!z": 1}', b'{"!tuple": 3}',
-        b'{"!set": 3}', b'{"!set": [[]]}', b'{"!frozenset": [{"!dict": []}]}',
+        b'{"!set": 3}', b'{"!path": 3}', b'{"!path": "../a"}', b'{"!set": [[]]}', b'{"!frozenset": [{"!dict": []}]}',
         b'"\xed\xa0\x80"', b"9" * 6000, b"-" + b"9" * 6000, b"9223372036854775808", b"-9223372036854775809",
         b"[" * 100_000, b"[" * 9000 + b"]" * 9000, b'{"!tuple":[' * 20_000 + b"]}" * 20_000,
         b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b'{"!dict":[[1,' * 5000 + b"1" + b"]]}" * 5000,

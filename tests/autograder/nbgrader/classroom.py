@@ -120,7 +120,7 @@ def tiny_classroom(folder: Path) -> Classroom:
     """Return the course about adding, with short limits for endless loops."""
     course = write_tiny_course(folder) / "course.yml"
     course.write_text(course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8")
-    return _with_settings(folder, TINY)
+    return with_settings(folder, TINY)
 
 
 def real_classroom(folder: Path, assignment: str) -> Classroom:
@@ -128,10 +128,11 @@ def real_classroom(folder: Path, assignment: str) -> Classroom:
     shutil.copy(ROOT / "course.yml", folder)
     for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb"))
-    return _with_settings(folder, assignment)
+    return with_settings(folder, assignment)
 
 
-def _with_settings(folder: Path, assignment: str) -> Classroom:
+def with_settings(folder: Path, assignment: str) -> Classroom:
+    """Return the course in `folder` with nbgrader's settings, and this assignment built."""
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     room = Classroom(folder, assignment)
     build(room.course, [assignment])
