@@ -108,7 +108,7 @@ def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], 
     """
     quoting = (f"{PurePosixPath(GUIDE).parent}/", f"{KIT}/")
     shown = {n: text for n, text in shown.items() if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))}
-    for mistake in load_mistakes(course, assignment) if course.mistakes_file(assignment).is_file() else ():
+    for mistake in load_mistakes(course, assignment):
         for name, text in shown.items():
             if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):
                 yield f"{name} gives away the mistake `{mistake.id}` of {assignment.name}."

@@ -38,10 +38,10 @@ def say(*sentences: str) -> None:
         console.print(sentence, markup=False)
 
 
-def show(as_json: bool, record: Any, screen: Callable[[], object]) -> None:
-    """Print a record as JSON for machines, or call what shows it to people."""
+def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object]) -> None:
+    """Print a record as JSON for machines, or show a screen to people; only what is needed is called."""
     if as_json:
-        print(json.dumps(record, ensure_ascii=False))
+        print(json.dumps(record(), ensure_ascii=False))
     else:
         screen()
 

@@ -29,7 +29,7 @@ def collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
     say(*report.notes, *report.odd)
-    show(as_json, report.as_record(), lambda: print(report.summary))
+    show(as_json, report.as_record, lambda: print(report.summary))
     return FOUND if report.odd or not report.counts else DONE
 
 
@@ -91,7 +91,7 @@ def report(
             on_picture=steps("Drawing"),
         )
     say(*pages.messages)
-    show(as_json, pages.as_record(), lambda: print(pages.index))
+    show(as_json, pages.as_record, lambda: print(pages.index))
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
@@ -102,7 +102,7 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
     """
     comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
     say(*comparison.notes)
-    show(as_json, comparison.as_record(), lambda: show_comparison(console, comparison))
+    show(as_json, comparison.as_record, lambda: show_comparison(console, comparison))
     return DONE
 
 
@@ -130,14 +130,14 @@ def decide(
     """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
     if pick:
         found = api.to_review(grades, course_path, border, within)
-        show(as_json, found, lambda: show_to_review(console, found))
+        show(as_json, lambda: found, lambda: show_to_review(console, found))
         return DONE
     if by is None:
         raise RefusedError("Say which author with --by.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
-    show(as_json, [asdict(one.grade) for one in decided], lambda: show_decided(console, decided))
+    show(as_json, lambda: [asdict(one.grade) for one in decided], lambda: show_decided(console, decided))
     return DONE
 
 
@@ -170,7 +170,7 @@ def export(
         hidden=hidden,
     )
     say(*exported.problems)
-    show(as_json, exported.as_record(), lambda: print(exported.summary))
+    show(as_json, exported.as_record, lambda: print(exported.summary))
     return FOUND if exported.problems else DONE
 
 
@@ -186,7 +186,7 @@ def similar(
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     page = {"page": str(output)} if output else {}
-    show(as_json, {**found.as_record(), **page}, lambda: show_similar(console, found))
+    show(as_json, lambda: {**found.as_record(), **page}, lambda: show_similar(console, found))
     if output and not as_json:
         print(f"Side by side: {output}")
     return DONE
@@ -195,5 +195,6 @@ def similar(
 def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
     reports = api.doctor(walls)
-    show(as_json, [asdict(each) for each in reports], lambda: (show_walls if walls else show_tiers)(reports))
+    screen = show_walls if walls else show_tiers
+    show(as_json, lambda: [asdict(report) for report in reports], lambda: screen(reports))
     return DONE if is_sound(reports) else FOUND

@@ -21,7 +21,7 @@ def check(target: str = ".", picture: bool = False, as_json: bool = False) -> in
         return _check_all(target, as_json)
     report = check_work(works[0])
     drawings = draw_all(works[0]) if picture and not as_json else ()
-    show(as_json, report.as_record(), lambda: console.print(check_screen(report, drawings)))
+    show(as_json, report.as_record, lambda: console.print(check_screen(report, drawings)))
     return DONE if report.all_passed else FOUND
 
 
@@ -32,8 +32,8 @@ def _check_all(target: str, as_json: bool) -> int:
     with console_progress(quiet=as_json, transient=True) as steps:
         found = standings(target, steps("Checking"))
     reports = [standing.report for standing in found]
-    records = [report.as_record() for report in reports if report]
-    show(as_json, records, lambda: console.print(progress_screen(found)))
+    records = (report.as_record() for report in reports if report)
+    show(as_json, lambda: list(records), lambda: console.print(progress_screen(found)))
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 

@@ -214,10 +214,11 @@ class _Reader:
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         kinds = [kind for kind in _KINDS if kind in options]
         if not kinds:
-            try:
-                ast.parse(cell.source if cell.cell_type == "code" else "")
-            except SyntaxError as error:
-                self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
+            if cell.cell_type == "code":
+                try:
+                    ast.parse(cell.source)
+                except SyntaxError as error:
+                    self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
             self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
