@@ -3,10 +3,7 @@
 import math
 import os
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from autograder.sandbox.worker_process import WorkerProcess
+from typing import Protocol
 
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps and for machines with more work than processors
 MOMENT = 0.01
@@ -24,13 +21,21 @@ class DeadlineExceededError(TimeoutError):
         self.limit, self.seconds, self.starved = limit, seconds, starved
 
 
+class Timed(Protocol):
+    """A process whose times are measured by the kernel and not reported by the process."""
+
+    def processor_seconds(self) -> float: ...
+
+    def wants_processor(self) -> bool: ...
+
+
 class Deadline:
     """The deadline of a call that may use `seconds` of the worker's processor time from now on.
 
     `until` (time.monotonic) is absolute. Where the system does not count processor time, the clock decides.
     """
 
-    def __init__(self, seconds: float, worker: "WorkerProcess", until: float = math.inf) -> None:
+    def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
         self.seconds = seconds
         self._worker, self._used_before = worker, worker.processor_seconds()
         self._until, now = until, time.monotonic()
