@@ -114,7 +114,7 @@ def _look_powerful(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
 
 
 def _powers(pid: int) -> list[str]:
-    found = re.findall(r"^(\w+):\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    found = re.findall(r"^(\w+):\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     return [f"keep {name} {value}" for name, value in found if name in POWERLESS and int(value, 16) != POWERLESS[name]]
 
 
