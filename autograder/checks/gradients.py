@@ -29,9 +29,8 @@ def starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
     if got.shape[:rank] != x.shape[:rank]:
         wanted = ", ".join(str(size) for size in x.shape[:rank])
         names = ", ".join(("batch", "position")[:rank])
-        raise fault(
-            what, f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …)."
-        )
+        end = f"{verb(what, 'has', 'have')} shape {tuple(got.shape)}; ({wanted}, …) was expected ({names}, …)."
+        raise fault(what, end)
 
 
 def causal_by_gradient(

@@ -88,7 +88,6 @@ class _RaisedInForkError(Exception):
 
 
 def _serve(connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]) -> None:
-    """Runs in the fork."""
     other_end.close()
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)

@@ -117,9 +117,8 @@ class Grader:
         try:
             outlines = {file.name: self.workers.outline(assignment, file) for file in submission.files}
         except StudentError:
-            raise RefusedError(
-                "There are two files, and at least one of them cannot be read. Hand in one file."
-            ) from None
+            sentence = "There are two files, and at least one of them cannot be read. Hand in one file."
+            raise RefusedError(sentence) from None
         untouched = self._prepared[assignment.name].stub_outline
         changed = [file for file in submission.files if outlines[file.name] != untouched]
         if len({outlines[file.name] for file in changed}) > 1:

@@ -131,9 +131,8 @@ class WorkerConnection(Connection):
         if name and not late.starved:
             self._endless[name] += 1
         counted = "of processor time" if late.limit == "processor" else "on the clock"
-        return StudentTimeoutError(
-            f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}.", late.starved
-        )
+        sentence = f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}."
+        return StudentTimeoutError(sentence, late.starved)
 
     def _await_reply(self, number: int, deadline: Deadline) -> dict[str, Any]:
         while True:

@@ -1,6 +1,7 @@
 """Verify every boundary of every sandbox tier on this machine by attacking it from a real worker."""
 
 import os
+import re
 import secrets
 import socket
 import sys
@@ -113,13 +114,8 @@ def _look_powerful(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
 
 
 def _powers(pid: int) -> list[str]:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    status = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    return [
-        f"keep {name} {status[name]}"
-        for name, wanted in POWERLESS.items()
-        if name in status and int(status[name], 16) != wanted
-    ]
+    found = re.findall(r"^(\w+):\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return [f"keep {name} {value}" for name, value in found if name in POWERLESS and int(value, 16) != POWERLESS[name]]
 
 
 def _leave(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:

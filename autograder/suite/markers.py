@@ -56,12 +56,6 @@ def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
     return info.name2fixturedefs if info else {}
 
 
-def argument_of(item: pytest.Item, marker: str, default: Any) -> Any:
-    """Return the argument of a test's nearest marker of that name, such as 2 for `points(2)`."""
-    found = item.get_closest_marker(marker)
-    return found.args[0] if found else default
-
-
 def title_of(item: pytest.Item) -> str:
     """Return the test's title for students: the first paragraph of its docstring, on one line."""
     text = (getattr(item.obj, "__doc__", None) or item.name).strip()  # type: ignore[attr-defined]
@@ -69,7 +63,7 @@ def title_of(item: pytest.Item) -> str:
 
 
 def arguments_of(item: pytest.Item, marker: str) -> list[str]:
-    """Return the arguments of all of a test's markers of that name."""
+    """Return the arguments of all of a test's markers of that name, the nearest first."""
     return [str(name) for found in item.iter_markers(marker) for name in found.args]
 
 

@@ -241,8 +241,8 @@ def _test(item: pytest.Item) -> Test:
     return Test(
         item=item,
         name=item.name,
-        part=str(markers.argument_of(item, "part", "")),
-        points=float(markers.argument_of(item, "points", 0.0)),
+        part=markers.arguments_of(item, "part")[0],
+        points=float(next(iter(markers.arguments_of(item, "points")), 0.0)),
         title=markers.title_of(item),
         hidden=item.path.name == "test_hidden.py",
         needs=tuple(markers.arguments_of(item, "needs")),
