@@ -33,7 +33,7 @@ class Bundle:
 
     @classmethod
     def of(cls, plan: Plan) -> "Bundle":
-        archive = zipped({plan.course.label(file): file.read_bytes() for file in _files(plan)})
+        archive = zipped({plan.course.label(file): file.read_bytes() for file in course_files(plan)})
         digest = hashlib.sha256(archive).hexdigest()
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
 
@@ -71,11 +71,13 @@ def _suites(plan: Plan) -> dict[str, str]:
     return {each.name: suite_digest(plan.course, each) for each in plan.course.select(plan.names)}
 
 
-def _files(plan: Plan) -> Iterator[Path]:
+def course_files(plan: Plan) -> Iterator[Path]:
+    """Yield the files of the course that the graders of a plan read."""
     course: Course = plan.course
     yield course.root / FILE_NAME
     for assignment in course.select(plan.names):
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
-            yield from (f for f in sorted(folder.rglob("*")) if f.is_file() and not NOT_NEEDED & {*f.parts})
+            inside = (f for f in sorted(folder.rglob("*")) if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts))
+            yield from filter(Path.is_file, inside)
         given = (course.release_folder(assignment) / name for name in (f"{assignment.stem}.py", *assignment.files))
         yield from filter(Path.is_file, given)

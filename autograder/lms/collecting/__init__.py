@@ -116,17 +116,16 @@ class _Collection:
     report: CollectReport
 
     def run(self) -> None:
-        source = "folders"
         if self.options.source != "folders" and suffix(self.path.name) not in FILES:
             place = self.path.resolve()
             opened = nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True)
             with opened as folder:
-                source, entries = _recognised(folder, self.options.source)
-                if source != "folders":
-                    self._take_all(_SITES[source].read(entries, self.path))
-        if source == "folders":
-            named = self.options.assignment.name if self.options.assignment else None
-            self._take_all(folders.read(self.path, self.course, named))
+                site, entries = _recognised(folder, self.options.source)
+                if site is not None:
+                    self._take_all(site.read(entries, self.path))
+                    return
+        named = self.options.assignment.name if self.options.assignment else None
+        self._take_all(folders.read(self.path, self.course, named))
 
     def _take_all(self, found: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
@@ -213,8 +212,8 @@ class _Collection:
         self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
 
 
-def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
-    """Return the site that a download comes from, judged by its names, and the entries; `wanted` is not guessed."""
+def _recognised(folder: Folder, wanted: str | None) -> tuple[Any, list[Entry]]:
+    """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not guessed."""
     entries = visible(folder)
     levels = [entries]
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):
@@ -222,7 +221,7 @@ def _recognised(folder: Folder, wanted: str | None) -> tuple[str, list[Entry]]:
     for level in levels:
         for source, site in _SITES.items():
             if wanted in (None, source) and level and site.fits(level):
-                return source, level
+                return site, level
     if wanted is not None:
         raise RefusedError(f"This does not look like a download of {wanted.capitalize()}.")
-    return "folders", entries
+    return None, entries

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import autograder
 from autograder.course.config import Assignment, Course
+from autograder.grading.bundle import course_files
+from autograder.grading.pool import Plan
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import zipped
@@ -16,7 +17,6 @@ VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
 SETTINGS = "settings.json"
 CONSTRAINTS = "constraints.txt"
 PROGRAMS = ("setup.sh", "run_autograder")
-NOT_NEEDED = ("__pycache__", "alternatives")
 _EXTRA = re.compile(r";.*\bextra\b")
 _SCRIPTS = Path(__file__).parent
 
@@ -52,31 +52,18 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
         SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
         "requirements.txt": _requirements(assignment).encode(),
     }
+    missing = [path for path in (course.solution_file(assignment), course.stub_file(assignment)) if not path.is_file()]
+    if missing:
+        raise RefusedError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
     constraints = course.root / CONSTRAINTS
     found[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
     package = Path(autograder.__file__).parent
-    for path in _below(package):
-        found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
-    for path in _of_the_course(course, assignment):
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
+    for path in course_files(Plan(course, 0, names=(assignment.name,))):
         found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
-
-
-def _of_the_course(course: Course, assignment: Assignment) -> Iterator[Path]:
-    needed = [course.root / "course.yml", course.solution_file(assignment), course.stub_file(assignment)]
-    missing = [path for path in needed if not path.is_file()]
-    if missing:
-        raise RefusedError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
-    yield from needed
-    folders = course.solution_folder(assignment), course.release_folder(assignment)
-    yield from filter(Path.is_file, (folder / name for folder in folders for name in assignment.files))
-    yield from _below(course.suite_folder(assignment))
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not {*NOT_NEEDED} & {*path.relative_to(folder).parts}:
-            yield path
 
 
 def _requirements(assignment: Assignment) -> str:
