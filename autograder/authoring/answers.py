@@ -28,11 +28,12 @@ _WRONG_NOTEBOOKS = 0.4
 
 @dataclass(frozen=True)
 class SampleAnswer:
-    """Files by name, with the mistakes in them."""
+    """Files by name, with the mistakes in them and the functions left unwritten."""
 
     kind: str
     files: tuple[tuple[str, bytes], ...]
     mistakes: tuple[str, ...] = ()
+    unwritten: tuple[str, ...] = ()
 
     @property
     def expected(self) -> Literal["full", "part", "none"]:
@@ -97,8 +98,8 @@ class AnswerBook:
             return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
-    def _module(self, kind: str, text: str, mistakes: tuple[str, ...] = ()) -> SampleAnswer:
-        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes)
+    def _module(self, kind: str, text: str, *facts: tuple[str, ...]) -> SampleAnswer:
+        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), *facts)
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
         """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
@@ -107,7 +108,8 @@ class AnswerBook:
         left = list(gaps[written:])
         if written > 1 and rng.random() < 0.3:
             left.insert(0, gaps[rng.randrange(written)])
-        return self._module("unfinished", _trimmed(self._text(unwritten=left), rng))
+        text = _trimmed(self._text(unwritten=left), rng)
+        return self._module("unfinished", text, (), tuple(gap.function for gap in left))
 
     def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs
