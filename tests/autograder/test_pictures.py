@@ -253,7 +253,9 @@ def test_drawing_process_that_is_ended_from_outside_is_reported(
 
     monkeypatch.setattr(painter, "graders", lambda plan: SimpleNamespace(submit=broken, shutdown=lambda **_: None))
     (problem,) = draw_pictures(Plan(course, 0), tmp_path, grades.values(), lambda done, total: None)
-    assert problem.startswith("Pictures of 7 submissions are not drawn: a process that drew them was ended from outside")
+    assert problem.startswith(
+        "Pictures of 7 submissions are not drawn: a process that drew them was ended from outside"
+    )
     assert "`autograder report --pictures --jobs 1`" in problem
 
 
