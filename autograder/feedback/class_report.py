@@ -11,18 +11,8 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
+from autograder.feedback import statistics as stats
 from autograder.feedback.pages import TEMPLATES, feedback_path, render
-from autograder.feedback.statistics import (
-    BINS,
-    Item,
-    histogram,
-    items,
-    mistake_counts,
-    part_shares,
-    share,
-    summary,
-    unnamed_failures,
-)
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
@@ -47,7 +37,7 @@ class PartSection:
 
     title: str
     share: float
-    items: list[Item]
+    items: list[stats.Item]
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,7 @@ class Section:
     parts: list[PartSection]
 
     @property
-    def hardest(self) -> Item | None:
+    def hardest(self) -> stats.Item | None:
         """The test with the fewest passes; None if all students passed all tests."""
         tests = [item for part in self.parts for item in part.items if item.rate < 1]
         return min(tests, key=lambda item: item.rate, default=None)
@@ -140,15 +130,15 @@ def write_class_report(
         seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
         sections=sections,
         titles={section.name: section.title for section in sections},
-        mistakes=mistake_counts(journal),
+        mistakes=stats.mistake_counts(journal),
         title_of=title_of or titles_of(course),
-        unnamed=unnamed_failures(journal),
+        unnamed=stats.unnamed_failures(journal),
         rows=rows,
         others=any(row.other for row in rows),
         points=sum(section.points for section in sections),
         lowest=lowest(rows),
         small=len(rows) < SMALL_CLASS,
-        bins=BINS,
+        bins=stats.BINS,
         most_shown=MOST_SHOWN,
         script_digest=_script_digest(),
     )
@@ -217,15 +207,15 @@ def _section(
         submissions=len(pairs),
         graded=len(graded),
         suites=len({grade.suite_sha256 for grade in graded}),
-        numbers=summary([grade.score for grade in graded]),
-        bars=histogram(share(grade.score, grade.max_score) for grade in graded),
+        numbers=stats.summary([grade.score for grade in graded]),
+        bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
         days=_days((attempt for grade, _ in pairs for attempt in effective.attempts[grade.student, name]), zone),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
 
 def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
-    tests, shares = items(graded), part_shares(graded)
+    tests, shares = stats.items(graded), stats.part_shares(graded)
     return [
         PartSection(title, shares[name], [test for test in tests if test.part == name])
         for name, title in parts_in_order(assignment, shares).items()
@@ -251,14 +241,14 @@ def _rows(sections: list[Section], effective: Effective) -> list[Row]:
         points = sum(section.points for section in sections if (student, section.name) not in excused)
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
         page = quote(student_path(student).as_posix()) if own else ""
-        rows.append(Row(student, cells, score, share(score, points), other, page))
+        rows.append(Row(student, cells, score, stats.share(score, points), other, page))
     return rows
 
 
 def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
     if grade.status == "refused" and not final.score:
         return _refused(grade, section.title, section.points)
-    reached = share(final.score, grade.max_score)
+    reached = stats.share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
     waits = f" + {len(grade.waiting)}?" if grade.waiting else ""  # answers without points so far
     return TableCell(section.title, f"{number(final.score)}{waits}", kind, link(grade), grade.max_score - final.score)

@@ -29,8 +29,6 @@ WORDS = (
 )
 NOTHING_YET = "No test passes yet. Begin with the first one below; many of the others may depend on it."
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
-
-
 Cause = list[list[TestResult]]  # the failures with one cause: for each message, the tests that failed with it
 
 

@@ -264,8 +264,7 @@ def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> 
     for test in session.tests():
         if session.blocked_by(test):
             session.skip(test)
-            continue
-        if session.run(test, subject, time_limit) is not None:
+        elif session.run(test, subject, time_limit) is not None:
             failed.append(test)
     return failed
 

@@ -11,7 +11,6 @@ from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
 
 FOLDER, FILE_NAME = ".autograder", "hints.json"
 
-
 HelpStep = tuple[str, str]  # its kind, and its text
 
 

@@ -282,6 +282,15 @@ def test_collect_keeps_the_modules(course, tmp_path):
         assert list(find_submissions(output, course))[0].files[0].modules
 
 
+def test_collect_keeps_the_modules_of_plain_folders(course, tmp_path):
+    for number, place in enumerate(layouts(tmp_path).values()):
+        output = tmp_path / f"submitted{number}"
+        words = ["collect", str(place), "--course", str(course.root), "--output", str(output), "--assignment", NAME]
+        done = CliRunner().invoke(app, words)
+        found = {file.name: file.read_text("utf-8") for file in (output / "ada" / NAME).iterdir()}
+        assert found == {"helpers.py": HELPERS, "spread.py": SOLUTION}, done.output
+
+
 def test_nbgrader_reads_the_modules(course, tmp_path):
     """nbgrader's folder of a student is read by the same function."""
     place = tmp_path / "ada" / NAME

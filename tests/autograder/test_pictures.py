@@ -12,8 +12,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -238,6 +241,22 @@ def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     (problem,) = draw_pictures(Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None)
     assert problem.startswith("Pictures of 7 submissions are not drawn: ")
     assert not (tmp_path / "pictures").exists()
+
+
+def test_drawing_process_that_is_ended_from_outside_is_reported(
+    course: Course, grades: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Future[None]:
+        future = Future[None]()
+        future.set_exception(BrokenProcessPool())
+        return future
+
+    monkeypatch.setattr(painter, "graders", lambda plan: SimpleNamespace(submit=broken, shutdown=lambda **_: None))
+    (problem,) = draw_pictures(Plan(course, 0), tmp_path, grades.values(), lambda done, total: None)
+    assert problem.startswith(
+        "Pictures of 7 submissions are not drawn: a process that drew them was ended from outside"
+    )
+    assert "`autograder report --pictures --jobs 1`" in problem
 
 
 @pytest.fixture(scope="module")

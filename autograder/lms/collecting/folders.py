@@ -18,7 +18,8 @@ def read(path: Path, course: Course, assignment: str | None) -> Findings:
         if problem and course.find(name) is None:
             found.odd.append(f"{where}: {problem}")
             continue
-        files = tuple(File(source.name, partial(_encoded, source.text)) for source in submission.files)
+        sources = (each for whole in submission.files for each in (whole, *whole.modules))
+        files = tuple(File(source.name, partial(_encoded, source.text)) for source in sources)
         found.handed.append(RawSubmission((submission.student,), files, assignment=name, where=where, problem=problem))
     return found
 
