@@ -6,7 +6,7 @@ fixtures and the header exist only in sessions that collect a suite.
 
 import inspect
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
     """Let the submission share the folder of a test with `tmp_path`."""
     value = yield
     item = request.node
