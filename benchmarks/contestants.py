@@ -178,7 +178,7 @@ def use_own_executor(room: Classroom) -> None:
 def nbgrader_right(folder: Path, files: list[Path]) -> bool:
     room = Classroom(folder / "course", assignment_of(files))
     points = {part.name: part.points for part in room.assignment.parts}
-    return room.gradebook_scores() == {file.parent.name: points for file in files}
+    return bool(room.gradebook_scores() == {file.parent.name: points for file in files})
 
 
 NBGRADER = Contestant("nbgrader autograde, its own executor", nbgrader, nbgrader_right, slow=True)

@@ -162,9 +162,10 @@ def mean(rows: Sequence[Row]) -> Row:
             sum(figure.cpu for figure in known) / len(known), sum(figure.wall for figure in known) / len(known)
         )
 
-    classes = [of([getattr(row, kind) for row in rows]) for kind in CLASSES]
+    classes = {kind: of([getattr(row, kind) for row in rows]) for kind in CLASSES}
     peers = [row.nbgrader for row in rows]
-    return Row("mean", sum(row.floor for row in rows) / len(rows), *classes, of(peers) if any(peers) else None)
+    floors = sum(row.floor for row in rows) / len(rows)
+    return Row("mean", floors, **classes, nbgrader=of(peers) if any(peers) else None)
 
 
 def draw(rows: Sequence[Row], file: Path) -> None:

@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 from autograder.course.mistakes import load_mistakes
-from benchmarks.contestants import NAME, hand_in_unprotected, use_own_executor
+from benchmarks.contestants import hand_in_unprotected, use_own_executor
+from benchmarks.plain_suite import NAME
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom
 
 

@@ -39,7 +39,7 @@ class Suite:
         self.reference = load(ROOT / "solutions" / NAME / f"{STEM}.py", "reference")
         folder = ROOT / "tests" / "assignments" / NAME
         modules = [load(folder / f"test_{kind}.py", f"plain_{kind}") for kind in ("visible", "hidden")]
-        self.tests: dict[str, Callable] = {
+        self.tests: dict[str, Callable[..., object]] = {
             name: value for m in modules for name, value in vars(m).items() if name.startswith("test_")
         }
 

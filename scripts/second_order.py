@@ -21,10 +21,11 @@ from autograder.sandbox.launcher import Sandbox
 def main(names: list[str], pairs: int, seed: int) -> int:
     course, survivors = load_course(), 0
     for assignment in course.select(names or None):
-        chosen, listed = random.Random(seed), load_equivalent_mutants(course, assignment)
-        solution = course.solution_file(assignment).read_text("utf-8")
+        chosen, solution = random.Random(seed), course.solution_file(assignment).read_text("utf-8")
+        every = list(mutants(solution))
+        listed = load_equivalent_mutants(course, assignment, {mutant.id for mutant in every})
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), seed, [assignment.name])
-        firsts = [mutant for mutant in mutants(solution) if mutant.id not in listed]
+        firsts = [mutant for mutant in every if mutant.id not in listed]
         tried = left = 0
         for first in chosen.sample(firsts, min(pairs, len(firsts))):
             seconds = [m for m in mutants(first.source) if m.id not in listed and m.source != solution]
