@@ -97,12 +97,12 @@ class Unsafe:
         self._filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        tempfile.tempdir = tempfile.mkdtemp(prefix=f"autograder-{os.getpid()}-", dir="/tmp")
+        tempfile.tempdir = tempfile.mkdtemp(prefix=f"autograder-{os.getppid()}-{os.getpid()}-", dir="/tmp")
         os.chdir(tempfile.tempdir)
 
     def remove_files(self, worker: int) -> None:
         """Remove the folder of a worker that has ended; only one without walls has left it."""
-        for folder in glob.glob(f"/tmp/autograder-{worker}-*"):
+        for folder in glob.glob(f"/tmp/autograder-{os.getpid()}-{worker}-*"):
             shutil.rmtree(folder, ignore_errors=True)
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
