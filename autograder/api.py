@@ -40,12 +40,11 @@ from autograder.lms.nbgrader.by_hand import with_hand_grading
 from autograder.lms.roster import FILE_NAME as ROSTER
 from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
-from autograder.sandbox import verify
-from autograder.sandbox.doctor import TierReport, examine
 from autograder.submissions import find_submissions
 from autograder.text.files import check_folder
 
-if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas
+if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
+    from autograder.sandbox.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
@@ -330,9 +329,12 @@ def check(target: AnyPath = ".") -> "CheckReport":
     return check_target(Path(target))
 
 
-def doctor(walls: bool = False) -> list[TierReport]:
+def doctor(walls: bool = False) -> "list[TierReport]":
     """Report which sandbox tiers work on this machine, and why others do not; with `walls`, test every boundary."""
-    return verify.verify() if walls else examine()
+    from autograder.sandbox.doctor import examine
+    from autograder.sandbox.verify import verify
+
+    return verify() if walls else examine()
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:

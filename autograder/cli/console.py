@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.cli.base import QUIET
-from autograder.sandbox.doctor import TierReport
 from autograder.text.wording import counted
 
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
+    from autograder.sandbox.doctor import TierReport
 
 console = Console(highlight=False)
 
@@ -65,7 +65,7 @@ def _lines(screen: Console, name: str) -> Step:
     return step
 
 
-def show_tiers(reports: Sequence[TierReport]) -> None:
+def show_tiers(reports: Sequence["TierReport"]) -> None:
     """Print which sandbox tiers work on this machine."""
     for report in reports:
         verdict = "[green]works[/]" if report.works else "[red]does not work[/]"
@@ -77,7 +77,7 @@ def show_tiers(reports: Sequence[TierReport]) -> None:
 VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}
 
 
-def show_walls(columns: Sequence[TierReport]) -> None:
+def show_walls(columns: Sequence["TierReport"]) -> None:
     """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     walls = next((column.cells for column in columns if column.works), ())

@@ -10,7 +10,6 @@ from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import course_file
 from autograder.records import RefusedError
-from autograder.sandbox.verify import is_sound
 
 
 def collect(
@@ -194,6 +193,8 @@ def similar(
 
 def doctor(walls: bool = False, as_json: bool = False) -> int:
     """Show which sandbox tiers work on this machine, and why others do not."""
+    from autograder.sandbox.verify import is_sound
+
     reports = api.doctor(walls)
     screen = show_walls if walls else show_tiers
     show(as_json, lambda: [asdict(report) for report in reports], lambda: screen(reports))
