@@ -475,6 +475,7 @@ def test_plain_pytest_shares_them_too(course, solution, tmp_path):
     assert "2 failed, 2 passed" in pytest_of(course, "--autograder-submission", str(file), name=FILES_NAME)
 
 
+@pytest.mark.slow
 def test_a_fixture_asked_for_by_name_is_shared_too(course, sandbox, solution, tmp_path):
     root = write_sharing_course(tmp_path / "course")
     for name in ("test_visible.py", "test_hidden.py"):
@@ -493,6 +494,7 @@ def test_a_fixture_asked_for_by_name_is_shared_too(course, sandbox, solution, tm
     grader.session.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["host-network", "unsafe"])
 def test_other_sandboxes_share_them_and_leave_nothing(course, solution, tiers, tier):
     if not tiers[tier].works:
