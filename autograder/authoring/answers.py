@@ -98,8 +98,10 @@ class AnswerBook:
             return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
         return self._module(kind, text)
 
-    def _module(self, kind: str, text: str, *facts: tuple[str, ...]) -> SampleAnswer:
-        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), *facts)
+    def _module(
+        self, kind: str, text: str, mistakes: tuple[str, ...] = (), unwritten: tuple[str, ...] = ()
+    ) -> SampleAnswer:
+        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes, unwritten)
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
         """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
@@ -109,7 +111,7 @@ class AnswerBook:
         if written > 1 and rng.random() < 0.3:
             left.insert(0, gaps[rng.randrange(written)])
         text = _trimmed(self._text(unwritten=left), rng)
-        return self._module("unfinished", text, (), tuple(gap.function for gap in left))
+        return self._module("unfinished", text, unwritten=tuple(gap.function for gap in left))
 
     def _with_mistakes(self, kind: str, rng: random.Random) -> SampleAnswer:
         choices = [(name,) for name in self._changes] if kind == "mistake" else self._pairs

@@ -191,7 +191,7 @@ class _Reader:
         self._read_gaps(tree, found)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
-        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self.lines[line - 1].startswith("#")]
+        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
             self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
             return
@@ -202,6 +202,9 @@ class _Reader:
         for line, cell in zip(headers, cells, strict=True):
             self._read_cell(line, cell)
         self._check_parts()
+
+    def _at_margin(self, line: int) -> bool:
+        return self.lines[line - 1].startswith("#")
 
     def _read_cell(self, line: int, cell: Any) -> None:
         options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
@@ -327,7 +330,7 @@ class _Reader:
         used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
         inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
         for line, text in comments:
-            if not text.startswith("# TODO") or self.lines[line - 1].startswith("#"):
+            if not text.startswith("# TODO") or self._at_margin(line):
                 continue
             if line in inside:
                 self.add(line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.")

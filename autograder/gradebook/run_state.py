@@ -29,7 +29,7 @@ class OpenRun:
     def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / FILE_NAME
-        self._lock = FileLock(folder / LOCK_NAME, timeout=0, thread_local=False)
+        self._lock = FileLock(folder / LOCK_NAME, timeout=0)
         try:
             self._lock.acquire()
         except Timeout:

@@ -4,7 +4,7 @@ import hashlib
 import io
 import platform
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -33,7 +33,7 @@ class Bundle:
 
     @classmethod
     def of(cls, plan: Plan) -> "Bundle":
-        archive = zipped({plan.course.label(file): file.read_bytes() for file in course_files(plan)})
+        archive = zipped({plan.course.label(file): file.read_bytes() for file in course_files(plan.course, plan.names)})
         digest = hashlib.sha256(archive).hexdigest()
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
 
@@ -71,11 +71,10 @@ def _suites(plan: Plan) -> dict[str, str]:
     return {each.name: suite_digest(plan.course, each) for each in plan.course.select(plan.names)}
 
 
-def course_files(plan: Plan) -> Iterator[Path]:
-    """Yield the files of the course that the graders of a plan read."""
-    course: Course = plan.course
+def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:
+    """Yield the files of the course that graders of these assignments read; None stands for all assignments."""
     yield course.root / FILE_NAME
-    for assignment in course.select(plan.names):
+    for assignment in course.select(names):
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
             inside = (f for f in sorted(folder.rglob("*")) if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts))
             yield from filter(Path.is_file, inside)

@@ -1,7 +1,7 @@
 """A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
 
-When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends. What it
-is grading then, it grades first.
+When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends. It
+first finishes the submission that it is grading.
 """
 
 import os

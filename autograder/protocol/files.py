@@ -67,9 +67,9 @@ def check_name(name: str) -> str:
 
 
 def checked(contents: Any) -> Contents:
-    """Return the contents of a folder, parents first; raises RefusedError for what cannot be shared.
+    """Return the contents of a folder, parents first; raises RefusedError if it cannot be shared.
 
-    What an untrusted side invented may raise any other exception.
+    Contents that an untrusted side made up can raise any other exception.
     """
     if len(contents) > MAX_FILES:
         raise RefusedError(f"`tmp_path` holds more than {MAX_FILES} files and folders.")

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.protocol.containers import containers, leaves, mapped
-from autograder.protocol.errors import RemoteException, StudentRaisedError, missing_name, student_raised
+from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
 from autograder.protocol.wire import CallableHandle, Handle, Opaque, SharedPath
 from autograder.proxy.connection import Connection, malformed
@@ -413,8 +413,10 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
     """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         found = connection.request("get", target=[handle, path])
-    except AttributeError:
-        raise AttributeError(path[-1]) from None
+    except StudentError as error:
+        if isinstance(error, AttributeError):
+            raise AttributeError(path[-1]) from None
+        raise
     with malformed("an attribute"):
         if _one_of(("value", "callable"), found["kind"]) == "value":
             return adopt(connection, found["value"])

@@ -96,8 +96,8 @@ class SuiteSession:
     ) -> BaseException | None:
         """Run one test with this subject; return the exception that ended it, or None if it passed.
 
-        Set-up and call each run inside a `limit`, a context manager that can end them with an exception. What is
-        printed goes to `output`, or nowhere: a student's text must not command the terminal.
+        Set-up and call each run inside a `limit`, a context manager that can end them with an exception. Printed text
+        goes to `output`, or nowhere: a student's text must not command the terminal.
         """
         self._current.current = subject
         self._reports.begin(limit)
@@ -241,7 +241,7 @@ def _test(item: pytest.Item) -> Test:
     return Test(
         item=item,
         name=item.name,
-        part=markers.arguments_of(item, "part")[0],
+        part=next(iter(markers.arguments_of(item, "part")), ""),
         points=float(next(iter(markers.arguments_of(item, "points")), 0.0)),
         title=markers.title_of(item),
         hidden=item.path.name == "test_hidden.py",

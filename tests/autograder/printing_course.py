@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.autograder.tiny_course import write_files
+
 COURSE = """\
 title: Printing
 limits: {call_seconds: 2, load_seconds: 5}
@@ -102,8 +104,4 @@ FILES = {
 
 def write_printing_course(folder: Path) -> Path:
     """Write the course to `folder`; return `folder`."""
-    for name, text in FILES.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return folder
+    return write_files(folder, FILES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.autograder.tiny_course import write_files
+
 FILES_NAME, PLAIN_NAME = "01_table", "02_adding"
 
 COURSE = """\
@@ -30,6 +32,8 @@ SOLUTION = '''\
 
 # %%
 from pathlib import Path
+
+from tests.autograder.tiny_course import write_files
 
 
 def write(numbers: list[int], file: Path) -> None:
@@ -175,8 +179,4 @@ FILES = {
 
 def write_sharing_course(folder: Path) -> Path:
     """Write the course to `folder`; return `folder`."""
-    for name, text in FILES.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return folder
+    return write_files(folder, FILES)

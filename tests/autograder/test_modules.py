@@ -29,6 +29,7 @@ from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import submission_of
+from tests.autograder.tiny_course import write_files
 
 NAME = "01_spread"
 COURSE = """\
@@ -126,16 +127,9 @@ FILES = {
 }
 
 
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, "utf-8")
-    return folder
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    course = load_course(write(tmp_path_factory.mktemp("modules"), FILES))
+    course = load_course(write_files(tmp_path_factory.mktemp("modules"), FILES))
     build(course)
     return course
 
@@ -217,9 +211,9 @@ def layouts(folder: Path) -> dict[str, Path]:
     (folder / "packed").mkdir()
     (folder / "packed" / "ada.zip").write_bytes(whole.getvalue())
     return {
-        "of one student": write(folder / "one" / "ada", both),
-        "of a class": write(folder / "class" / "ada", both).parent,
-        "by assignment": write(folder / "assigned" / "ada" / NAME, both).parent.parent,
+        "of one student": write_files(folder / "one" / "ada", both),
+        "of a class": write_files(folder / "class" / "ada", both).parent,
+        "by assignment": write_files(folder / "assigned" / "ada" / NAME, both).parent.parent,
         "as archives": folder / "packed",
     }
 
@@ -234,14 +228,16 @@ def test_modules_are_found_in_every_layout(course, tmp_path, wanted):
 
 
 def test_other_files_are_no_modules(course, tmp_path):
-    place = write(tmp_path / "ada", {"spread.py": SOLUTION, "helpers.py": HELPERS, "more.py": "", "helpers.txt": ""})
+    place = write_files(
+        tmp_path / "ada", {"spread.py": SOLUTION, "helpers.py": HELPERS, "more.py": "", "helpers.txt": ""}
+    )
     (found,) = find_submissions(place, course)
     assert [name for file in found.files for name, _ in file.module_texts] == ["helpers.py"]
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "huge", "not text"])
 def test_a_module_that_is_no_plain_file_is_refused(course, tmp_path, kind):
-    place = write(tmp_path / "ada", {"spread.py": SOLUTION})
+    place = write_files(tmp_path / "ada", {"spread.py": SOLUTION})
     helpers = place / "helpers.py"
     if kind == "link":
         helpers.symlink_to(course.root / "solutions" / NAME / "helpers.py")
@@ -296,7 +292,7 @@ def test_nbgrader_reads_the_modules(course, tmp_path):
     place = tmp_path / "ada" / NAME
     place.mkdir(parents=True)
     shutil.copy(course.notebook_file(course.assignment(NAME)), place)
-    write(place, {"helpers.py": HELPERS})
+    write_files(place, {"helpers.py": HELPERS})
     found = submission_of("ada", course.assignment(NAME), [DiskFolder(place)])
     assert [(file.name, file.module_texts) for file in found.files] == [("spread.ipynb", (("helpers.py", HELPERS),))]
 
@@ -320,9 +316,9 @@ def test_gradescope_grades_with_the_modules(course, tmp_path):
     unpacked = root / "source" / "course"
     assert (unpacked / "solutions" / NAME / "helpers.py").read_text("utf-8") == HELPERS
     assert (unpacked / "assignments" / NAME / "helpers.py").read_text("utf-8") == GIVEN
-    write(root / "submission", {"spread.py": SOLUTION, "helpers.py": HELPERS})
+    write_files(root / "submission", {"spread.py": SOLUTION, "helpers.py": HELPERS})
     assert gradescope_run.run(root).score == 4
-    write(root / "submission", {"helpers.py": GIVEN})
+    write_files(root / "submission", {"helpers.py": GIVEN})
     assert gradescope_run.run(root).score == 0
 
 
@@ -338,21 +334,21 @@ def own(course: Course, tmp_path: Path) -> Path:
 
 def test_check_and_pack_take_the_modules(course, own, tmp_path):
     assert (own / "helpers.py").read_text("utf-8") == GIVEN
-    write(own, {"spread.py": SOLUTION})
+    write_files(own, {"spread.py": SOLUTION})
     first = _stamp(find_work(own))
     unfinished = check_target(own)
     assert "`middle` is not written yet" in unfinished.findings[0].result.message
-    write(own, {"helpers.py": HELPERS})
+    write_files(own, {"helpers.py": HELPERS})
     assert check_target(own).all_passed
     assert _stamp(find_work(own)) != first, "`watch` sees a module that was saved"
-    write(own, {"helpers.py": HELPERS.replace("sorted(numbers)", "missing")})
+    write_files(own, {"helpers.py": HELPERS.replace("sorted(numbers)", "missing")})
     assert str(check_target(own).findings[0].place) == "helpers.py:5"
-    write(own, {"helpers.py": "\n\n\n" + HELPERS.replace("sorted(numbers)", "missing")})
+    write_files(own, {"helpers.py": "\n\n\n" + HELPERS.replace("sorted(numbers)", "missing")})
     place = check_target(own).findings[0].place
     assert (str(place), place.function) == ("helpers.py:8", "middle"), "not the function in line 8 of spread.py"
-    write(own, {"helpers.py": "from statistics import median as middle\n"})
+    write_files(own, {"helpers.py": "from statistics import median as middle\n"})
     assert check_target(own).findings[0].result.message.startswith("Line 1 of helpers.py uses `statistics.median`")
-    write(own, {"helpers.py": HELPERS})
+    write_files(own, {"helpers.py": HELPERS})
     packed = pack(find_work(own), tmp_path)
     assert [file.name for file in packed.files] == ["spread.py", "helpers.py"]
     (found,) = find_submissions(packed.archive, course)
@@ -374,7 +370,7 @@ def test_check_and_pack_take_the_modules(course, own, tmp_path):
     ],
 )
 def test_unfit_names_are_refused(tmp_path, files, sentence):
-    write(tmp_path, {"course.yml": COURSE.replace("[helpers.py]", files)})
+    write_files(tmp_path, {"course.yml": COURSE.replace("[helpers.py]", files)})
     with pytest.raises(CourseError) as refused:
         load_course(tmp_path)
     assert sentence in str(refused.value)

@@ -13,6 +13,7 @@ from autograder.proxy.replay import Node, ReplayCache, Request
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import SuiteSession
+from tests.autograder.tiny_course import write_files
 
 NAME = "01_doubling"
 COURSE = """\
@@ -100,10 +101,7 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"tests/assignments/{NAME}/test_hidden.py": HIDDEN,
         f"tests/assignments/{NAME}/mistakes.yml": "[]\n",
     }
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, "utf-8")
-    return root
+    return write_files(root, files)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 COURSE = """\
@@ -170,7 +171,12 @@ FILES = {
 
 def write_tiny_course(folder: Path) -> Path:
     """Write the course to `folder`, which is created if missing; return `folder`."""
-    for name, text in FILES.items():
+    return write_files(folder, FILES)
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write texts to files by their names below `folder`; return `folder`."""
+    for name, text in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

@@ -8,7 +8,6 @@ from pathlib import Path
 import autograder
 from autograder.course.config import Assignment, Course
 from autograder.grading.bundle import course_files
-from autograder.grading.pool import Plan
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import zipped
@@ -61,7 +60,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
-    for path in course_files(Plan(course, 0, names=(assignment.name,))):
+    for path in course_files(course, (assignment.name,)):
         found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 
