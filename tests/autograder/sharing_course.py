@@ -33,8 +33,6 @@ SOLUTION = '''\
 # %%
 from pathlib import Path
 
-from tests.autograder.tiny_course import write_files
-
 
 def write(numbers: list[int], file: Path) -> None:
     """Write each number with its square, one row for each: 3,9."""
