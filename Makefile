@@ -30,7 +30,7 @@ EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 $(EXAMPLE_A
 
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
-WORKERS = -n $(or $(JOBS),auto) --dist worksteal --autograder-seed 1 $(APART:%=--ignore=%)
+WORKERS = -n $(or $(JOBS),auto) --autograder-seed 1 $(APART:%=--ignore=%)
 
 step = @echo "== $@: $(1)"
 
@@ -58,11 +58,11 @@ lint: .venv/.ready-test
 
 test: lint
 	$(call step,pytest without the slow tests; make test-all runs those as well)
-	$(PYTEST) $(WORKERS) -m "not slow"
+	$(PYTEST) $(WORKERS) --dist loadfile -m "not slow"
 
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
-	$(PYTEST) $(WORKERS)
+	$(PYTEST) $(WORKERS) --dist worksteal  # the attacks are one file
 
 cluster: .venv/.ready-test
 	$(call step,whole clusters on this machine and random kills)
@@ -84,7 +84,7 @@ audit: .venv/.ready-test
 	$(AUTOGRADER) audit --output audit.json $(if $(filter no,$(MUTANTS)),--no-mutants) $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
 
 coverage: .venv/.ready-test
-	$(PYTEST) $(WORKERS) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(PYTEST) $(WORKERS) --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/.ready-bench
 	.venv/bin/python -m benchmarks.course $(ASSIGNMENT) --json build/bench.json --picture build/bench.png

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
@@ -222,6 +223,9 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
     for item in items:
         if item.get_closest_marker("part") and not is_test_of_suite(item):
             problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
+        for points in markers.arguments_of(item, "points"):
+            if not re.fullmatch(r"\d+(\.\d+)?", points):
+                problems.append(f"{item.nodeid} has `points({points})`; write a number, as in `points(2)`.")
         known = {"request", *markers.fixture_definitions(item)}
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."

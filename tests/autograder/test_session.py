@@ -172,6 +172,14 @@ def test_test_of_a_part_without_the_student_fixture_is_refused(tmp_path):
         session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
 
 
+def test_points_that_are_no_number_are_refused(tmp_path):
+    text = USES.format(fixture="tmp_path", body="pass")
+    assert "@pytest.mark.part(" in text
+    text = text.replace("@pytest.mark.part(", "@pytest.mark.points('many')\n@pytest.mark.part(")
+    with pytest.raises(CourseError, match="^test_hidden.py::test_uses has `points\\(many\\)`; write a number"):
+        session_of(tmp_path, text)
+
+
 def test_failing_teardown_fails_only_its_own_test(tmp_path):
     fixture = "@pytest.fixture\ndef fragile():\n    yield\n    raise OSError('no space left')\n"
     text = USES.format(fixture="fragile", body="pass").replace("import pytest\n", f"import pytest\n{fixture}")
