@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
+import torch
+
 from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
@@ -43,6 +45,7 @@ class Grader:
         names: Iterable[str] | None = None,
         watch: Watch | None = None,
     ) -> None:
+        torch.set_num_threads(1)  # graders run side by side, and threads that wait for a processor keep it busy
         self.course = course
         self.watch = watch or Watch()
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}

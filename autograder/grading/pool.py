@@ -57,11 +57,8 @@ _watch = cache(KernelWatch)  # as the sandbox, the grader and its fork: one for 
 @cache
 def this_grader() -> "Grader":
     """The grader of this process. Raises CourseError or InfrastructureError."""
-    import torch
-
     from autograder.grading.grader import Grader
 
-    torch.set_num_threads(1)
     assert _plan is not None, "this process was not made by `graders`"
     return Grader(_plan.course, _sandbox(), _plan.run_seed, _plan.names, _watch())
 

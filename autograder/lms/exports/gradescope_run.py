@@ -26,12 +26,9 @@ SUBMITTED = "submission"
 
 def run(root: Path) -> Grade:
     """Grade the files in `submission/` and write the results. Raises InfrastructureError or CourseError."""
-    import torch
-
     from autograder.grading.grader import Grader
     from autograder.sandbox.launcher import Sandbox, require_tier
 
-    torch.set_num_threads(1)
     settings = _settings(root / "source" / SETTINGS)
     course = load_course(root / "source" / "course")
     assignment = course.assignment(settings["assignment"])
