@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from autograder.proxy.deadline import CLOCK_FACTOR
+from autograder.proxy import deadline
 
 AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
 
@@ -24,23 +24,22 @@ class TestAlarm(BaseException):
 def alarm(seconds: float) -> Iterator[None]:
     """Raise TestAlarm in the main thread after `seconds` of this process's processor time.
 
-    Code that sleeps is interrupted by the clock (see `CLOCK_FACTOR`). In other threads, and on Windows, do nothing.
+    Code that sleeps is interrupted by the clock (`deadline.CLOCK_FACTOR`). In other threads, and on Windows, do nothing.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    longest = deadline.CLOCK_FACTOR * seconds
 
     def ring(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGPROF:
             raise TestAlarm(
                 f"This test used more than {seconds:g} seconds of processor time. Is there an endless loop?"
             )
-        raise TestAlarm(f"This test took more than {CLOCK_FACTOR * seconds:g} seconds. Does it wait for something?")
+        raise TestAlarm(f"This test took more than {longest:g} seconds. Does it wait for something?")
 
-    limits = {
-        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
-        signal.SIGALRM: (signal.ITIMER_REAL, CLOCK_FACTOR * seconds),
-    }
+    limits = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, longest)}
     previous = {number: signal.signal(number, ring) for number in limits}
     try:
         for timer, most in limits.values():
