@@ -217,9 +217,15 @@ def test_continuous_integration_runs_every_test():
     assert targets == ["test-all", "oldest-pytest", "audit", "jupyter"]
     assert set(targets) <= make_targets()
     assert re.findall(r"run: make ([a-z-]+)", read(ROOT / ".github" / "workflows" / "ci.yml")) == targets
-    (quick,) = [line for line in make("-n", "test").stdout.splitlines() if "pytest" in line and "==" not in line]
-    (every,) = [line for line in make("-n", "test-all").stdout.splitlines() if "pytest" in line and "==" not in line]
-    assert quick.replace(' -m "not slow"', "") == every
+    quick, every = pytest_options("test"), pytest_options("test-all")
+    assert quick == [*every, '-m "not slow"']
+
+
+def pytest_options(target: str) -> list[str]:
+    """Return what a target passes to pytest, but for the way in which tests are distributed among processes."""
+    (line,) = [line for line in make("-n", target).stdout.splitlines() if "pytest" in line and "==" not in line]
+    options = re.findall(r"--?\S+(?: [^-#]\S*(?: slow\")?)?", line.partition("pytest")[2].partition("#")[0])
+    return [option.strip() for option in options if not option.startswith("--dist")]
 
 
 def test_setup_refuses_an_old_python_with_a_message(tmp_path):
