@@ -1,4 +1,4 @@
-"""What a grader on another machine needs: the files of the course in one archive, and what must be the same there."""
+"""The files of a course in one archive for graders on other machines, with the versions that must be the same there."""
 
 import hashlib
 import io
@@ -38,7 +38,7 @@ class Bundle:
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
 
     def unpack(self, folder: Path) -> Plan:
-        """Write the course into an empty private folder; raises InfrastructureError where grades could differ."""
+        """Write the course into an empty private folder; raises InfrastructureError if grades could differ here."""
         if hashlib.sha256(self.archive).hexdigest() != self.digest:
             raise InfrastructureError("The course arrived damaged. Run the command again.")
         here = versions()

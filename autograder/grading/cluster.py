@@ -1,7 +1,7 @@
 """A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask cluster.
 
-Dask carries messages and starts workers; which worker grades what, and what happens after a death, is decided here
-(see docs/cluster.md): a submission may be graded more than once on the cluster, and is returned once.
+Dask starts workers and transports messages; this module assigns submissions to workers and handles dead workers (see
+docs/cluster.md). A submission may be graded more than once on the cluster, but its grade is returned once.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from autograder.records import CourseError, Grade, InfrastructureError, Submissi
 
 LARGEST_CHUNK = 32
 SMALLEST_CHUNK = 2
-AHEAD = 2  # chunks of each grader: one that is graded and one that waits
+AHEAD = 2  # chunks for each grader: one in work and one that waits
 POLL_SECONDS = 1.0
 SILENT_SECONDS = 900.0  # more than any submission takes
 START_SECONDS = 300.0  # for a running cluster's first worker
@@ -53,17 +53,17 @@ class _Worker:
 
     @property
     def room(self) -> float:
-        """The chunks that it may be sent, for each of its graders."""
+        """The number of further chunks for each of its graders."""
         return AHEAD - len(self.chunks) / self.graders
 
 
 def graded(
     plan: Plan, submissions: Iterator[Submission], address: str, failures: list[str], notes: list[str]
 ) -> Iterator[Grade]:
-    """Yield the grades of all submissions as they arrive; what could not be graded is added to `failures`.
+    """Yield the grades of all submissions as they arrive; `failures` receives those that could not be graded.
 
-    `notes` receives a sentence for each machine that took no part. Raises CourseError, and InfrastructureError when the
-    cluster is lost or none of its machines can grade.
+    `notes` receives a sentence for each machine that took no part. Raises CourseError, or InfrastructureError if the
+    connection to the cluster is lost or none of its machines can grade.
     """
     first = next(submissions, None)
     if first is None:
@@ -126,7 +126,7 @@ class _Run:
             self._send(chunk, *free)
 
     def _next(self) -> list[Submission]:
-        """The next submissions of one assignment: few at first, so that all graders have work in a small class."""
+        """Return the next submissions of one assignment: few at first, so that all graders have work in a small class."""
         graders = sum(worker.graders for worker in self._workers.values())
         size = min(LARGEST_CHUNK, SMALLEST_CHUNK + self._count // graders)
         for submission in self._submissions:
@@ -192,16 +192,16 @@ class _Run:
             self._check(chunk, event["done"])
 
     def _check(self, chunk: _Chunk, future: Future) -> None:
-        """A chunk's task has ended without having graded all of it."""
+        """Handle a task that ended before all of its chunk was graded."""
         if future.status == "finished":
             self._repeat(chunk, died=False)
         elif future.status != "error":
             raise OSError(f"the cluster has {future.status} a task")
-        elif not isinstance(future.exception(), KilledWorker):  # that worker is missed soon
+        elif not isinstance(future.exception(), KilledWorker):  # `_look` will find that this worker is gone
             raise InfrastructureError(f"{chunk.worker} could not grade: {future.exception()!r}. {RUN_AGAIN}")
 
     def _repeat(self, chunk: _Chunk, died: bool) -> None:
-        """Have the rest of a chunk graded elsewhere; what was being graded at a death is graded alone, and once."""
+        """Grade the rest of a chunk elsewhere; the submission in work when a grader died is graded alone, and once."""
         self._forget(chunk)
         chunk.future.cancel()
         rest = chunk.submissions[chunk.arrived :]
@@ -228,7 +228,7 @@ class _Run:
             self._repeat(self._chunks[number], died)
 
     def _look(self, patient: bool) -> None:
-        """Find the workers that are gone, silent or stuck; raises InfrastructureError if none can grade."""
+        """Find workers that are gone or no longer answer; raises InfrastructureError if no machine can grade."""
         now = self._looked = time.monotonic()
         present = self._client.nthreads()
         for address, worker in list(self._workers.items()):

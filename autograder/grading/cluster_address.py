@@ -1,4 +1,4 @@
-"""`--cluster ADDRESS`: a cluster on this machine, one that runs, or one that a file describes."""
+"""Addresses of `--cluster`: a cluster on this machine, a running one, or one that a file describes."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ class ClusterFile(YamlRecord):
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect for as long as the context; raises RefusedError for the address, or InfrastructureError."""
+    """Connect to a cluster in this context; raises RefusedError for a wrong address, or InfrastructureError."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
     with ExitStack() as started:
         try:
@@ -64,7 +64,7 @@ def _started(address: str) -> Any:
 
 
 def batch_cluster(file: Path) -> Any:
-    """Start the cluster that a file describes; raises RefusedError for what is wrong with it."""
+    """Start the cluster that a file describes; raises RefusedError if the file is not valid."""
     import dask_jobqueue
 
     document = MarkedYaml(file.name, read_utf8(file, file.name, RefusedError), "the cluster")

@@ -1,6 +1,6 @@
-"""Dask's side of a cluster: a plugin that keeps graders on each worker, and the task that grades a chunk with them.
+"""The code that runs in Dask's workers: a plugin with the graders of a worker, and the task that grades a chunk.
 
-Dask runs tasks in threads, where a test's deadline would not work; so each grader is a process of its own.
+Dask runs tasks in threads, in which a test's time limit would not work; so each grader is a separate process.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ FIRST = 0  # in place of a thread, for the grader that none has used
 
 
 class Graders(WorkerPlugin):
-    """The graders of a worker, one for each of its threads; they are started when they are needed."""
+    """The graders of a worker, one for each of its threads, each started when it is first needed."""
 
     def __init__(self, bundle: Bundle, topic: str) -> None:
         self.bundle, self.topic = bundle, topic
@@ -36,7 +36,7 @@ class Graders(WorkerPlugin):
         self._starting = asyncio.ensure_future(asyncio.to_thread(self._report))
 
     async def teardown(self, worker: Worker) -> None:
-        """End all graders; what they were grading is graded elsewhere."""
+        """End all graders; the coordinator has their submissions graded elsewhere."""
         with suppress(Exception):
             self.tell(left=True)
         self.closed = True
@@ -51,11 +51,11 @@ class Graders(WorkerPlugin):
         self._worker.log_event(self.topic, {"worker": self._worker.address, **facts})
 
     def start(self) -> GraderProcess:
-        """Start a grader; raises InfrastructureError if it could not grade as the coordinator would."""
+        """Start a grader; raises InfrastructureError if its grades could differ from the coordinator's."""
         return GraderProcess(self.bundle, self._worker.local_directory)
 
     def grade(self, submission: Submission) -> tuple[str, str]:
-        """Grade with this thread's grader; once more, with a new one, if it dies."""
+        """Grade with this thread's grader; if it dies, grade once more with a new one."""
         for _ in range(2):
             with suppress(GraderDiedError):
                 return self._grader().grade(submission)
@@ -80,7 +80,7 @@ class Graders(WorkerPlugin):
         return grader
 
     def _report(self) -> None:
-        """Start a grader and say whether this worker can grade; until then it is sent nothing."""
+        """Start a grader and report whether this worker can grade; until then it receives no submissions."""
         try:
             self._graders[FIRST] = self._started()
             self.tell(ready=self._worker.state.nthreads)
@@ -90,7 +90,7 @@ class Graders(WorkerPlugin):
 
 
 def grade_chunk(topic: str, chunk: int, submissions: Sequence[Submission]) -> None:
-    """Runs in a thread of a worker; tells of each submission by its place in the chunk."""
+    """Grade a chunk in a thread of a worker; reports each result with the submission's place in the chunk."""
     graders: Graders = get_worker().plugins[topic]
     graders.tell(chunk=chunk, began=True)
     for place, submission in enumerate(submissions):

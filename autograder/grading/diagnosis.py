@@ -1,8 +1,8 @@
-"""Names mistakes: what a student's code answered in the failing tests is compared with every known mistake's answers.
+"""Recognise known mistakes by comparing the answers of a submission in its failing tests with those of each mistake.
 
-A mistake is the solution with an edit. It takes the same tests with the same seeds in this process, each once in a run,
-and only as far as its answers are those of a student who failed it. Most mistakes never take a test: before the first
-call of a function that it changes, a mistake answers as the solution does.
+A mistake is the solution with an edit. The same tests run on it in this process, with the same seeds, once in each run,
+and stop at the first answer that differs from the submission's. Most mistakes need no test at all: until a function that
+it changes is called, a mistake answers as the solution does.
 """
 
 import sys
@@ -24,16 +24,16 @@ from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
 ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
-OF_TYPE_ALONE = 0.5  # the share of a test that is explained by the type of the student's own exception
-SOLUTION = "0"  # no mistake can be called so
+OF_TYPE_ALONE = 0.5  # the share of a test that an exception of the same type, but with another message, explains
+SOLUTION = "0"  # not a valid name of a mistake
 
 
 class _OtherAnswer(BaseException):
-    """A mistake answered otherwise than the student; a BaseException, so that no test swallows it."""
+    """A mistake gave another answer than the student; a BaseException, so that tests do not catch it."""
 
 
 class _Comparison(Transcript):
-    """A mistake's transcript that goes no further than it is the same as a student's."""
+    """The transcript of a mistake; ends the test at the first answer that differs from a student's."""
 
     def __init__(self, students: Transcript) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Comparison(Transcript):
 
 @dataclass
 class _Attempt:
-    """What one mistake did in one test; not `finished` when it was stopped at another answer than a student's."""
+    """The result of one mistake in one test; not `finished` if the test was stopped at a different answer."""
 
     finished: bool
     failed: bool
@@ -55,7 +55,7 @@ class _Attempt:
 
 
 class Diagnosis:
-    """The known mistakes of one assignment, taking tests as they are asked for."""
+    """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed."""
 
     def __init__(
         self, session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
@@ -68,9 +68,9 @@ class Diagnosis:
         self._kept = KeptTranscripts()
 
     def name(self, failures: Mapping[Test, Transcript]) -> dict[str, Mistake]:
-        """The mistake behind each failing test, by the test's name; tests that no mistake explains are left out.
+        """Return the mistake that explains each failing test, by the test's name; unexplained tests are left out.
 
-        One mistake that explains several failures is preferred to several that explain one each.
+        One mistake that explains several failures is preferred to several mistakes that explain one each.
         """
         parts: dict[str, list[tuple[Test, Transcript]]] = {}
         for test, transcript in failures.items():
@@ -78,7 +78,7 @@ class Diagnosis:
                 parts.setdefault(test.part, []).append((test, transcript))
         found: dict[Mistake, list[str]] = {}
         for failed in parts.values():
-            failed.sort(key=lambda failure: len(failure[1].answers))  # the short ones take less time
+            failed.sort(key=lambda failure: len(failure[1].answers))  # short ones first: they take less time
             explained = self._explained(list(found), failed)
             if len(failed) not in map(len, explained.values()):  # most students make one mistake
                 others = [mistake for mistake in self._mistakes if mistake not in found]
@@ -95,14 +95,14 @@ class Diagnosis:
     def _explained(
         self, mistakes: Iterable[Mistake], failed: Sequence[tuple[Test, Transcript]]
     ) -> dict[Mistake, list[str]]:
-        """The failing tests of one part that each of these mistakes explains, for those that explain enough of them."""
+        """Return the mistakes that explain enough failing tests of one part, each with the names of these tests."""
         missing = dict.fromkeys(mistakes, 0.0)
         explained: dict[Mistake, list[str]] = {mistake: [] for mistake in missing}
         for test, transcript in failed:
             if not missing:
                 break
             right, first_calls = self._right_answers(test)
-            equal = transcript.equal_answers(right)  # the mistake is in what was called until then
+            equal = transcript.equal_answers(right)  # the mistake is in a function called until then
             called = {line for line, answers in first_calls.items() if answers <= equal}
             for mistake in list(missing):
                 possible = mistake.functions is None or mistake.functions & called
@@ -115,7 +115,7 @@ class Diagnosis:
         return {mistake: explained[mistake] for mistake in missing}
 
     def _two_mistakes(self, failed: Sequence[tuple[Test, Transcript]]) -> dict[Mistake, list[str]]:
-        """Two mistakes that together explain every failing test of one part: the second all that the first does not."""
+        """Return two mistakes that together explain all failing tests of one part, the second one all of the rest."""
         for mistake in self._explained(self._mistakes, failed[:1]):
             rest = [failure for failure in failed if not self._explained([mistake], [failure])]
             names = [test.name for test, _ in rest]
@@ -135,8 +135,8 @@ class Diagnosis:
         return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, right) else 1.0
 
     def _right_answers(self, test: Test) -> tuple[Transcript, dict[int, int]]:
-        """The solution's answers, and how many it had given when each of its functions, known by its first line, was
-        called for the first time; nothing where it did not end."""
+        """Return the solution's answers, and for each of its functions, by first line, the number of answers before its
+        first call; both are empty if the solution did not finish."""
         if test.name not in self._right:
             subject: RemoteSubject[LoopbackConnection] | None = None
             first_calls: dict[int, int] = {}
@@ -150,7 +150,7 @@ class Diagnosis:
             before = sys.gettrace()
             sys.settrace(note)
             try:
-                subject = self._loaded(SOLUTION, self._solution.text)  # afresh: nothing is cached in it
+                subject = self._loaded(SOLUTION, self._solution.text)  # a new module: nothing is cached in it
                 self._run(test, subject, f"the solution's answers in {test.name}")
             except TaskEndedError:
                 return Transcript(), {}
@@ -168,7 +168,7 @@ class Diagnosis:
             error = self._run(test, subject, f"{mistake.id} in {test.name}")
         except TaskEndedError:
             return _Attempt(finished=True, failed=False, transcript=Transcript())
-        taken = Transcript(subject.connection.transcript.answers)  # without the student's own
+        taken = Transcript(subject.connection.transcript.answers)  # without the student's transcript
         return _Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
     def _run(self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str) -> BaseException | None:
@@ -183,5 +183,5 @@ class Diagnosis:
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
     def _filename(self, name: str) -> str:
-        """Each text has a file name of its own: it is by file names that Python finds the lines of a traceback."""
+        """Return a file name that is unique for each text: Python finds the lines of a traceback by file name."""
         return f"{self._solution.name}.{name}.py"

@@ -1,6 +1,6 @@
-"""Calls in a fork of this process, which is replaced when it has ended or is in doubt.
+"""Call functions in a fork of this process; a fork that ended or may be damaged is replaced.
 
-This process runs nothing that a submission has a part in, so each fork begins in the same state.
+This process itself never handles data of a submission, so each fork starts in the same state.
 """
 
 import gc
@@ -18,7 +18,7 @@ CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.
 
 
 class Disposable:
-    """Calls functions in one fork at a time. `started` is called in each fork before anything else."""
+    """Calls functions in one fork at a time; each fork calls `started` first."""
 
     def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
         self._watch, self._started = watch, started
@@ -29,10 +29,10 @@ class Disposable:
         gc.freeze()  # a collection would write to, and so copy, what forks share with this process
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What the function returns in the fork; raises what it raises there.
+        """Call the function in the fork; return its result or raise its exception.
 
-        A task in which the fork took too long once, or crashed or exited twice, is not begun again: the call is repeated
-        without it. Raises InfrastructureError for a fork that was ended twice from outside.
+        If a task of the fork (see `Watch.limit`) exceeds its time once, or crashes or exits twice, the call is repeated
+        without this task. Raises InfrastructureError if the fork was killed twice from outside.
         """
         ended, accidents = dict(self._lasting), set[str]()
         while True:
@@ -57,16 +57,16 @@ class Disposable:
             accidents.add(task)
 
     def end(self) -> int:
-        """End the fork, if there is one; its exit code, which is minus the number of the signal that ended it."""
+        """End the fork, if there is one; return its exit code: minus the number of the signal that ended it."""
         if self._process is None:
             return 0
         process, self._process = self._process, None
-        self._connection.close()  # a fork that waits for a call ends at that
+        self._connection.close()  # a fork that waits for a call then ends
         process.join()
         return int(process.exitcode)
 
     def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
-        """What `_serve` sends: value or exception, its traceback, whether the fork is in doubt; None if it ended."""
+        """Return the reply of `_serve`: value or exception, traceback, whether the fork is in doubt; None if it ended."""
         if self._process is None:
             self._watch.clear()
             context: Any = multiprocessing.get_context("fork")
@@ -91,7 +91,7 @@ def _serve(connection: Connection, other_end: Connection, watch: KernelWatch, st
     other_end.close()
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked this one decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     watch.in_doubt = False
     started()
     while True:

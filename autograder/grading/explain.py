@@ -1,7 +1,7 @@
-"""Failures turned into sentences for students: what happened, where in their own text, and nothing hidden.
+"""Turn exceptions into sentences for students, with the place in their own text and without secrets.
 
-For a hidden test under `feedback: hints` a sentence holds no inputs, no expected values and no text that the
-student's code chose (an exception's message could carry the inputs out); it names the exception and their own line.
+For a hidden test under `feedback: hints`, a sentence contains no inputs, no expected values and no text chosen by the
+student's code (an exception's message could contain the inputs); it names the exception and the student's line.
 """
 
 import json
@@ -20,19 +20,19 @@ from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
-MOST_LINES, LONGEST_FUNCTION = 5_000, 200  # of a file, and of a function, in which a `return` is looked for
+MOST_LINES, LONGEST_FUNCTION = 5_000, 200  # of a file, and of a function, in the search for a `return`
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
 _GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
 _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: heard anywhere in a line
+_OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What a test's end means: its outcome and the student's sentence."""
+    """The outcome of a test that did not pass, and the sentence for the student."""
 
     outcome: Outcome
     message: str
@@ -41,11 +41,11 @@ class Failure:
 def explain(
     error: BaseException, *, full: bool, own: Callable[[FrameType], bool] | None = None, file: SourceFile | None = None
 ) -> Failure:
-    """The outcome and sentence for the exception that ended a test.
+    """Return the outcome and the sentence for the exception that ended a test.
 
-    `full` shows everything, as visible tests do; without it, only what stands in the submitted `file` is quoted.
-    A function of the file without a `return` is named where a None came back.
-    `own` tells the student's steps of a traceback when their code ran in this process.
+    With `full`, as for visible tests, the sentence contains all details; otherwise it quotes only the submitted `file`.
+    If the code returned None, the sentence names functions of the file without a `return`.
+    `own` selects the student's frames of a traceback if their code ran in this process.
     """
     if isinstance(error, (errors.StudentTimeoutError, TestAlarm)):
         return Failure("timeout", str(error) or "This test took too long.")
@@ -69,9 +69,9 @@ def explain(
 
 
 def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
-    """The exception without anything that code chose while it ran.
+    """Return the exception without text that the student's code could choose at run time.
 
-    A worker's claims could carry inputs out: in the name of an exception, of a function, in a line that never was.
+    A worker could report inputs as the name of an exception or a function, or as a line that does not exist.
     """
     names = (name for name in (error.type, *error.bases) if name in errors.EXCEPTIONS or _defines(file, name))
     frames = [step for frame in error.frames[-1:] if (step := _step_of(file, frame)) is not None]
@@ -79,7 +79,7 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 
 
 def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
-    """The step if it could be one of this file or its modules; its line of code is taken from there."""
+    """Return the frame with its line of code from the file or its modules; None if it cannot belong to them."""
     file = next((module for module in file.modules if module.name == frame.file), file)
     if file.is_notebook:
         where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
@@ -98,7 +98,7 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
 
 
 def _placed(error: RemoteException, file: SourceFile | None) -> RemoteException:
-    """The exception with the name of the module in its place, unless it is the student's main one."""
+    """Return the exception with the module's name in each frame that is not in the student's main module."""
     modules = {module.name for module in file.modules} if file else set()
     frames = (replace(each, module=each.file if each.file in modules else "") for each in error.frames)
     return replace(error, frames=tuple(frames))
@@ -109,7 +109,7 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 
 def no_return(file: SourceFile | None) -> str:
-    """Name functions with an annotated result and no `return`; the text is searched: it could exhaust a parser."""
+    """Name functions with an annotated result and no `return`, without a parser, which the text could exhaust."""
     lines, found, owner = _lines(file) if file else [], [], ""
     for number, line in enumerate(lines):
         begun = _BEGUN.match(line)
@@ -125,7 +125,7 @@ def no_return(file: SourceFile | None) -> str:
 
 
 def _block(lines: list[str], indent: str) -> str:
-    """The function that the first line begins, up to the next line that is no deeper."""
+    """Return the function that starts in the first line, up to the next line that is not indented further."""
     deeper = (f"{indent} ", f"{indent}\t", f"{indent})")
     inside = takewhile(lambda line: not line.strip() or line.startswith(deeper), lines[1:])
     return "\n".join([lines[0], *inside])
@@ -145,12 +145,12 @@ def _defines(file: SourceFile, name: str) -> bool:
 
 
 def _without_details(sentence: str) -> str:
-    """What follows a colon are details of an answer that could not be read, and the student's code chose them."""
+    """Drop the details after a colon: they describe an unreadable answer, and the student's code chose them."""
     return sentence.partition(":")[0].rstrip(".") + "."
 
 
 def clean(text: str, limit: int = MAX_MESSAGE) -> str:
-    """The text without control characters, and such that no line can command a terminal or a workflow."""
+    """Return the text without control characters and without commands for a terminal or a CI service."""
     text = text if len(text) <= limit else text[:limit] + " …"
     text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
     return "\n".join(_harmless(line) for line in text.split("\n"))

@@ -1,7 +1,7 @@
-"""Follow-through marks: one error is paid for once.
+"""Follow-through marks: a student loses points for one error only once.
 
-Tests of later parts that fail are tried again with the solution in place of what a failed part defines. A test that the
-stub passes with the same names in place never counts: a part that was not written earns nothing.
+Failing tests of later parts are run again with the solution in place of the functions and classes of a failed part. A
+test that the stub passes with the same names replaced does not count: an unwritten part earns nothing.
 """
 
 import ast
@@ -18,12 +18,12 @@ from autograder.proxy.stand_ins import StandIns
 from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
-STUB_SEED = 0  # the same in all runs, so that what a test counts does not depend on the run before
+STUB_SEED = 0  # the same in all runs: whether a test counts must not depend on the run
 Names = tuple[str, ...]
 
 
 class FollowThrough:
-    """Tries failed tests of one assignment again."""
+    """Runs failed tests of one assignment again with parts of the solution."""
 
     def __init__(
         self, course: Course, assignment: Assignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
@@ -37,7 +37,7 @@ class FollowThrough:
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
     def again(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
-        """How failed tests end with the solution in place of the parts that failed before theirs, by name."""
+        """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
@@ -57,7 +57,7 @@ class FollowThrough:
     def _taken(self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
-        cache = ReplayCache()  # its own: these answers are not those of the submission alone
+        cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
         found = {}
@@ -71,9 +71,9 @@ class FollowThrough:
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """The functions and classes that a student writes for each part, and all that these lead to.
+    """Return the functions and classes that students write for each part, and all names that these use, directly or not.
 
-    They have a gap and stand between the marker of the part before and that of their own.
+    They contain a gap and stand between the marker of the previous part and that of their own part.
     """
     lines, parts = solution.split("\n"), parts_of_lines(solution)
     names: dict[str, set[str]] = {part: set() for part in parts if part}

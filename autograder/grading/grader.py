@@ -1,4 +1,4 @@
-"""One submission in, one grade out."""
+"""Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
 import time
 from collections.abc import Iterable
@@ -31,10 +31,10 @@ SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comp
 
 
 class Grader:
-    """Grades submissions of a course, one after another, with the same fresh inputs for all of them.
+    """Grades submissions of a course one after another, all with the same random inputs.
 
-    All that it needs of the course is loaded when it is made, and the solutions take every test, so that whatever
-    they import or prepare is there. Raises CourseError or InfrastructureError.
+    The constructor loads the needed files of the course and runs every test on the solution, so that all imports are
+    done before the first submission. Raises CourseError or InfrastructureError.
     """
 
     def __init__(
@@ -67,10 +67,10 @@ class Grader:
         self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
 
     def grade(self, submission: Submission) -> Grade:
-        """The grade of one submission.
+        """Return the grade of one submission; no submission makes this method raise an exception.
 
-        Raises InfrastructureError when the machine failed, CourseError for an assignment whose solution does not pass
-        its tests; never because of students.
+        Raises InfrastructureError if the machine fails, and CourseError if the solution of the assignment does not
+        pass its own tests.
         """
         started = time.monotonic()
         try:
@@ -110,11 +110,11 @@ class Grader:
         )
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
-        """A submission ready to be asked; to be closed."""
+        """Return a submission whose functions can be called in workers; the caller closes it."""
         return LoadedSubmission(self.workers, assignment, file)
 
     def choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
-        """The file that counts: the one that was changed when there are two, any when both say the same."""
+        """Return the file to grade; raises RefusedError if two files were changed and their code differs."""
         if len(submission.files) == 1:
             return submission.files[0]
         try:
@@ -130,14 +130,14 @@ class Grader:
         return (changed or list(submission.files))[0]
 
     def reseed(self, run_seed: int) -> None:
-        """Begin another run: other inputs, and mistakes take their tests again."""
+        """Start another run, with other inputs; the recorded answers of mistakes are dropped."""
         if run_seed != self.run_seed:
             self._begin(run_seed)
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
-        """The test that fails first, and how, for an answer of our own that is run here, without a sandbox.
+        """Run trusted code in this process, without a sandbox; return its first failing test with the error, or None.
 
-        None when all pass. `seconds` of processor time is what loading and each test may take.
+        Loading and each test may use `seconds` of processor time.
         """
         assignment = self.assignments[name]
         try:
@@ -206,7 +206,7 @@ class Grader:
         return replace(result, outcome="followed", score=score, message=message)
 
     def _failures_of_solution(self, name: str) -> list[str]:
-        """What the solution does not pass, a sentence each."""
+        """Return a sentence for each test that the solution fails."""
         problems = []
         self.session.start(self.run_seed)
         for test in self.tests[name]:
@@ -231,7 +231,7 @@ class Grader:
 
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:
-    """The grade of a submission that cannot be graded: nothing, with the sentence that says why."""
+    """Return the grade of a refused submission: 0 points, with the reason as a sentence."""
     assignment = course.find(submission.assignment)
     return Grade(
         student=submission.student,
@@ -251,7 +251,7 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """What a person may want to look at: roads to forbidden names that the search in the text cannot follow."""
+    """Return notes for a person about uses of forbidden names that the search in the text cannot follow."""
     if not prepared.forbidden:
         return ()
     looked_up = (

@@ -1,6 +1,6 @@
 """A grader as a subprocess: `python -m autograder.grading.grader_process DESCRIPTOR FOLDER`.
 
-When the other end of its connection closes, or nothing has come for a while, it removes its folder and ends. It
+When the other end of its connection closes, or after a while without submissions, it removes its folder and ends. It
 first finishes the submission that it is grading.
 """
 
@@ -29,7 +29,7 @@ class GraderDiedError(Exception):
 
 
 class GraderProcess:
-    """A grader in a subprocess of this process, ready to grade; raises InfrastructureError if it cannot be had."""
+    """A grader in a subprocess of this process; raises InfrastructureError if it cannot grade."""
 
     def __init__(self, bundle: Bundle, scratch: str) -> None:
         self._folder = tempfile.mkdtemp(prefix="grader-", dir=scratch)  # readable for this user alone
@@ -56,7 +56,7 @@ class GraderProcess:
         return answer
 
     def close(self) -> None:
-        """End the process, also while another thread waits for its reply; nothing of it is left."""
+        """End the process, even while another thread waits for its reply, and remove its folder."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._process.kill()

@@ -1,4 +1,4 @@
-"""Graders as processes: each loads the course once, and forks for the submissions (see `disposable`)."""
+"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
 
 import multiprocessing
 import os
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Plan:
-    """What graders are made for: a course (or some of its assignments), the run's seed, the sandbox's tier."""
+    """The settings of a run: the course, the names of its assignments (None: all), the seed, the sandbox's tier."""
 
     course: Course
     run_seed: int
@@ -35,14 +35,14 @@ class Plan:
 
 
 class GraderPool(ProcessPoolExecutor):
-    """Processes in which what is submitted can call `this_grader()`."""
+    """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
 
     def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
         return super().submit(call_in_fork, function, *args)
 
 
 def graders(plan: Plan) -> GraderPool:
-    """Start `plan.jobs` graders; raises SandboxUnavailableError where the sandbox is weaker than the course allows."""
+    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
     from autograder.sandbox.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
@@ -51,12 +51,12 @@ def graders(plan: Plan) -> GraderPool:
 
 
 _plan: Plan | None = None
-_watch = cache(KernelWatch)  # as the sandbox, the grader and its fork: one for this process, made at its first use
+_watch = cache(KernelWatch)  # one for each process, created at its first use, like the sandbox, the grader and its fork
 
 
 @cache
 def this_grader() -> "Grader":
-    """The grader of this process. Raises CourseError or InfrastructureError."""
+    """Return the grader of this process; raises CourseError or InfrastructureError."""
     from autograder.grading.grader import Grader
 
     assert _plan is not None, "this process was not made by `graders`"
@@ -64,12 +64,12 @@ def this_grader() -> "Grader":
 
 
 def grade_one(submission: Submission) -> Grade:
-    """Runs in a grader's process."""
+    """Return the grade of a submission; runs in a grader's process."""
     return this_grader().grade(submission)
 
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What the function returns in a fork of this process."""
+    """Call the function in a fork of this process and return its result."""
     result: Result = _disposable().call(function, *arguments)
     return result
 
@@ -77,12 +77,12 @@ def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
 @cache
 def _disposable() -> Disposable:
     this_grader()
-    _sandbox().warm_up()  # each fork would wait for its own word that it is ready, and it comes once
+    _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
     return Disposable(_watch(), started=_end_with_parent)
 
 
 def prepare_process(plan: Plan) -> None:
-    """Start the sandbox at once; PyTorch is then imported on both sides of the wall at the same time."""
+    """Start the sandbox first, so that it and this process import PyTorch at the same time."""
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
@@ -91,7 +91,7 @@ def prepare_process(plan: Plan) -> None:
     try:
         _sandbox()
     except Exception:
-        return  # a process that fails here would break the pool without a word; `this_grader` fails with one
+        return  # a failure here would break the pool without a message; `this_grader` raises it again
 
 
 @cache
@@ -103,7 +103,7 @@ def _sandbox() -> "Sandbox":
 
 
 def _end_with_parent() -> None:
-    """A grader whose class is gone ends, and its sandbox with it, however the class was ended."""
+    """End this process, and with it its sandbox, when the parent process has ended for any reason."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return

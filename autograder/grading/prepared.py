@@ -1,4 +1,4 @@
-"""What grading an assignment needs of its course, loaded and checked before the first submission."""
+"""The tests, mistakes and digests of assignments, loaded and checked before the first submission."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from autograder.suite.session import SuiteSession, Test, check_suite
 
 @dataclass(frozen=True)
 class PreparedAssignment:
-    """One assignment's solution, tests and known mistakes, and what is compared with each submission.
+    """The solution, tests and known mistakes of one assignment.
 
-    `usual_look_ups` are what the solution itself looks up while it runs: in a submission they raise no flag.
-    `stub_outline` is the digest of a file that was not changed.
+    `usual_look_ups` are names that the solution itself looks up at run time; in a submission they are not flagged.
+    `stub_outline` is the digest of the unchanged stub (see `WorkerFactory.outline`).
     """
 
     assignment: Assignment
@@ -29,15 +29,15 @@ class PreparedAssignment:
 
     @property
     def forbidden(self) -> list[str]:
-        """The names that some test forbids."""
+        """The names that at least one test forbids."""
         return sorted({name for test in self.tests for name in test.forbids})
 
 
 def import_for_gradients() -> None:
-    """Import the several hundred modules that PyTorch needs for the first gradient with given weights.
+    """Import the several hundred modules that PyTorch imports at the first gradient with given weights.
 
-    The grader makes this call for answers of students, also where no test of the solution does. Optimisers import still
-    more; they are used by tests alone, so the solution's turn imports it.
+    The grader computes such gradients for answers of students, even if no test does. Optimisers import further modules;
+    only tests use them, so they are imported when the tests run on the solution.
     """
     import torch
 
@@ -46,7 +46,7 @@ def import_for_gradients() -> None:
 
 
 def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:
-    """One session with the suites of these assignments; raises CourseError for what cannot be collected."""
+    """Return one session with the suites of these assignments; raises CourseError if one cannot be collected."""
     files = []
     for assignment in assignments:
         for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
@@ -57,7 +57,7 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
 
 
 def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignment]) -> dict[str, PreparedAssignment]:
-    """The assignments by name; raises CourseError with everything that is wrong with their suites or mistakes."""
+    """Return the assignments by name; raises CourseError with all problems of their suites and mistakes."""
     chosen = {each.name: each for each in assignments}
     tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}
     problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]

@@ -1,4 +1,4 @@
-"""The solution as a module of this process."""
+"""Load a solution as a module of this process."""
 
 import ast
 import importlib
@@ -9,7 +9,7 @@ from autograder.records import InfrastructureError
 
 
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
-    """The solution; raises CourseError when it does not run, InfrastructureError when it cannot here."""
+    """Return the solution; raises CourseError if it does not run, InfrastructureError if a package is missing."""
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
@@ -23,13 +23,13 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
 
 
 def entry_points(course: Course, assignment: Assignment) -> list[str]:
-    """The functions and classes of the solution, which are what tests call."""
+    """Return the names of the solution's functions and classes, which tests call."""
     tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import here, too, what submissions find imported; raises InfrastructureError when it is not installed."""
+    """Import the modules of `preload` in this process, too; raises InfrastructureError if one is not installed."""
     for module in assignment.preload:
         try:
             importlib.import_module(module)

@@ -1,6 +1,6 @@
-"""A whole class: many submissions, several graders at once, one journal.
+"""Grade a whole class: many submissions, several graders in parallel, one journal.
 
-Submissions are read a few at a time, and each grade is in the journal before the next is waited for.
+A few submissions are read at a time, and each grade is written to the journal as soon as it arrives.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ AHEAD = 2  # submissions waiting for each grader
 
 @dataclass
 class RunSummary:
-    """What became of a class: counts, and the submissions that could not be graded because the machine failed."""
+    """Counts of a run, and the submissions that could not be graded because the machine failed."""
 
     graded: int = 0
     refused: int = 0
@@ -30,7 +30,7 @@ class RunSummary:
 
 
 def ungraded(course: Course, stored: Iterable[StoredSubmission], journal: Journal) -> list[StoredSubmission]:
-    """The submissions whose text the journal does not hold as graded by the present suite."""
+    """Return the submissions for which the journal has no grade of the same text by the current suite."""
     suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
     return [
         one for one in stored if not journal.holds(one.submission, one.digest, suites.get(one.submission.assignment))
@@ -46,7 +46,7 @@ def grade_class(
 ) -> RunSummary:
     """Grade all submissions, on this machine or a cluster; `tell` is called with each grade.
 
-    Failures of the machine are collected in the outcome; a course that cannot be graded raises CourseError.
+    Failures of the machine are collected in the summary. Raises CourseError if the course cannot be graded.
     """
     summary = RunSummary()
     grades = _on_cluster(cluster) if cluster else _graded
@@ -68,7 +68,7 @@ def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummar
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
-    """Grades as they come. A grader that dies is replaced, and what it was grading is graded once more."""
+    """Yield grades as they arrive. If a grader dies, its submission is graded once more by a new one."""
     retried: set[tuple[str, str]] = set()
     pending = list[Submission]()
 

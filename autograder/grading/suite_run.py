@@ -1,4 +1,4 @@
-"""One submission takes the tests of a suite; a failing one is run once more, alone in a fresh worker."""
+"""Run a suite on one submission; a failing test is repeated alone in a new worker."""
 
 import gc
 import time
@@ -26,18 +26,18 @@ from autograder.suite.session import SuiteSession, Test
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
 LARGE = 8 << 20  # bytes of answers in one test
 SOLUTION_SECONDS = 120.0  # of processor time, for the solution in one test
-UNFINISHED = (MemoryError, RecursionError, SystemError)  # can leave anything half done, wherever they are raised
+UNFINISHED = (MemoryError, RecursionError, SystemError)  # may leave the process in any state
 
 
 class SolutionFailsError(InfrastructureError):
-    """The solution does not pass a test in this process, so nobody's failure in it counts."""
+    """The solution fails a test in this process, so a submission's failure in it does not count."""
 
 
 @dataclass(frozen=True)
 class TestEnding:
-    """How one test ended: an error, a reason to skip it, or neither when it passed.
+    """The end of one test: an error, a reason for skipping it, or neither if it passed.
 
-    `used` are the names for which the solution answered (see `follow_through`), `seconds` the elapsed time.
+    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time.
     """
 
     __test__ = False
@@ -64,14 +64,14 @@ class TestEnding:
 
     @property
     def deserves_another(self) -> bool:
-        """A failure counts only when it happens again; but an endless loop is not waited for twice."""
+        """Whether to repeat the test: a failure counts only if it occurs twice. Endless loops are not repeated."""
         if isinstance(self.error, StudentTimeoutError):
             return self.error.starved
         return self.error is not None and self.transcript is not None
 
     @property
     def may_be_ours(self) -> bool:
-        """Whether the failure could be the grader's own: the submission did not fail before the test could judge it."""
+        """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if self.ended_grader:
             return True
         if isinstance(self.error, StudentRaisedError):
@@ -80,7 +80,7 @@ class TestEnding:
 
 
 class SuiteRun:
-    """One submission takes the tests of a suite, in their order; once only when they are taken `again`."""
+    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated."""
 
     def __init__(
         self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
@@ -92,7 +92,7 @@ class SuiteRun:
         self._titles: dict[str, str] = {}
 
     def take(self, test: Test) -> TestEnding:
-        """Run one test. Raises InfrastructureError when the machine failed."""
+        """Run one test; raises InfrastructureError if the machine fails."""
         self._titles[test.name] = test.title
         self._session.skip(test)  # until it passes
         blocked = self._session.blocked_by(test)
@@ -132,7 +132,7 @@ class SuiteRun:
         if error is not None:
             _drop_traceback(error)
             if connection.received > LARGE:
-                gc.collect()  # what is left of large answers in cycles, for which Python is in no hurry
+                gc.collect()  # large answers in reference cycles, which Python would collect late
         if diverged:
             return self._once(test, fresh=True)
         if error is None:
@@ -143,13 +143,13 @@ class SuiteRun:
 
     @property
     def _seconds_here(self) -> float:
-        """How long a test may work on the trusted side: each that ended a grader halves it for those that follow."""
+        """The processor time of a test on the trusted side; each test that ended a grader halves it for later ones."""
         once, ended = self._limits.call_seconds, self._titles.keys() & self._watch.ended.keys()
         return max(once, CALLS_PER_TEST * once * 0.5 ** len(ended))
 
 
 def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, watch: Watch) -> None:
-    """Let the solution take a test in this process; raises SolutionFailsError unless it passes."""
+    """Run a test on the solution in this process; raises SolutionFailsError if it fails."""
     try:
         with watch.limit(f"the solution in {test.name}", SOLUTION_SECONDS):
             error = session.run(test, Subject(solution, solution))
@@ -163,7 +163,7 @@ def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, wa
 
 
 def _drop_traceback(error: BaseException) -> None:
-    """Drop the frames that led to an error: they hold the test's values, and an answer may be large."""
+    """Drop the frames of an error: they keep the test's values, and an answer may be large."""
     step: BaseException | None = error
     while step is not None:
         traceback.clear_frames(step.__traceback__)

@@ -1,7 +1,7 @@
-"""Limits for trusted work: what takes too long ends its process; it is never interrupted.
+"""Time limits for trusted code: code that takes too long is not interrupted; its whole process ends.
 
-An exception in the middle of an import would leave a process that looks whole and is not. So the kernel ends the whole
-process, and another takes its place (see `autograder.grading.disposable`).
+An exception in the middle of an import would leave a process with partly imported modules. Therefore the kernel ends the
+process, and another one replaces it (see `autograder.grading.disposable`).
 """
 
 import mmap
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 NOTE_BYTES = 1024
-STALLED_SECONDS = 600.0  # by the clock: nothing trusted waits that long
+STALLED_SECONDS = 600.0  # by the clock: no trusted code waits that long
 LASTING, PASSING = b"!", b" "
 
 
 class TaskEndedError(Exception):
-    """This task has ended a process before, so it is not begun again. `late`: it took too long."""
+    """This task ended a process before, so it is not started again. `late`: it exceeded its time."""
 
     def __init__(self, late: bool) -> None:
         super().__init__("took too long" if late else "ended its process")
@@ -23,7 +23,7 @@ class TaskEndedError(Exception):
 
 
 class Watch:
-    """Knows the tasks that ended a process before. This one, for a process that nobody replaces, sets no limit."""
+    """Skips tasks that ended a process before. This class sets no limit; it is for a process that cannot be replaced."""
 
     def __init__(self) -> None:
         self.ended: dict[str, bool] = {}  # by name; True for those that took too long
@@ -31,30 +31,30 @@ class Watch:
 
     @contextmanager
     def limit(self, task: str, seconds: float, lasting: bool = False) -> Iterator[None]:
-        """Do one task, which may use so many seconds of processor time; tasks may be nested, and are timed apart.
+        """Limit the processor time of the task in this context; nested tasks have their own limits.
 
-        A `lasting` task is the same in each call, so it is not tried again in a later one either.
-        Raises TaskEndedError for a task that ended a process before.
+        A `lasting` task is the same in each call: once it ended a process, later calls skip it, too.
+        Raises TaskEndedError if this task ended a process before.
         """
         if task in self.ended:
             raise TaskEndedError(self.ended[task])
         yield
 
     def distrust(self) -> None:
-        """Have this process replaced before it does anything for another submission."""
+        """Have this process replaced before the next submission."""
         self.in_doubt = True
 
 
 class KernelWatch(Watch):
-    """A watch whose limits the kernel keeps; the process that forked this one reads what it was doing."""
+    """A watch with limits that the kernel enforces; the parent process can read the current task."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._note = mmap.mmap(-1, NOTE_BYTES)  # shared by both
+        self._note = mmap.mmap(-1, NOTE_BYTES)  # shared with the parent process
 
     @property
     def task(self) -> tuple[str, bool]:
-        """The task that was begun and has not ended, and whether it is a lasting one; an empty name for none."""
+        """The name of the unfinished task, or "", and whether it is a lasting one."""
         note = self._note[:].rstrip(b"\0")
         return note[1:].decode("utf-8", "replace"), note[:1] == LASTING
 

@@ -1,4 +1,4 @@
-"""Submissions in sandboxed workers: loaded, reloaded, and given up when that is hopeless."""
+"""Load submissions in sandboxed workers, in a new worker if one ended, until loading fails twice."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,11 +18,11 @@ from autograder.records import InfrastructureError, SourceFile
 from autograder.sandbox.launcher import Sandbox
 
 ENTRIES_SECONDS = 1.0
-LONGEST_NAME = 2000  # a longer dotted name is compared with none, and looked at by a person
+LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
 
 
 class WorkerFactory:
-    """Opens workers for submissions, and holds the references; raises CourseError, or InfrastructureError."""
+    """Opens workers for submissions, and loads the references; raises CourseError or InfrastructureError."""
 
     def __init__(
         self,
@@ -32,12 +32,12 @@ class WorkerFactory:
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = forbidden or {}  # by assignment: the names of which it is recorded whether they are entered
+        self.forbidden = forbidden or {}  # by assignment: names whose calls are recorded
         self.references = {each.name: load_reference(course, each) for each in assignments}
         self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
-        """A digest of the code without comments and layout, read in a worker that never runs it."""
+        """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
         with closing(self.connect(assignment)) as reader:
             return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
 
@@ -45,13 +45,13 @@ class WorkerFactory:
         self.sandbox.close()
 
     def connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
-        """Start a worker. `endless` counts the calls that did not end; they are not waited for as long again."""
+        """Start a worker. `endless` counts the calls that did not end; later ones have less time."""
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless)
 
 
 class LoadedSubmission:
-    """One submission: opens workers for it, and remembers when that is hopeless. To be closed."""
+    """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
 
     def __init__(
         self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
@@ -59,13 +59,13 @@ class LoadedSubmission:
         self._workers, self.assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self.uses: list[Use] = []  # the names that the text uses, as far as a worker could read it
+        self.uses: list[Use] = []  # the names that the text uses, as found by a worker
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
-        """A subject with a living worker, a new one if asked for; raises the StudentError that loading ended with."""
+        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if loading fails."""
         if self._hopeless is not None:
             raise self._hopeless
         if self._subject is None or fresh or self._subject.connection.dead:
@@ -91,7 +91,7 @@ class LoadedSubmission:
                         self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
-        """Loading, too, has failed only when it failed twice; but an endless loop is not waited for twice."""
+        """Load the text, and once more if loading fails, unless it ended at its time limit."""
         try:
             return self._load()
         except StudentError as error:
@@ -101,7 +101,7 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a fresh worker, which has read the names that it uses before it runs a line of it."""
+        """Load the text in a new worker, which first lists the names that the text uses, before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless)
         name = self.assignment.name
         try:
@@ -124,7 +124,7 @@ class LoadedSubmission:
         return RemoteSubject(connection, RemoteStudent(connection, errors), self._workers.references[name], uses)
 
     def _read_uses(self, connection: WorkerConnection) -> list[Use]:
-        """The names that the text uses where the entry points lead, asked of a worker that has not run it."""
+        """Return the names used in code that the entry points reach, found by a worker that has not run the text."""
         filename, entry_points = _name(self.assignment, self.file), self._workers.entry_points[self.assignment.name]
         answer = connection.request("names_used", text=self.file.text, filename=filename, entry_points=entry_points)
         uses = _uses(answer)
