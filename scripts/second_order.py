@@ -8,6 +8,7 @@ survives is a gap of the suite, or right in another way. The draw depends on not
 
 from __future__ import annotations
 
+import ast
 import random
 import sys
 
@@ -22,13 +23,13 @@ def main(names: list[str], pairs: int, seed: int) -> int:
     course, survivors = load_course(), 0
     for assignment in course.select(names or None):
         chosen, solution = random.Random(seed), course.solution_file(assignment).read_text("utf-8")
-        every = list(mutants(solution))
+        every, right = list(mutants(solution)), meaning(solution)
         listed = load_equivalent_mutants(course, assignment, {mutant.id for mutant in every})
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), seed, [assignment.name])
         firsts = [mutant for mutant in every if mutant.id not in listed]
         tried = left = 0
         for first in chosen.sample(firsts, min(pairs, len(firsts))):
-            seconds = [m for m in mutants(first.source) if m.id not in listed and m.source != solution]
+            seconds = [m for m in mutants(first.source) if m.id not in listed and meaning(m.source) != right]
             second = chosen.choice(seconds)
             tried += 1
             if not any(
@@ -40,6 +41,11 @@ def main(names: list[str], pairs: int, seed: int) -> int:
         survivors += left
         print(f"{assignment.name:24} {tried - left} of {tried} pairs fail a test", flush=True)
     return 1 if survivors else 0
+
+
+def meaning(text: str) -> str:
+    """Return the code without its layout: a second change can undo the first."""
+    return ast.dump(ast.parse(text))
 
 
 def option(name: str, default: int) -> int:
