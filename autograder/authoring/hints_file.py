@@ -103,7 +103,7 @@ class _Survey:
         self._questions = load_questions(course, assignment)
         self._alternatives = load_alternatives(course, assignment) if self._questions else ()
         self._assignment, self._session = assignment, session
-        self._solution = course.solution_file(assignment).read_text("utf-8-sig")
+        self._solution = course.read_solution(assignment)
         self._modules = [(m.name, m.text) for m in course.modules(assignment, course.solution_folder(assignment))]
         self._functions = code_of_functions(self._solution)
         self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}

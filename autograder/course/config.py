@@ -321,6 +321,10 @@ class Course(CourseFile):
     def solution_file(self, assignment: Assignment) -> Path:
         return self.solution_folder(assignment) / f"{assignment.stem}.py"
 
+    def read_solution(self, assignment: Assignment) -> str:
+        file = self.solution_file(assignment)
+        return self.read(file, CourseError, f"{assignment.name} has no solution yet: {self.label(file)} is missing.")
+
     def modules(self, assignment: Assignment, folder: Path) -> tuple[SourceFile, ...]:
         """Return the further modules of an assignment in a folder: the solution's, or that of the released files."""
         files = (folder / name for name in assignment.files)

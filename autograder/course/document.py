@@ -116,10 +116,8 @@ class Document:
 
 def load_document(course: Course, assignment: Assignment) -> Document:
     """Load the solution document of an assignment; raises CourseError with all errors in it."""
-    file = course.solution_file(assignment)
-    label = course.label(file)
-    missing = f"{assignment.name} has no solution yet: {label} is missing."
-    document = read_document(course.read(file, CourseError, missing), label, assignment)
+    label = course.label(course.solution_file(assignment))
+    document = read_document(course.read_solution(assignment), label, assignment)
     places: dict[int, list[str]] = {}
     for answer in assignment.answers:
         if answer.part is not None:

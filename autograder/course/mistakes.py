@@ -13,7 +13,6 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from types import CodeType
 from typing import Annotated, Any, Literal
 
@@ -75,7 +74,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
         return ()
     solution = course.solution_file(assignment)
     parts = tuple(part.name for part in assignment.parts)
-    texts = course.label(file), _read(course, file), course.label(solution), _read(course, solution)
+    texts = course.label(file), course.read(file, CourseError), course.label(solution), course.read_solution(assignment)
     return _mistakes(*texts, parts)
 
 
@@ -108,7 +107,7 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
     """Load the alternatives as (name, text), sorted by name; raises CourseError for invalid Python."""
     alternatives, problems = [], []
     for file in course.alternatives(assignment):
-        text = _read(course, file)
+        text = course.read(file, CourseError)
         try:
             ast.parse(text)
         except SyntaxError as error:
@@ -117,10 +116,6 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
     if problems:
         raise CourseError(problems)
     return tuple(alternatives)
-
-
-def _read(course: Course, file: Path) -> str:
-    return course.read(file, CourseError, f"{course.label(file)} is missing; mistakes are edits of it.")
 
 
 def _apply(

@@ -43,7 +43,7 @@ class CourseSubjects(FilesBeside):
             if self._submission is not None:
                 return self._submitted(course, assignment, self._submission)
             reference = load_reference(course, assignment)
-            text = course.solution_file(assignment).read_text("utf-8")
+            text = course.read_solution(assignment)
         except (CourseError, RefusedError, InfrastructureError, OSError) as error:
             raise pytest.UsageError(str(error)) from None
         return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))

@@ -29,7 +29,7 @@ class FollowThrough:
         self, course: Course, assignment: Assignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
     ) -> None:
         self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
-        self._names, self._reached = names_of_parts(course.solution_file(assignment).read_text("utf-8"))
+        self._names, self._reached = names_of_parts(course.read_solution(assignment))
         stub = course.stub_file(assignment)
         self._stub = SourceFile(
             stub.name, stub.read_text("utf-8") if stub.exists() else "", course.modules(assignment, stub.parent)

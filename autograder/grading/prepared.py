@@ -68,7 +68,7 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
 
 def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
     solution, stub = course.solution_file(assignment), course.stub_file(assignment)
-    text = solution.read_text("utf-8")
+    text = course.read_solution(assignment)
     return PreparedAssignment(
         assignment,
         SourceFile(solution.name, text, course.modules(assignment, solution.parent)),

@@ -24,7 +24,7 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
 
 def entry_points(course: Course, assignment: Assignment) -> list[str]:
     """Return the names of the solution's functions and classes, which tests call."""
-    tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
+    tree = ast.parse(course.read_solution(assignment))
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
