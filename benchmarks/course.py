@@ -68,7 +68,7 @@ def submissions(course: Course, assignment: Assignment, kind: str, count: int) -
     """So many submissions of a class; no two of them have the same text."""
     rng = random.Random(SEED)
     if kind == "right":
-        texts = [course.solution_file(assignment).read_text("utf-8")] * count
+        texts = [course.read_solution(assignment)] * count
     elif kind == "mistakes":
         mistakes = load_mistakes(course, assignment)
         chosen = rng.sample(mistakes, len(mistakes))

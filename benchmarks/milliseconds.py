@@ -24,7 +24,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def submission(course: Course, assignment: Assignment, number: int) -> Submission:
-    text = course.solution_file(assignment).read_text("utf-8")
+    text = course.read_solution(assignment)
     file = SourceFile(f"{assignment.stem}.py", f"{text}\nSTUDENT = {number}\n")
     return Submission(f"student{number}", assignment.name, (file,))
 
@@ -54,7 +54,7 @@ def split(course: Course, assignment: Assignment, submissions: int) -> dict[str,
         in_grader = time.process_time() - started
         spent = [now - then for now, then in zip(descendants_cost(os.getpid()), before)]
         started = time.process_time()
-        text = course.solution_file(assignment).read_text("utf-8")
+        text = course.read_solution(assignment)
         for _ in range(submissions):
             assert grader.first_failure(assignment.name, text, SEED, 60) is None
         floor = time.process_time() - started

@@ -25,7 +25,7 @@ SEED = 7
 def main(names: list[str]) -> None:
     course = load_course()
     for assignment in course.select(names or None):
-        text = course.solution_file(assignment).read_text("utf-8")
+        text = course.read_solution(assignment)
         solution, parts = text.splitlines(), parts_of_lines(text)
         rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
         every = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1)

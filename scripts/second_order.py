@@ -22,7 +22,7 @@ from autograder.sandbox.launcher import Sandbox
 def main(names: list[str], pairs: int, seed: int) -> int:
     course, survivors = load_course(), 0
     for assignment in course.select(names or None):
-        chosen, solution = random.Random(seed), course.solution_file(assignment).read_text("utf-8")
+        chosen, solution = random.Random(seed), course.read_solution(assignment)
         every, right = list(mutants(solution)), meaning(solution)
         listed = load_equivalent_mutants(course, assignment, {mutant.id for mutant in every})
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), seed, [assignment.name])

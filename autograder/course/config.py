@@ -322,6 +322,7 @@ class Course(CourseFile):
         return self.solution_folder(assignment) / f"{assignment.stem}.py"
 
     def read_solution(self, assignment: Assignment) -> str:
+        """Return the text of the solution; raises CourseError if it is missing or is not UTF-8."""
         file = self.solution_file(assignment)
         return self.read(file, CourseError, f"{assignment.name} has no solution yet: {self.label(file)} is missing.")
 
