@@ -153,10 +153,8 @@ OTHERS_FILES = {
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
     "grading/bundle.py": "the course's own files, packed for a cluster",
-    "grading/reference.py entry_points": "the course's solution",
-    "grading/prepared.py": "the course's solution and stub",
-    "grading/follow_through.py": "the course's solution and stub",
-    "grading/course_subjects.py _of_course": "the course's solution",
+    "grading/prepared.py": "the course's stub",
+    "grading/follow_through.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",
     "feedback": "our templates and pictures",
 }
