@@ -22,6 +22,7 @@ from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
 from autograder.grading.pool import Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
+from autograder.text.files import write_whole
 
 Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -51,7 +52,8 @@ class Case:
 class AuditFinding:
     """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
 
-    `score` and `max_score` are of one grading; `part_score` is the maximum of the part that a mistake is about.
+    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score` is the maximum of
+    the part that a mistake is about.
     """
 
     case: Case
@@ -61,6 +63,7 @@ class AuditFinding:
     score: float = 0.0
     max_score: float = 0.0
     part_score: float = 0.0
+    missed: tuple[str, ...] = ()
 
     @property
     def loss(self) -> float:
@@ -185,6 +188,15 @@ def audit_course(
     return list(audits.values())
 
 
+def record_failing_tests(course: Course, audits: Iterable[Audit]) -> None:
+    """Write which tests each mistake does not pass: grading tries those first that fail the same tests."""
+    for audit in audits:
+        if found := audit.of("mistake"):
+            lines = [f" {json.dumps(each.case.name)}: {json.dumps(each.missed)}" for each in found]
+            file = course.failing_tests_file(course.assignment(audit.assignment))
+            write_whole(file, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def _cases(
     course: Course, assignment: Assignment, right: tuple[int, ...], wrong: tuple[int, ...], kind: str
 ) -> Iterable[Case]:
@@ -284,7 +296,8 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
-    return replace(tried, good=good, named=named, detail=detail, part_score=part_score)
+    names = tuple(test.name for test in missed)
+    return replace(tried, good=good, named=named, detail=detail, part_score=part_score, missed=names)
 
 
 def _earned(grade: Grade) -> str:

@@ -40,9 +40,10 @@ def audit(
     output: Path | None = None,
     course_path: Path = Path("."),
     as_json: bool = False,
+    record: bool = False,
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
-    from autograder.authoring.audit import KINDS, audit_course, is_an_audit
+    from autograder.authoring.audit import KINDS, audit_course, is_an_audit, record_failing_tests
     from autograder.grading.pool import Plan
     from autograder.text.files import check_file, write_whole
 
@@ -56,11 +57,13 @@ def audit(
         check_file(output, "`audit`", is_an_audit)
     with progress(quiet=as_json) as steps:
         audits = audit_course(plan, seeds, mistake_seeds, kinds, steps("Auditing"))
-    record = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
+    findings = json.dumps([entry.as_record() for entry in audits], ensure_ascii=False, indent=1)
     if output:
-        write_whole(output, record + "\n")
+        write_whole(output, findings + "\n")
+    if record:
+        record_failing_tests(course, audits)
     if as_json:
-        print(record)
+        print(findings)
     else:
         show_audit(audits)
     return FOUND if any(entry.problems for entry in audits) else DONE

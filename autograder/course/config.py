@@ -353,6 +353,9 @@ class Course(CourseFile):
     def mistakes_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "mistakes.yml"
 
+    def failing_tests_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "failing_tests.json"
+
     def answers_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "answers.yml"
 

@@ -23,7 +23,8 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     record = assignment.model_dump_json(exclude={"due", "answers", *(() if assignment.files else ("files",))})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
-    others = [course.mistakes_file(assignment), course.solution_file(assignment), course.stub_file(assignment)]
+    others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
+    others += [course.solution_file(assignment), course.stub_file(assignment)]
     folders = course.solution_folder(assignment), course.release_folder(assignment)
     modules = [folder / name for folder in folders for name in assignment.files]
     for file in [*sorted(tests), *others, *modules]:

@@ -6,12 +6,12 @@ the two readings that is valid Python is used.
 """
 
 import ast
-import inspect
 import itertools
+import json
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType
 from typing import Annotated, Any, Literal
@@ -29,18 +29,17 @@ Weight = Literal["slip", "idea"]
 class Mistake:
     """A known mistake; `source` is the whole solution with the mistake in it.
 
-    `functions` are the functions and methods that it changes, by their first lines in the solution; None where it
-    changes what runs when the file is loaded. A `slip` should cost little, a missing `idea` the part that it is about;
-    without a `weight`, neither is checked.
+    A `slip` should cost little, a missing `idea` the part that it is about; without a `weight`, neither is checked.
+    `fails` are the tests that it did not pass when an audit recorded them; None if none did.
     """
 
     id: str
     title: str
     hint: str
     source: str
-    functions: frozenset[int] | None = None
     weight: Weight | None = None
     part: str | None = None
+    fails: frozenset[str] | None = None
 
 
 class _Edit(YamlRecord):
@@ -75,7 +74,19 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
     solution = course.solution_file(assignment)
     parts = tuple(part.name for part in assignment.parts)
     texts = course.label(file), course.read(file, CourseError), course.label(solution), course.read_solution(assignment)
-    return _mistakes(*texts, parts)
+    recorded = _recorded(course, assignment)
+    return tuple(replace(each, fails=recorded.get(each.id)) for each in _mistakes(*texts, parts))
+
+
+def _recorded(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
+    """Return the recorded tests that each mistake fails; raises CourseError if the file is not what an audit writes."""
+    file = course.failing_tests_file(assignment)
+    if not file.exists():
+        return {}
+    try:
+        return {name: frozenset(tests) for name, tests in json.loads(course.read(file, CourseError)).items()}
+    except (ValueError, TypeError, AttributeError):
+        raise CourseError(f"{course.label(file)} is damaged. Write it anew: autograder audit --record") from None
 
 
 @lru_cache(maxsize=32)
@@ -95,9 +106,9 @@ def _mistakes(
         if entry.part not in (None, *parts):
             known = did_you_mean(str(entry.part), parts) or "."
             document.add((index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}")
-        if applied := _apply(solution, entry, index, document):
+        if source := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
-            mistakes.append(Mistake(entry.id, title, entry.hint, *applied, entry.weight, entry.part))
+            mistakes.append(Mistake(entry.id, title, entry.hint, source, entry.weight, entry.part))
     if document.problems:
         raise CourseError(document.problems)
     return tuple(mistakes)
@@ -118,10 +129,8 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
     return tuple(alternatives)
 
 
-def _apply(
-    solution: "_Solution", entry: _Entry, index: int, document: MarkedYaml
-) -> tuple[str, frozenset[int] | None] | None:
-    """Return `source` and `functions` of the mistake; None if a problem was added to the document."""
+def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYaml) -> str | None:
+    """Return the `source` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
     edits = _edits(entry)
     if edits is None:
@@ -191,19 +200,19 @@ class _Solution:
         line = self.text[start:].partition("\n")[0]
         return line[: len(line) - len(line.lstrip())]
 
-    def with_edits(self, choices: list[list[_Span]]) -> tuple[str, frozenset[int] | None]:
+    def with_edits(self, choices: list[list[_Span]]) -> str:
         """Apply one span of each edit; raises ValueError if the result is not a mistake."""
         problem: SyntaxError | None = None
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                changed = _changed_functions(self.code, _compiled(source))
+                unchanged = _compiled(source) == self.code
             except SyntaxError as error:
                 problem = problem or error
                 continue
-            if changed is not None and not changed:
+            if unchanged:
                 raise ValueError("changes nothing: Python reads it like the solution.")
-            return source, changed
+            return source
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
@@ -216,37 +225,19 @@ class _Solution:
         return "".join([*pieces, self.text[at:]])
 
 
-def _compiled(text: str) -> CodeType:
-    return compile(text, "solution", "exec", dont_inherit=True)
+def _compiled(text: str) -> tuple[Any, ...]:
+    return _without_lines(compile(text, "solution", "exec", dont_inherit=True))
 
 
-def _changed_functions(right: CodeType, wrong: CodeType) -> frozenset[int] | None:
-    """The first lines, in `right`, of its outermost functions that are different; None if other code is, too."""
-    is_function = bool(right.co_flags & inspect.CO_OPTIMIZED)
-    found = frozenset[int]()
-    if _own_code(right) != _own_code(wrong):
-        return frozenset({right.co_firstlineno}) if is_function else None
-    for one, other in zip(_inner_code(right), _inner_code(wrong)):
-        inside = _changed_functions(one, other)
-        if inside is None:
-            return None
-        found |= inside
-    return frozenset({right.co_firstlineno}) if found and is_function else found
-
-
-def _own_code(code: CodeType) -> tuple[Any, ...]:
-    """What a code object does, without the code inside it and without the numbers of its lines."""
+def _without_lines(code: CodeType) -> tuple[Any, ...]:
+    """Return a code object, and the code inside it, without the numbers of its lines."""
     line = code.co_firstlineno if "__firstlineno__" in code.co_names else None  # since Python 3.13
     constants = [
-        (each.co_name, each.co_flags) if isinstance(each, CodeType) else repr(each)  # 0.0 equals -0.0
+        _without_lines(each) if isinstance(each, CodeType) else repr(each)  # 0.0 equals -0.0
         for each in code.co_consts
         if each != line
     ]
     return code.replace(co_consts=(), co_firstlineno=1, co_linetable=b""), constants
-
-
-def _inner_code(code: CodeType) -> list[CodeType]:
-    return [each for each in code.co_consts if isinstance(each, CodeType)]
 
 
 def _at_any_indent(block: str) -> re.Pattern[str]:

@@ -1,14 +1,13 @@
 """Recognise known mistakes by comparing the answers of a submission in its failing tests with those of each mistake.
 
 A mistake is the solution with an edit. The same tests run on it in this process, with the same seeds, once in each run,
-and stop at the first answer that differs from the submission's. Most mistakes need no test at all: until a function that
-it changes is called, a mistake answers as the solution does.
+and stop at the first answer that differs from the submission's. Most mistakes need no test at all: the audit has recorded
+which tests each mistake fails, and those that fail the same tests as the submission are tried first.
 """
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 from autograder.course.mistakes import Mistake
@@ -26,6 +25,7 @@ SECONDS = 10.0  # of processor time, for one mistake in one test
 ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
 OF_TYPE_ALONE = 0.5  # the share of a test that an exception of the same type, but with another message, explains
 SOLUTION = "0"  # not a valid name of a mistake
+_Failure = tuple[Test, Transcript]
 
 
 class _OtherAnswer(BaseException):
@@ -63,68 +63,78 @@ class Diagnosis:
         self._session, self._mistakes, self._reference = session, prepared.mistakes, reference
         self._solution, self._run_seed, self._watch = prepared.solution, run_seed, watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
-        self._right: dict[str, tuple[Transcript, dict[int, int]]] = {}
+        self._right: dict[str, Transcript] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
         self._kept = KeptTranscripts()
 
-    def name(self, failures: Mapping[Test, Transcript]) -> dict[str, Mistake]:
+    def name(self, failures: Mapping[Test, Transcript], missed: Collection[str]) -> dict[str, Mistake]:
         """Return the mistake that explains each failing test, by the test's name; unexplained tests are left out.
 
-        One mistake that explains several failures is preferred to several mistakes that explain one each.
+        `missed` are all tests that the submission did not pass, failing or not. One mistake that explains several
+        failures is preferred to several mistakes that explain one each.
         """
-        parts: dict[str, list[tuple[Test, Transcript]]] = {}
+        parts: dict[str, list[_Failure]] = {}
         for test, transcript in failures.items():
             if transcript.answers:  # otherwise nothing can be recognised
                 parts.setdefault(test.part, []).append((test, transcript))
-        found: dict[Mistake, list[str]] = {}
+        found: dict[Mistake, set[str]] = {}
         for failed in parts.values():
             failed.sort(key=lambda failure: len(failure[1].answers))  # short ones first: they take less time
-            explained = self._explained(list(found), failed)
-            if len(failed) not in map(len, explained.values()):  # most students make one mistake
-                others = [mistake for mistake in self._mistakes if mistake not in found]
-                explained |= self._explained(others, failed)
-            if len(failed) not in map(len, explained.values()):
-                explained |= self._two_mistakes(failed)
-            for mistake, tests in explained.items():
-                found.setdefault(mistake, []).extend(tests)
+            for mistake, tests in self._explanations(list(found), failed, set(missed)).items():
+                found.setdefault(mistake, set()).update(tests)
+        for mistake in found if len(found) > 1 else ():
+            for failed in parts.values():
+                found[mistake].update(self._explained(mistake, failed))
         named: dict[str, Mistake] = {}
         for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
             named |= {test: mistake for test in found[mistake] if test not in named}
         return named
 
-    def _explained(
-        self, mistakes: Iterable[Mistake], failed: Sequence[tuple[Test, Transcript]]
+    def _explanations(
+        self, found: list[Mistake], failed: Sequence[_Failure], missed: set[str]
     ) -> dict[Mistake, list[str]]:
-        """Return the mistakes that explain enough failing tests of one part, each with the names of these tests."""
-        missing = dict.fromkeys(mistakes, 0.0)
-        explained: dict[Mistake, list[str]] = {mistake: [] for mistake in missing}
-        for test, transcript in failed:
-            if not missing:
-                break
-            right, first_calls = self._right_answers(test)
-            equal = transcript.equal_answers(right)  # the mistake is in a function called until then
-            called = {line for line, answers in first_calls.items() if answers <= equal}
-            for mistake in list(missing):
-                possible = mistake.functions is None or mistake.functions & called
-                share = self._share_explained(mistake, test, transcript, right) if possible else 0.0
-                missing[mistake] += 1 - share
-                if missing[mistake] > (1 - ENOUGH) * len(failed):
-                    del missing[mistake]
-                elif share:
-                    explained[mistake].append(test.name)
-        return {mistake: explained[mistake] for mistake in missing}
+        """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
+        names = {test.name for test, _ in failed}
 
-    def _two_mistakes(self, failed: Sequence[tuple[Test, Transcript]]) -> dict[Mistake, list[str]]:
+        def misfit(mistake: Mistake) -> tuple[int, int, int]:
+            fails = mistake.fails or frozenset()
+            return len(names - fails), len(missed ^ fails), self._mistakes.index(mistake)
+
+        mistakes = [*found, *sorted(set(self._mistakes) - set(found), key=misfit)]
+        partly: dict[Mistake, list[str]] = {}
+        for mistake in mistakes:
+            tests = self._explained(mistake, failed)
+            if len(tests) == len(failed) and (mistake in found or mistake.fails):
+                return {mistake: tests}  # most students make one mistake, and none fits better
+            if tests:
+                partly[mistake] = tests
+        one_is_enough = len(failed) in map(len, partly.values())
+        return partly if one_is_enough else partly | self._two_mistakes(mistakes, failed)
+
+    def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
+        """Return the names of failing tests of one part that a mistake explains; none if these are not enough."""
+        possible = [failure for failure in failed if mistake.fails is None or failure[0].name in mistake.fails]
+        missing, tests = float(len(failed) - len(possible)), list[str]()
+        for test, transcript in possible:
+            if missing > (1 - ENOUGH) * len(failed):
+                break
+            share = self._share_explained(mistake, test, transcript)
+            missing += 1 - share
+            tests += [test.name] if share else []
+        return tests if missing <= (1 - ENOUGH) * len(failed) else []
+
+    def _two_mistakes(self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]) -> dict[Mistake, list[str]]:
         """Return two mistakes that together explain all failing tests of one part, the second one all of the rest."""
-        for mistake in self._explained(self._mistakes, failed[:1]):
-            rest = [failure for failure in failed if not self._explained([mistake], [failure])]
-            names = [test.name for test, _ in rest]
-            for other, tests in self._explained(self._mistakes, rest).items():
-                if tests == names:
-                    return {mistake: [test.name for test, _ in failed if test.name not in names], other: tests}
+        for mistake in mistakes:
+            if self._explained(mistake, failed[:1]):
+                rest = [failure for failure in failed if not self._explained(mistake, [failure])]
+                names = [test.name for test, _ in rest]
+                for other in mistakes:
+                    if self._explained(other, rest) == names:
+                        return {mistake: [test.name for test, _ in failed if test.name not in names], other: names}
         return {}
 
-    def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript, right: Transcript) -> float:
+    def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript) -> float:
         key = mistake.id, test.name
         attempt = self._attempts.get(key)
         if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
@@ -132,31 +142,17 @@ class Diagnosis:
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
             return 0.0
-        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, right) else 1.0
+        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, self._right_answers(test)) else 1.0
 
-    def _right_answers(self, test: Test) -> tuple[Transcript, dict[int, int]]:
-        """Return the solution's answers, and for each of its functions, by first line, the number of answers before its
-        first call; both are empty if the solution did not finish."""
+    def _right_answers(self, test: Test) -> Transcript:
+        """Return the solution's answers; none if it did not finish."""
         if test.name not in self._right:
-            subject: RemoteSubject[LoopbackConnection] | None = None
-            first_calls: dict[int, int] = {}
-            filename = self._filename(SOLUTION)
-
-            def note(frame: FrameType, event: str, argument: Any) -> None:
-                if frame.f_code.co_filename == filename:
-                    answers = len(subject.connection.transcript.answers) if subject else 0
-                    first_calls.setdefault(frame.f_code.co_firstlineno, answers)
-
-            before = sys.gettrace()
-            sys.settrace(note)
+            subject = self._loaded(SOLUTION, self._solution.text)  # a new module: nothing is cached in it
             try:
-                subject = self._loaded(SOLUTION, self._solution.text)  # a new module: nothing is cached in it
                 self._run(test, subject, f"the solution's answers in {test.name}")
             except TaskEndedError:
-                return Transcript(), {}
-            finally:
-                sys.settrace(before)
-            self._right[test.name] = subject.connection.transcript, first_calls
+                return Transcript()
+            self._right[test.name] = subject.connection.transcript
         return self._right[test.name]
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:

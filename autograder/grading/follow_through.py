@@ -15,6 +15,7 @@ from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.stand_ins import StandIns
+from autograder.proxy.subject import Use
 from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
@@ -36,7 +37,7 @@ class FollowThrough:
         )
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def again(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
+    def again(self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
         """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
@@ -46,17 +47,19 @@ class FollowThrough:
             names = tuple(sorted(wrong & self._reached.get(part.name, set())))
             if names and failed:
                 if (part.name, names) not in self._passed_by_stub:
-                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
+                    by_stub = self._taken(self._stub, (), names, tests, STUB_SEED)
                     self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
                 own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
-                found |= self._taken(file, names, own, seed)
+                found |= self._taken(loaded.file, loaded.uses, names, own, seed)
             if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
+    def _taken(
+        self, file: SourceFile, uses: Sequence[Use], names: Names, tests: Iterable[Test], seed: int
+    ) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
+        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins, uses)
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

@@ -187,10 +187,11 @@ class Grader:
                 check_solution(self.session, ending.test, reference, self.watch)
         again: dict[str, TestEnding] = {}
         if self.course.follow_through:
-            again = self._follow_through[assignment.name].again(loaded.file, endings, self.run_seed)
+            again = self._follow_through[assignment.name].again(loaded, endings, self.run_seed)
         diagnosis = self._diagnoses[assignment.name]
-        own = diagnosis.name(_transcripts(again.values()))  # what is wrong in the later part itself
-        named = {**diagnosis.name(_transcripts(endings)), **own}
+        missed = [ending.test.name for ending in endings if not ending.passed]
+        own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself
+        named = {**diagnosis.name(_transcripts(endings), missed), **own}
         results = []
         for ending in endings:
             name = ending.test.name

@@ -63,20 +63,17 @@ class TestEnding:
         return self.error is not None
 
     @property
-    def deserves_another(self) -> bool:
-        """Whether to repeat the test: a failure counts only if it occurs twice. Endless loops are not repeated."""
-        if isinstance(self.error, StudentTimeoutError):
-            return self.error.starved
-        return self.error is not None and self.transcript is not None
+    def not_written(self) -> bool:
+        """Whether the student's code itself says that it is not written yet."""
+        return isinstance(self.error, StudentRaisedError) and self.error.remote.type == "NotImplementedError"
 
     @property
     def may_be_ours(self) -> bool:
         """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if self.ended_grader:
             return True
-        if isinstance(self.error, StudentRaisedError):
-            return self.error.remote.type != "NotImplementedError"
-        return self.failed and not isinstance(self.error, StudentTimeoutError | StudentCrashedError | MissingNameError)
+        no_answer = StudentTimeoutError | StudentCrashedError | MissingNameError
+        return self.failed and not self.not_written and not isinstance(self.error, no_answer)
 
 
 class SuiteRun:
@@ -104,13 +101,24 @@ class SuiteRun:
         begun = time.monotonic()
         ending = self._once(test, fresh=False)
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
-        if ending.deserves_another and (late or not self._again):
+        if self._deserves_another(ending) and (late or not self._again):
             ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
         if ending.failed and ending.transcript is not None:
             self._kept.add(ending.transcript)
         return replace(ending, seconds=round(time.monotonic() - begun, 3))
+
+    def _deserves_another(self, ending: TestEnding) -> bool:
+        """Whether to repeat a test: a failure counts only if it occurs twice.
+
+        Endless loops are not repeated, nor code that says that it is not written, nor names missing in two workers.
+        """
+        if isinstance(ending.error, StudentTimeoutError):
+            return ending.error.starved
+        if ending.not_written or isinstance(ending.error, MissingNameError) and self._loaded.times > 1:
+            return False
+        return ending.failed and ending.transcript is not None
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:

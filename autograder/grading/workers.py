@@ -54,12 +54,18 @@ class LoadedSubmission:
     """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
 
     def __init__(
-        self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
+        self,
+        workers: WorkerFactory,
+        assignment: Assignment,
+        file: SourceFile,
+        stand_ins: StandIns | None = None,
+        uses: Sequence[Use] = (),
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self.uses: list[Use] = []  # the names that the text uses, as found by a worker
+        self.uses = list(uses)  # the names that the text uses, as found by a worker
+        self.times = 0  # how often it was loaded
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
@@ -120,7 +126,7 @@ class LoadedSubmission:
         except StudentError:
             connection.close()
             raise
-        self.uses = uses
+        self.uses, self.times = uses, self.times + 1
         return RemoteSubject(connection, RemoteStudent(connection, errors), self._workers.references[name], uses)
 
     def _read_uses(self, connection: WorkerConnection) -> list[Use]:

@@ -50,6 +50,17 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
 
 
+def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course):
+    file = course / SUITE / "failing_tests.json"
+    assert audit(course, "--only", "mistake")[0] == 0 and not file.exists()
+    assert audit(course, "--only", "mistake", "--record")[0] == 0
+    assert json.loads(file.read_text("utf-8")) == {
+        "subtracts": ["test_two_and_three_are_five", "test_any_two_numbers"],
+        "forgets_what_came_before": ["test_pushes_add_up", "test_negative_numbers_are_refused"],
+    }
+    assert audit(course, "--only", "mistake")[0] == 0
+
+
 @pytest.mark.slow
 def test_trivial_answers_and_losses_are_told(course):
     code, found = audit(course, "--no-mutants")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from autograder.sandbox.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
+FIRST = "test_two_and_three_are_five"
 OTHERS = """
 - id: adds_one_more
   in: add
@@ -149,15 +151,49 @@ def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
     }
 
 
-def test_mistakes_in_functions_that_the_failing_tests_never_call_take_no_test(grader):
+@pytest.fixture
+def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """A function that stores which tests mistakes fail, as if an audit had recorded it; no test by default."""
+
+    def record(**fails: frozenset[str]) -> None:
+        diagnosis = grader._diagnoses[NAME]
+        mistakes = [replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis._mistakes]
+        monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
+
+    return record
+
+
+def attempted(grader: Grader) -> set[str]:
+    return {mistake for mistake, _ in grader._diagnoses[NAME]._attempts}
+
+
+def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):
+    recorded(subtracts=frozenset({FIRST}), forgets_later=frozenset({"test_pushes_add_up"}))
     assert named(grader, None) == {None}
-    taken = {mistake for mistake, _ in grader._diagnoses[NAME]._attempts}
-    assert taken == {"subtracts", "adds_one_more", "refuses_large_numbers", "takes_one_step_too_many"}
+    assert attempted(grader) == {"subtracts"}
+
+
+def test_the_mistake_that_fails_the_same_tests_is_tried_first_and_alone(grader, recorded):
+    """`subtracts` stands first in the file, and is recorded with a test that the submission passes."""
+    fails = frozenset({FIRST})
+    recorded(subtracts=fails | {"test_pushes_add_up"}, adds_one_more=fails, refuses_large_numbers=fails)
+    assert names(grader, EDITS["adds_one_more"]) == {FIRST: "adds_one_more"}
+    assert attempted(grader) == {"adds_one_more"}
+
+
+def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):
+    diagnosis = grader._diagnoses[NAME]
+    recorded()
+    mistakes = [replace(each, fails=None) if each.id == "subtracts" else each for each in diagnosis._mistakes]
+    monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
+    assert named(grader, "subtracts") == {"subtracts"}
+    assert attempted(grader) == {"subtracts"}
 
 
 def test_answers_of_the_solution_are_nobodys_mistake(grader):
     diagnosis = grader._diagnoses[NAME]
-    assert diagnosis.name({test: diagnosis._right_answers(test)[0] for test in grader.tests[NAME]}) == {}
+    failures = {test: diagnosis._right_answers(test) for test in grader.tests[NAME]}
+    assert diagnosis.name(failures, [test.name for test in failures]) == {}
 
 
 def answered(operation: str, value: object) -> Transcript:

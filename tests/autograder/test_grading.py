@@ -316,6 +316,19 @@ def test_repeated_failure_counts(grade, solution):
     assert of_part(grade(solution.replace(".tril()", ".triu()")), "mask") < 3
 
 
+@pytest.mark.parametrize(
+    ("place", "line", "workers"),
+    [(IN_THE_MASK, "raise NotImplementedError\n    ", 1), ("import math", "import missing_module\n", 2)],
+    ids=["not written", "not there"],
+)
+def test_code_that_is_missing_is_not_repeated_for_each_test(grade, grader, solution, monkeypatch, place, line, workers):
+    connect, connections = grader.workers.connect, []
+    monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
+    monkeypatch.setattr(grader.workers, "connect", lambda *given: connections.append(given) or connect(*given))
+    assert of_part(grade(solution.replace(place, line + place, 1)), "mask") == 0
+    assert len(connections) == workers
+
+
 def test_all_grades_of_one_run_are_the_same(grade, grader, solution):
     wrong = solution.replace("math.sqrt(q.shape[-1])", "q.shape[-1]")
     first = grade(wrong)

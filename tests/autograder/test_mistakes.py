@@ -182,23 +182,25 @@ def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> 
         load_alternatives(course, adding)
 
 
-@pytest.mark.parametrize(
-    ("place", "old", "new", "changed"),
-    [
-        ("add", "a + b", "a - b", ["def add"]),
-        ("add", "together = a + b", "together = (lambda: a - b)()", ["def add"]),
-        ("Total.push", "if number < 0:", "limit = -9\nif number < limit:", ["def push"]),
-        ("Total.__init__", "start: int = 0", "start: int = 1", None),
-        ("Total", "def push(", "def pushed(", None),
-    ],
-)
-def test_a_mistake_knows_the_functions_that_it_changes(course, adding, place, old, new, changed):
-    entry = [{"id": "wrong", "in": place, "replace": old, "with": new, "hint": "Why?"}]
-    course.mistakes_file(adding).write_text(json.dumps(entry))
-    (mistake,) = load_mistakes(course, adding)
-    lines = course.solution_file(adding).read_text().splitlines()
-    found = mistake.functions and [lines[line - 1].strip().partition("(")[0] for line in mistake.functions]
-    assert found == changed
+def test_a_mistake_knows_the_recorded_tests_that_it_fails(course: Course, adding: Assignment) -> None:
+    assert {mistake.fails for mistake in load_mistakes(course, adding)} == {None}
+    first, *others = load_mistakes(course, adding)
+    course.failing_tests_file(adding).write_text(json.dumps({first.id: ["test_a", "test_b"]}))
+    found = {mistake.id: mistake.fails for mistake in load_mistakes(course, adding)}
+    assert found == {first.id: frozenset({"test_a", "test_b"})} | {mistake.id: None for mistake in others}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"wrong": 3}'])
+def test_a_damaged_record_of_failing_tests_is_a_sentence(course: Course, adding: Assignment, text: str) -> None:
+    course.failing_tests_file(adding).write_text(text)
+    with pytest.raises(CourseError, match=r"failing_tests\.json is damaged.*autograder audit --record"):
+        load_mistakes(course, adding)
+
+
+@pytest.mark.parametrize("assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name)
+def test_the_failing_tests_of_each_mistake_of_the_course_are_recorded(assignment: Assignment) -> None:
+    """Without a record, every mistake is tried; after a change of a suite, run `autograder audit --record`."""
+    assert [mistake.id for mistake in load_mistakes(load_course(ROOT), assignment) if not mistake.fails] == []
 
 
 @pytest.mark.parametrize("assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name)
