@@ -159,9 +159,12 @@ def leaves_main_out(text: str) -> bool:
 def without_main(code: str, filename: str) -> ast.Module:
     """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
     tree = ast.parse(code, filename)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and asks_for_main(node.test):
-            node.test = ast.copy_location(ast.Constant(False), node.test)
+    blocks: list[Any] = [tree]
+    for block in blocks:  # without expressions, which are most of a tree
+        if isinstance(block, ast.If) and asks_for_main(block.test):
+            block.test = ast.copy_location(ast.Constant(False), block.test)
+        for inside in ("body", "orelse", "finalbody", "handlers", "cases"):
+            blocks += getattr(block, inside, ())
     return tree
 
 

@@ -159,6 +159,26 @@ def test_code_below_main_is_not_executed(renamed):
     assert server.find("ran") == {"kind": "value", "value": 11}
 
 
+INSIDE = [
+    "if True:\n    if False: pass\n    else:",
+    "for _ in range(1):",
+    "while not ran:\n        ran = 1",
+    "try:\n    1 / 0\nexcept ZeroDivisionError:",
+    "try: pass\nfinally:",
+    "with open('/dev/null'):",
+    "match 3:\n    case 4: pass\n    case _:",
+    "class Inner:\n    def __init__(self):\n        global ran",
+]
+
+
+@pytest.mark.parametrize("block", INSIDE)
+def test_code_below_main_is_not_executed_in_any_block(block):
+    server = Server(ModuleType("a_text"))
+    text = f"__name__, ran = '__main__', 0\n{block}\n        if __name__ == '__main__': ran = 2\n"
+    assert server.load(f"{text}if 'Inner' in globals(): Inner()", "net.py") == {"errors": []}
+    assert server.find("ran")["value"] in (0, 1)
+
+
 def test_syntax_error_after_a_main_block_keeps_its_line():
     text = "if __name__ == '__main__':\n    pass\n\ndef f(:\n"
     (error,) = Server(ModuleType("a_text")).load(text, "net.py")["errors"]
