@@ -28,8 +28,7 @@ def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[st
         tree = ast.parse(document.text)
         for name, node in functions(tree):
             if name in written or node.name == "__init__":
-                decorator = ast.parse(f"_trivial({_kind(name, node)!r})", mode="eval").body
-                node.decorator_list.append(decorator)
+                node.decorator_list.append(ast.parse(f"_trivial({_kind(name, node)!r})", mode="eval").body)
         start = next((i for i, node in enumerate(tree.body) if not _comes_first(node)), len(tree.body))
         tree.body[start:start] = ast.parse(filled("trivial.py", words)).body
         yield kind, ast.unparse(ast.fix_missing_locations(tree)) + "\n"

@@ -53,8 +53,7 @@ def close(
             close(item, expected[i], f"item {i} of {what}", axes=axes, atol=atol, rtol=rtol)
         return
     wanted = _as_tensor(expected)
-    got = _comparable(actual, expected, wanted, what)
-    _same_tensor(got, wanted, what, axes, atol, rtol)
+    _same_tensor(_comparable(actual, expected, wanted, what), wanted, what, axes, atol, rtol)
 
 
 def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None) -> None:

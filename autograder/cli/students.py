@@ -97,6 +97,5 @@ def pack(target: str = ".", output: Path = Path(".")) -> int:
     if not output.is_dir():
         raise RefusedError(f"There is no folder {output}.")
     work = find_work(target)
-    packed = packing.pack(work, output)
-    console.print(packed_screen(packed, check_work(work)))
+    console.print(packed_screen(packing.pack(work, output), check_work(work)))
     return DONE

@@ -25,5 +25,4 @@ def functions(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 def comments(text: str) -> Iterator[tokenize.TokenInfo]:
     """Yield the comments of a text, in order; raises SyntaxError or TokenError if it is invalid."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return (token for token in tokens if token.type == tokenize.COMMENT)
+    return (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)

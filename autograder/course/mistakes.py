@@ -164,7 +164,7 @@ class _Solution:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.code = _compiled(text)
+        self.code = _without_lines(compile(text, "solution", "exec", dont_inherit=True))
         self.regions: dict[str, tuple[int, int]] = {}
         line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
         for name, node in definitions(ast.parse(text)):
@@ -206,13 +206,11 @@ class _Solution:
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                unchanged = _compiled(source) == self.code
+                if _without_lines(compile(source, "solution", "exec", dont_inherit=True)) != self.code:
+                    return source
+                raise ValueError("changes nothing: Python reads it like the solution.")
             except SyntaxError as error:
                 problem = problem or error
-                continue
-            if unchanged:
-                raise ValueError("changes nothing: Python reads it like the solution.")
-            return source
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
@@ -223,10 +221,6 @@ class _Solution:
             pieces += [self.text[at:start], new]
             at = end
         return "".join([*pieces, self.text[at:]])
-
-
-def _compiled(text: str) -> tuple[Any, ...]:
-    return _without_lines(compile(text, "solution", "exec", dont_inherit=True))
 
 
 def _without_lines(code: CodeType) -> tuple[Any, ...]:

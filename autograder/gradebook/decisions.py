@@ -54,15 +54,15 @@ class Decision(YamlRecord):
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Decision":
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        graded = self.points is not None
         wrong = {
             f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
             "must name the `student`.": not self.drop and self.student is None,
             "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
             "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
             "can have a `part` only with `give`, `take` or `points`.": self.part
-            and not (self.give or self.take or self.points is not None),
-            "must name with `part` the written answer that gets these points.": self.points is not None
-            and not self.part,
+            and not (self.give or self.take or graded),
+            "must name with `part` the written answer that gets these points.": graded and not self.part,
             "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
         }
         for sentence in (sentence for sentence, found in wrong.items() if found):

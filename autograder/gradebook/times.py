@@ -101,8 +101,7 @@ def _entry(attempt: Attempt) -> dict[str, str]:
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
-    text = json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1)
-    write_whole(path, text + "\n")
+    write_whole(path, json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n")
 
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:

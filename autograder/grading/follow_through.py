@@ -8,8 +8,8 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from autograder.course.config import Assignment, Course
 from autograder.course.markers import BEGIN, parts_of_lines
+from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import SuiteRun, TestEnding
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -27,14 +27,11 @@ class FollowThrough:
     """Runs failed tests of one assignment again with parts of the solution."""
 
     def __init__(
-        self, course: Course, assignment: Assignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
+        self, prepared: PreparedAssignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
     ) -> None:
-        self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
-        self._names, self._reached = names_of_parts(course.read_solution(assignment))
-        stub = course.stub_file(assignment)
-        self._stub = SourceFile(
-            stub.name, stub.read_text("utf-8") if stub.exists() else "", course.modules(assignment, stub.parent)
-        )
+        self._assignment, self._stub = prepared.assignment, prepared.stub
+        self._workers, self._session, self._watch = workers, session, watch
+        self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
     def again(self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
@@ -47,7 +44,7 @@ class FollowThrough:
             names = tuple(sorted(wrong & self._reached.get(part.name, set())))
             if names and failed:
                 if (part.name, names) not in self._passed_by_stub:
-                    by_stub = self._taken(self._stub, (), names, tests, STUB_SEED)
+                    by_stub = self._taken(self._stub, [], names, tests, STUB_SEED)
                     self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
                 own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
                 found |= self._taken(loaded.file, loaded.uses, names, own, seed)
@@ -56,10 +53,11 @@ class FollowThrough:
         return found
 
     def _taken(
-        self, file: SourceFile, uses: Sequence[Use], names: Names, tests: Iterable[Test], seed: int
+        self, file: SourceFile, uses: list[Use], names: Names, tests: Iterable[Test], seed: int
     ) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins, uses)
+        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
+        loaded.uses = uses
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

@@ -60,8 +60,8 @@ class Grader:
             raise
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
         self._follow_through = {
-            name: FollowThrough(course, assignment, self.workers, self.session, self.watch)
-            for name, assignment in self.assignments.items()
+            name: FollowThrough(prepared, self.workers, self.session, self.watch)
+            for name, prepared in self._prepared.items()
         }
         self._begin(run_seed)
         self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
@@ -81,8 +81,7 @@ class Grader:
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
                 return self._graded(self.assignments[submission.assignment], submission, started)
         except TaskEndedError:
-            sentence = "Reading it, and what it answers, takes too long."
-            return refused(self.course, submission, sentence, self.run_seed)
+            return refused(self.course, submission, "Reading it, and what it answers, takes too long.", self.run_seed)
         except RefusedError as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
 
@@ -183,8 +182,7 @@ class Grader:
             loaded.close()
         for ending in endings:
             if ending.may_be_ours:
-                reference = self.workers.references[assignment.name]
-                check_solution(self.session, ending.test, reference, self.watch)
+                check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
         again: dict[str, TestEnding] = {}
         if self.course.follow_through:
             again = self._follow_through[assignment.name].again(loaded, endings, self.run_seed)

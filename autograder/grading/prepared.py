@@ -21,6 +21,7 @@ class PreparedAssignment:
 
     assignment: Assignment
     solution: SourceFile
+    stub: SourceFile
     tests: tuple[Test, ...]
     mistakes: tuple[Mistake, ...]
     usual_look_ups: frozenset[str]
@@ -68,13 +69,14 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
 
 def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
     solution, stub = course.solution_file(assignment), course.stub_file(assignment)
-    text = course.read_solution(assignment)
+    text, given = course.read_solution(assignment), stub.read_text("utf-8") if stub.exists() else ""
     return PreparedAssignment(
         assignment,
         SourceFile(solution.name, text, course.modules(assignment, solution.parent)),
+        SourceFile(stub.name, given, course.modules(assignment, stub.parent)),
         tests,
         load_mistakes(course, assignment),
         frozenset(name for name, *_ in source.names_used(text, solution.name)["dynamic"]),
-        source.outline(stub.read_text("utf-8"), stub.name) if stub.exists() else "",
+        source.outline(given, stub.name),
         suite_digest(course, assignment),
     )

@@ -54,17 +54,12 @@ class LoadedSubmission:
     """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
 
     def __init__(
-        self,
-        workers: WorkerFactory,
-        assignment: Assignment,
-        file: SourceFile,
-        stand_ins: StandIns | None = None,
-        uses: Sequence[Use] = (),
+        self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
         self._stand_ins = stand_ins
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self.uses = list(uses)  # the names that the text uses, as found by a worker
+        self.uses: list[Use] = []  # the names that the text uses, as found by a worker
         self.times = 0  # how often it was loaded
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
         self._endless = Counter[str]()

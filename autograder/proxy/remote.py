@@ -239,8 +239,7 @@ class Mirror(nn.Module):
         module = self._module()
         sync = module.changes()
         target = [module._handle, self._path]
-        converted = module._connection.request("convert", target=target, sync=sync, options=options)
-        module.describe(converted)
+        module.describe(module._connection.request("convert", target=target, sync=sync, options=options))
         return self
 
     double = partialmethod(to, torch.float64)

@@ -49,8 +49,7 @@ class Layout:
         if not python.is_relative_to(base):  # a wrapper elsewhere; the interpreter itself lies with its library
             python = base / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
         packages = dict.fromkeys([*_package_folders(), *(Path(folder).resolve() for folder in folders)])
-        engine = Path(__file__).resolve().parents[1]
-        return cls(python, base, tuple(packages), engine)
+        return cls(python, base, tuple(packages), Path(__file__).resolve().parents[1])
 
     @property
     def base_is_system(self) -> bool:
@@ -59,8 +58,7 @@ class Layout:
     @property
     def shown(self) -> list[Path]:
         """Return all paths that a worker needs to read."""
-        system = [Path("/usr"), Path("/lib"), Path("/lib64")]
-        return [*system, self.base, *self.packages, self.engine]
+        return [Path("/usr"), Path("/lib"), Path("/lib64"), self.base, *self.packages, self.engine]
 
     def refuse_to_show(self, hidden: Iterable[Path]) -> None:
         """Raise SandboxUnavailableError if a hidden folder lies inside a folder that workers read."""

@@ -60,8 +60,7 @@ def _create_ruleset(abi: int) -> int:
 def _allow_reading(ruleset: int, path: str) -> None:
     handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
-        rights = READ_ONLY if is_folder else READ_FILE
+        rights = READ_ONLY if stat.S_ISDIR(os.fstat(handle).st_mode) else READ_FILE
         if path == os.devnull:
             rights |= WRITE_FILE
         rule = struct.pack("=Qi", rights, handle)

@@ -151,8 +151,7 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
 
 
 def _plain_file(name: str) -> str:
-    ending = suffix(name)
-    return safe_name(stem(name)) + ending
+    return safe_name(stem(name)) + suffix(name)
 
 
 def _words(text: str) -> str:

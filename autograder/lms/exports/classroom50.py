@@ -47,8 +47,7 @@ def export(request: ExportRequest) -> Exported:
 def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:
     """Return the record of one grade; `runner` are the environment variables of the runner."""
     now = datetime.now(timezone.utc)
-    times = scale(test.max_score for test in grade.tests)
-    tests = _tests(grade, times)
+    tests = _tests(grade, scale(test.max_score for test in grade.tests))
     known = request.collected.get((grade.student, grade.assignment))
     commit = runner.get("COMMIT_URL", "")
     return {

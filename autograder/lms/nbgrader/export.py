@@ -106,8 +106,7 @@ def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[s
         try:
             if not gradebook_agrees(app, assignment):
                 GenerateAssignment(coursedir=app.coursedir, parent=app, force=True).start()
-            converter = FromJournal(work, coursedir=app.coursedir, parent=app)
-            converter.start()
+            FromJournal(work, coursedir=app.coursedir, parent=app).start()
         except NbGraderException as error:
             problems.append(f"{assignment.name}: {error}")
             return 0
