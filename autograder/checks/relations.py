@@ -23,7 +23,8 @@ def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str
     if not bool(a.isfinite().all() and e.isfinite().all()):
         return _places(wrong, names)
     changed = _change(a, e) if actual.is_floating_point() else ""
-    return changed or next(_moves(a, e, wrong, names), "") or _places(wrong, names)
+    moves = list(_moves(a, e, wrong, names))
+    return changed or (moves[0] if len(moves) == 1 else "") or _places(wrong, names)
 
 
 def _places(wrong: Tensor, names: Sequence[str]) -> str:
@@ -48,8 +49,9 @@ def _change(actual: Tensor, expected: Tensor) -> str:
     if not bool(actual.any()):
         return "Every number is 0"
     factor = (actual * expected).sum() / (expected * expected).sum().clamp(min=1e-300)
-    if int(expected.count_nonzero()) > 1 and _same(actual, factor * expected):
-        return f"Every number is {number(factor.item(), 3)} times what was expected"
+    times = number(factor.item(), 3)
+    if times != "1" and int(expected.count_nonzero()) > 1 and _same(actual, factor * expected):
+        return f"Every number is {times} times what was expected"
     apart = (actual - expected).mean()
     if _same(actual, expected + apart):
         return f"Every number is too {'large' if apart > 0 else 'small'} by {number(apart.abs().item(), 3)}"

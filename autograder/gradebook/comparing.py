@@ -103,8 +103,7 @@ class Comparison:
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
     old, new = ({g.key: g for g in grades} for grades in (before, after))
-    places = sorted({*old, *new})
-    found = [_change(*place, old.get(place), new.get(place)) for place in places]
+    found = [_change(*place, old.get(place), new.get(place)) for place in sorted({*old, *new})]
     changes = sorted(
         (c for c in found if c is not None), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference))
     )

@@ -25,7 +25,7 @@ from autograder.proxy.transcript import Transcript
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
-from autograder.text.wording import listed
+from autograder.text.wording import LISTED, joined
 
 SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 
@@ -199,7 +199,7 @@ class Grader:
         return tuple(results), tuple(ending.seconds for ending in endings)
 
     def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
-        names = listed([f"`{name}`" for name in used])
+        names = joined([f"`{name}`" for name in used], LISTED)
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
         return replace(result, outcome="followed", score=score, message=message)

@@ -803,6 +803,19 @@ def test_what_wrong_numbers_have_in_common_is_computed(wrong: Tensor, told: str 
     assert caught.value.public.endswith(told)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        pytest.param(1.0002 * R, R, id="a factor that reads as 1"),
+        pytest.param(1 - ODD, ODD, id="reversed, one place too late, and one too early"),
+        pytest.param(torch.stack([1 - ODD, 1 - ODD]), torch.stack([ODD, ODD]), id="the same in every row"),
+    ],
+)
+def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(wrong: Tensor, right: Tensor) -> None:
+    with pytest.raises(checks.CheckFailed, match=r"\d+ of \d+ numbers differ, by at most [\d.]+\.$"):
+        checks.close(wrong, right, "the table", rtol=1e-6)
+
+
 def test_every_check_has_a_golden_sentence() -> None:
     tried = {word for call, *_ in (GOLDEN | ROUGH).values() for word in call.__code__.co_names}
     helped = {"heads_local", "silent_sublayers"}  # called by a function of this file

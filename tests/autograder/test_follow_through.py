@@ -256,6 +256,12 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert Grade.from_json(grade.to_json()) == grade
 
 
+def test_two_wrong_parts_are_named_as_in_a_sentence(course, grader):
+    edit = (".tril()  # (T, T)", ".tril(-1)")
+    grade = graded(grader, HEADS, solution_of(course, HEADS, ATTENTION_WRONG, edit))
+    assert "Right, once `attention` and `causal_mask` are right." in {test.message for test in of_part(grade, "head")}
+
+
 @pytest.mark.slow
 def test_classes_follow_through_too(course, grader):
     edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
