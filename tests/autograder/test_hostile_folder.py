@@ -154,7 +154,6 @@ OTHERS_FILES = {
     "gradebook/suites.py": "written by a run",
     "grading/bundle.py": "the course's own files, packed for a cluster",
     "grading/prepared.py": "the course's stub",
-    "grading/follow_through.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",
     "feedback": "our templates and pictures",
 }
