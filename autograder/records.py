@@ -1,5 +1,6 @@
 """Typed records shared by all parts of the engine: results, grades, submissions. They import no other module."""
 
+import errno
 import json
 import sys
 from collections.abc import Iterable
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
+MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided", "waiting"]
@@ -28,6 +30,11 @@ class RefusedError(Exception):
 
 class InfrastructureError(Exception):
     """A failure of the machine, not of a student; never a score. `str(error)` says how to proceed."""
+
+
+def unusable(what: str, error: OSError) -> RefusedError | InfrastructureError:
+    """Return the exception for a file or folder that cannot be used: a refusal, unless the machine failed."""
+    return (InfrastructureError if error.errno in MACHINE else RefusedError)(f"{what}: {error.strerror}.")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Code that all commands share: exit codes, common options and error handling."""
 
-import errno
 import inspect
 import json
 import os
@@ -17,11 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from autograder import __version__
-from autograder.records import CourseError, InfrastructureError, RefusedError
+from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.tables import read_table
 
-# errors of the machine, which carry no path
-MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
 
 _OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")

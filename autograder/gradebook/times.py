@@ -36,12 +36,12 @@ def keep_times(
     Raises RefusedError if `collected.json` cannot be read.
     """
     around = _class_folder(path, [one.submission for one in submissions])
-    collected = read_collected(around)
+    collected = read_collected(around) if around else {}
     times, late = read_times(folder)
     for one in submissions:
         submission = one.submission
-        known = collected.get((submission.student, submission.assignment))
-        known = known if _is_collected(submission, around) else None
+        ours = around is not None and _is_collected(submission, around)
+        known = collected.get((submission.student, submission.assignment)) if ours else None
         moment, attempt = known.moment if known else None, (submission.student, submission.assignment, one.digest)
         if moment is None and trust_timestamps and submission.path:
             moment = read_stamp(submission.path if submission.path.is_dir() else submission.path.parent)
@@ -104,13 +104,11 @@ def _write(path: Path, record: dict[str, Any]) -> None:
     write_whole(path, json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n")
 
 
-def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path:
-    """Return the collected folder: `path`, or a parent if `path` holds the work of one student only."""
+def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
+    """Return the collected folder: `path`, or a parent if `path` holds the work of one student only; None if neither."""
     here = path.absolute()
-    for folder in (*reversed(here.parents[:2]), here):
-        if (folder / COLLECTED).is_file() and any(_is_collected(one, folder) for one in submissions):
-            return folder
-    return here
+    places = (place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file())
+    return next((place for place in places if any(_is_collected(one, place) for one in submissions)), None)
 
 
 def _is_collected(submission: Submission, folder: Path) -> bool:

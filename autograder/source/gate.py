@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from autograder.records import RefusedError
+from autograder.records import RefusedError, unusable
 from autograder.text.names import shown
 
 MEGABYTE = 1 << 20
@@ -27,7 +27,7 @@ def open_regular(path: Path, limit: int) -> BinaryIO:
     try:
         descriptor = os.open(path, os.O_RDONLY | _CAREFULLY)
     except OSError as error:
-        raise RefusedError(f"{name} cannot be opened: {error.strerror}.") from None
+        raise unusable(f"{name} cannot be opened", error) from None
     status, problem = os.fstat(descriptor), None
     if not stat.S_ISREG(status.st_mode):
         problem = f"{name} is not a regular file."
@@ -47,7 +47,7 @@ def read_bytes(path: Path, limit: int = FILE_BYTES) -> bytes:
         try:
             return stream.read(limit + 1)
         except OSError as error:
-            raise RefusedError(f"{shown(path.name)} cannot be read: {error.strerror}.") from None
+            raise unusable(f"{shown(path.name)} cannot be read", error) from None
 
 
 def read_text(path: Path, limit: int = FILE_BYTES) -> str:

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 DYNAMIC = {
     "getattr", "getattr_static", "getmembers", "getmodule", "attrgetter", "methodcaller", "get_field", "locate",
     "eval", "exec", "compile", "vars", "globals", "__import__", "import_module", "resolve_name", "_jit_get_operation",
-    "__getattribute__", "__globals__", "__annotations__", "get_annotations", "get_type_hints",
+    "__getattribute__", "__getattr__", "__globals__", "__annotations__", "get_annotations", "get_type_hints",
 }  # fmt: skip
-DYNAMIC_MODULES = ("pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc")
+DYNAMIC_MODULES = {"pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc", "jit", "_C"}  # or parts of torch
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 NOTHING: frozenset[str] = frozenset()  # bound to a value that was not imported
 
@@ -285,8 +285,8 @@ class NameReader:
     def _note(self, names: Iterable[str], line: int) -> None:
         for name in names:
             _keep_first(self._owner.uses, name, (self._cell, line))
-            if name.split(".")[0] in DYNAMIC_MODULES:
-                self._note_dynamic(name.split(".")[0], line)
+            for module in DYNAMIC_MODULES.intersection(name.split(".")):
+                self._note_dynamic(module, line)
 
     def _note_dynamic(self, name: str, line: int) -> None:
         _keep_first(self.dynamic, name, (self._cell, line))

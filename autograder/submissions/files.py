@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from autograder.records import RefusedError, SourceFile
+from autograder.records import RefusedError, SourceFile, unusable
 from autograder.source import gate
 from autograder.source.gate import FILE_BYTES, MEGABYTE, too_large
 from autograder.source.text import notebook_cells
@@ -75,7 +75,7 @@ class DiskFolder:
                     if len(found) > CLASS_ENTRIES:
                         raise RefusedError(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
         except OSError as error:
-            raise RefusedError(f"The folder {shown(self.name)} cannot be read: {error.strerror}.") from None
+            raise unusable(f"The folder {shown(self.name)} cannot be read", error) from None
         return sorted(found, key=lambda entry: entry.name)
 
     def inspect(self) -> None:

@@ -1,5 +1,6 @@
 """Reading texts, atomic writing of files, and reproducible zip archives."""
 
+import errno
 import io
 import itertools
 import os
@@ -21,6 +22,8 @@ def check_folder(folder: Path) -> None:
     if not there.is_dir():
         raise RefusedError(f"{folder} cannot be written: {there} is not a folder.")
     if not os.access(there, os.W_OK | os.X_OK):
+        if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(there))
         raise RefusedError(f"{folder} cannot be written: there is no permission to write into {there}.")
 
 

@@ -113,3 +113,26 @@ def test_what_the_text_shows_is_not_flagged_as_well(grader: Grader) -> None:
     solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
     plain = "torch.nn.functional.scaled_dot_product_attention(q, k, v)"
     assert not any(READY in flag for flag in flags(grader, solution + HIDING.format(road=plain)))
+
+
+LONG = """
+
+F = torch.nn.functional{chain}
+
+
+def attention(q, k, v, mask=None):
+    mask = torch.ones(1, dtype=torch.bool) if mask is None else mask
+    weights = F.scaled_dot_product_attention(q, k, torch.eye(k.shape[-2]).expand(*k.shape[:-1], -1), attn_mask=mask)
+    return weights @ v, weights
+"""
+
+
+def test_a_long_chain_of_names_is_compared_as_a_whole_or_flagged(grader: Grader) -> None:
+    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
+    grades = {}
+    for times in (20, 200):
+        text = solution + LONG.format(chain=".torch.nn.functional" * times)
+        grades[times] = grader.grade(Submission("ada", HEADS, (SourceFile("masked_heads.py", text),)))
+    assert any("scaled_dot_product_attention" in (test.message or "") for test in grades[20].tests)
+    assert grades[20].score < grades[20].max_score
+    assert any("looks names up" in flag and "functional.torch" in flag for flag in grades[200].flags)

@@ -1,18 +1,20 @@
-"""On a full disk, commands report one sentence with exit code 3 and keep existing files."""
+"""On a full or read-only disk, commands report one sentence with exit code 3 and keep existing files."""
 
 from __future__ import annotations
 
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.gradebook.journal import Journal, Reading
-from autograder.records import Grade, InfrastructureError
-from autograder.text.files import write_whole
+from autograder.records import Grade, InfrastructureError, RefusedError
+from autograder.text.files import check_folder, write_whole
+from tests.autograder.tiny_course import write_tiny_course
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -53,3 +55,46 @@ def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.Mon
     done = CliRunner().invoke(app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])])
     assert done.exit_code == 3
     assert done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output
+
+
+def test_collect_does_not_call_a_full_disk_a_problem_of_the_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_tiny_course(tmp_path / "course")
+    file = tmp_path / "class" / "ada" / "01_adding" / "adding.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("x = 1\n", "utf-8")
+    real = Path.write_bytes
+
+    def fail(path: Path, data: bytes) -> int:
+        if "adding.py" in path.name:
+            raise FULL
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    words = [tmp_path / "class", "--from", "folders", "--output", tmp_path / "submitted", "--course", root]
+    done = CliRunner().invoke(app, ["collect", *map(str, words)])
+    assert done.exit_code == 3, done.output
+    assert "No space left on device." in done.output and "Traceback" not in done.output
+
+
+READ_ONLY = SimpleNamespace(f_flag=getattr(os, "ST_RDONLY", 0))
+
+
+@pytest.mark.skipif(not hasattr(os, "statvfs"), reason="asks the file system for its flags")
+@pytest.mark.parametrize("command", ["export --to csv GRADES --output DISK/all.csv", "collect GRADES --output DISK/in"])
+def test_a_read_only_disk_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    root = write_tiny_course(tmp_path / "course")
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(Grade("ada", "01_adding", "graded", 1.0, 10.0))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != disk and may(path, mode))
+    with pytest.raises(RefusedError, match="no permission"):
+        check_folder(disk)
+    monkeypatch.setattr(os, "statvfs", lambda path: READ_ONLY)
+    words = command.replace("GRADES", str(tmp_path / "grades")).replace("DISK", str(disk)).split()
+    done = CliRunner().invoke(app, [*words, "--course", str(root)])
+    assert done.exit_code == 3, done.output
+    assert done.output.strip().endswith("Read-only file system.") and list(disk.iterdir()) == []

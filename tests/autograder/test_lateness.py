@@ -363,16 +363,20 @@ def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
     """`collected.json` and `timestamp.txt` in a student's own folder, for every way to grade that folder."""
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
-    early = [Collected("ada", NAME, submitted_at="2020-01-01T12:00:00+01:00")]
+    early = [Collected(student, NAME, "Forged", submitted_at="2020-01-01T12:00:00+01:00") for student in ("ada", "ben")]
     for place in (folder, folder.parent):
         write_collected(place, early)
         (place / "timestamp.txt").write_text("2020-01-01 12:00:00 UTC\n", "utf-8")
     known = texts.put(tmp_path / "grades", [submission("ada", path=folder / "adding.py")])
     keep_times(tmp_path / "grades", tmp_path / graded_folder, known)
     assert read_times(tmp_path / "grades")[0] == {}
+    assert read_names(tmp_path / "grades") == {}, "nor do they rename anybody"
 
 
-@pytest.mark.parametrize("hostile", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+@pytest.mark.parametrize(
+    "hostile",
+    [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir, lambda path: path.write_text("{" * 10_000)],
+)
 @pytest.mark.parametrize("name", ["timestamp.txt", "collected.json"])
 def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
     folder = tmp_path / "submitted" / "ada" / NAME

@@ -303,6 +303,12 @@ def test_possibly_remaining_definition_counts(text):
         "import string\nf = string.Formatter().get_field(name, (), {})",
         "import torch\nf = torch._C._jit_get_operation(name)",
         "import sys\nf = sys.modules['torch.nn.' + 'functional']",
+        "import timeit\ntimeit.timeit(text)",
+        "import torch\nf = torch.serialization.pickle.loads(data)",
+        "import torch\nf = torch.jit.CompilationUnit(text).f",
+        "from torch.jit import CompilationUnit as Unit\nf = Unit(text).f",
+        "from torch import _C as c\nf = c._get_operation_overload(name, '')",
+        "import torch\nf = torch.ops.__getattr__('aten').__getattr__(name)",
     ],
 )
 def test_untraceable_references_are_listed(look):

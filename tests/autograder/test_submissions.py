@@ -4,6 +4,7 @@ hostile is opened.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -20,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.course.config import Assignment, Course, Part
-from autograder.records import RefusedError, Submission
+from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import find_submissions, folder_name, safe_name
 from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
@@ -513,6 +514,24 @@ def test_unreadable_folder_is_refused(tmp_path: Path, course: Course) -> None:
         assert "Permission denied" in found(folder, course, "01_adding")["ada", "01_adding"].problem
     finally:
         (folder / "ada").chmod(0o700)
+
+
+@pytest.mark.parametrize(("call", "number"), [("open", errno.EMFILE), ("open", errno.EIO), ("scandir", errno.ENFILE)])
+def test_failure_of_the_machine_refuses_nobody(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    """Too many open files, or a disk with errors, are not the student's: a refusal would be a score of zero."""
+    folder = write(tmp_path / "c", {"ada/adding.py": CODE})
+    real = getattr(os, call)
+
+    def fail(path, *arguments):
+        if Path(path).name in ("ada", "adding.py"):
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, *arguments)
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(InfrastructureError, match=re.escape(os.strerror(number))):
+        found(folder, course, "01_adding")
 
 
 def test_folder_with_too_many_files_is_refused(tmp_path: Path, course: Course) -> None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from autograder.records import RefusedError
+from autograder.records import RefusedError, unusable
 from autograder.submissions.collected import Collected, read_collected, write_collected
 from autograder.submissions.files import DiskFolder, File, Odd
-from autograder.text.files import write_whole
+from autograder.text.files import check_folder, write_whole
 
 EARLIER = ".earlier"
 
@@ -24,10 +24,7 @@ class SubmissionFolder:
     replace: bool = False
 
     def __post_init__(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RefusedError(f"{self.folder} cannot be made: {error.strerror}.") from None
+        check_folder(self.folder)
         self.known = read_collected(self.folder)
 
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
@@ -51,7 +48,7 @@ class SubmissionFolder:
             for name, data in files.items():
                 write_whole(place / name, data)
         except OSError as error:
-            raise RefusedError(f"{place} cannot be written: {error.strerror}.") from None
+            raise unusable(f"{place} cannot be written", error) from None
         if before and status == "unchanged":  # times and names of earlier imports
             facts = replace(facts, **{k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")})
         self.known[key] = replace(facts, files=digests)

@@ -77,12 +77,10 @@ class GradedExporter(NotebookExporter):
 
     def begin(self) -> None:
         """Read and grade the submissions that nbgrader will process; raises NbGraderException."""
-        self.submissions = {
-            student: submission_of(student, self.assignment, [DiskFolder(self._submitted(student))])
-            for student in self._due()
-        }
         folder = self._folder_of_journal
         try:
+            folders = {student: DiskFolder(self._submitted(student)) for student in self._due()}
+            self.submissions = {who: submission_of(who, self.assignment, [each]) for who, each in folders.items()}
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
