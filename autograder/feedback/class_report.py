@@ -209,7 +209,7 @@ def _section(
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
         bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
-        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts[grade.student, name]), zone),
+        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts(grade)), zone),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 

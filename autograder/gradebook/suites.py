@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class SuiteMissingError(ValueError):
 
 
 class Suites:
-    """Converts grades to lines and back; grades read here share the results of passed tests."""
+    """Converts grades to lines and back; grades read here share equal results of tests."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
@@ -115,8 +116,13 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    listed = {test["name"]: {n: {"full_message": None, **test}[n] for n in (*OWN, "full_message")} for test in tests}
-    found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
+    listed = {test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests}
+    found = tuple(_changed(right, *listed.pop(right.name)) if right.name in listed else right for right in passed)
     if listed:
         raise ValueError(f"the suite has no test {next(iter(listed))}")
     return found
+
+
+@lru_cache(maxsize=50_000, typed=True)
+def _changed(right: TestResult, *own: Any) -> TestResult:
+    return replace(right, **dict(zip((*OWN, "full_message"), own)))
