@@ -28,7 +28,9 @@ pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip
 import dask
 from distributed.diskutils import WorkSpace
 
+from autograder.authoring.demo import write_demo
 from autograder.course.config import Course, load_course
+from autograder.course.mistakes import load_mistakes
 from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import bundle, cluster, cluster_worker
 from autograder.grading.bundle import Bundle
@@ -38,6 +40,7 @@ from autograder.grading.grader_process import GraderDiedError, GraderProcess
 from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
 from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, SourceFile, Submission
+from autograder.submissions import find_submissions
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
 
@@ -76,7 +79,8 @@ def graded(plan: Plan, folder: Path, submissions: list[Submission], address: str
         summary = grade_class(plan, submissions, journal, lambda _: None, cluster=address)
     assert (summary.failures, summary.notes) == ([], [])
     lines = [json.loads(line) for line in (folder / "grades.jsonl").read_text("utf-8").splitlines()]
-    return sorted(({**line, "seconds": None, "test_seconds": None} for line in lines), key=lambda line: line["student"])
+    lines = [{**line, "seconds": None, "test_seconds": None} for line in lines]
+    return sorted(lines, key=lambda line: (line["student"], line["assignment"]))
 
 
 def started_since(before: set[int]) -> set[int]:
@@ -665,6 +669,36 @@ def test_workers_that_slurm_starts_grade_and_end(course, tmp_path, monkeypatch):
 
 def living_processes() -> set[int]:
     return living(set(map(int, filter(str.isdigit, os.listdir("/proc")))))
+
+
+# -- the course itself -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
+@pytest.mark.parametrize("name", [one.name for one in load_course(ROOT).assignments])
+def test_known_mistakes_have_the_same_grades_on_a_cluster(name, tmp_path, scratch):
+    course = load_course(ROOT)
+    assignment = course.assignment(name)
+    answers = {"solution": course.solution_file(assignment).read_text("utf-8")}
+    answers |= {mistake.id: mistake.source for mistake in load_mistakes(course, assignment)}
+    submissions = [
+        Submission(student, name, (SourceFile(f"{assignment.stem}.py", text),)) for student, text in answers.items()
+    ]
+    plan = Plan(course, 7, jobs=2, names=(name,))
+    here = graded(plan, tmp_path / "here", submissions, None)
+    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(answers)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
+def test_demo_class_has_the_same_grades_on_a_cluster(tmp_path, scratch):
+    course, names = load_course(ROOT), ("02_positional_encoding", "03_masked_heads", "05_encoder_block")
+    write_demo(course, tmp_path / "class", 12, 1, names)
+    submissions = list(find_submissions(tmp_path / "class", course))
+    plan = Plan(course, 7, jobs=2, names=names)
+    here = graded(plan, tmp_path / "here", submissions, None)
+    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(submissions)
 
 
 # -- random kills, as many as CLUSTER_KILLS says: `make cluster` sets it -----------------------------------------------
