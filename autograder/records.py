@@ -165,7 +165,7 @@ class Grade:
         """
         try:
             if tests is None:
-                tests = tuple(TestResult(**_known(TestResult, test)) for test in record["tests"])
+                tests = tuple(_test_result(*test.items()) for test in record["tests"])
             facts = _known(cls, record)
             flags, seconds = map(str, facts.pop("flags", ())), map(float, facts.pop("test_seconds", ()))
             grade = cls(**{**facts, "tests": tests}, flags=tuple(flags), test_seconds=tuple(map(_shared, seconds)))
@@ -176,6 +176,11 @@ class Grade:
         if not all(isinstance(t, str) for t in texts) or not all(isinstance(n, int | float) for n in numbers):
             raise ValueError("not a line of a journal: a field has the wrong type")
         return grade
+
+
+@lru_cache(maxsize=50_000)
+def _test_result(*facts: tuple[str, Any]) -> TestResult:
+    return TestResult(**_known(TestResult, dict(facts)))
 
 
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
