@@ -555,6 +555,12 @@ def test_killed_grader_is_noticed_and_leaves_nothing(course, tmp_path):
 
 
 @pytest.mark.slow
+def test_worker_on_this_machine_does_not_profile_its_threads(scratch):
+    with connect("local:1") as client:
+        assert set(client.run(dask.config.get, "distributed.worker.profile.enabled").values()) == {False}
+
+
+@pytest.mark.slow
 def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, tmp_path):
     before = descendants(os.getpid())
     grader = GraderProcess(Bundle.of(Plan(course, 7)), str(tmp_path))
@@ -707,7 +713,7 @@ def test_demo_class_has_the_same_grades_on_a_cluster(tmp_path, scratch):
 
 # -- random kills, as many as CLUSTER_KILLS says: `make cluster` sets it -----------------------------------------------
 
-STUDENTS = 60
+STUDENTS = 100
 KILLS_OF_A_CLASS = 5
 VICTIMS = ("grader", "worker", "coordinator")
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, of prctl(2)
@@ -725,7 +731,7 @@ def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(course, t
     monkeypatch.setenv("TMPDIR", str(temporary))
     for one in range(STUDENTS):
         text = small_class(course)[one % 10].files[0].text
-        file = tmp_path / "class" / f"s{one:02}" / NAME / "adding.py"
+        file = tmp_path / "class" / f"s{one:03}" / NAME / "adding.py"
         file.parent.mkdir(parents=True)
         file.write_text(text)
     journal = tmp_path / "grades/grades.jsonl"
@@ -735,7 +741,7 @@ def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(course, t
         address = nannies.address if nannies else "local:2"
         run = start_class(course, tmp_path, address)
         while len(killed) < KILLS_OF_A_CLASS:
-            wanted = lines(journal) + chance.randrange(STUDENTS // KILLS_OF_A_CLASS - 3)
+            wanted = lines(journal) + chance.randrange(STUDENTS // KILLS_OF_A_CLASS // 2)
             wait_for_lines(run, journal, wanted)
             if run.poll() is None and lines(journal) < STUDENTS:
                 killed.append(chance.choice((*VICTIMS, "nanny") if nannies else VICTIMS))
@@ -754,9 +760,9 @@ def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(course, t
         "the class is too small for this machine: it was graded before the last kill"
     )
     students = [grade.student for grade in Reading(journal)]
-    assert sorted(students) == [f"s{one:02}" for one in range(STUDENTS)], killed
+    assert sorted(students) == [f"s{one:03}" for one in range(STUDENTS)], killed
     scores = {grade.student: grade.score for grade in Reading(journal)}
-    assert [scores[f"s{one:02}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
+    assert [scores[f"s{one:03}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
     assert wait_until(lambda: not started_since(before)), killed
     assert not [*scratch.rglob("grader-*"), *filter(Path.is_dir, temporary.iterdir())], killed
     WorkSpace(
