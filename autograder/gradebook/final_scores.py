@@ -140,17 +140,23 @@ class Effective(NamedTuple):
 
 
 def what_counts(
-    folder: Path, course: Course, grades: Iterable[Grade], class_of: ClassOf | None = None, section: str | None = None
+    folder: Path,
+    course: Course,
+    grades: Iterable[Grade],
+    class_of: ClassOf | None = None,
+    section: str | None = None,
+    seconds: bool = False,
 ) -> Effective:
     """Return the effective grades of the journal in `folder`, and their final scores after the decisions.
 
-    The work of a group counts for each member without own work. `class_of` reads the roster.
+    The work of a group counts for each member without own work. `class_of` reads the roster. The grades have the seconds
+    of their tests only with `seconds`.
     Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
     decisions.yml and RefusedError for an unknown section.
     """
     (times, late), names = read_times(folder), read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
-    counted = counting(course, _noting(grades, several, times), times)
+    counted = counting(course, _noting(grades, several, times, seconds), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
@@ -175,10 +181,13 @@ def what_counts(
 
 
 def _noting(
-    grades: Iterable[Grade], several: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
+    grades: Iterable[Grade],
+    several: dict[GradeKey, dict[str, PastAttempt]],
+    times: Mapping[Attempt, datetime],
+    seconds: bool,
 ) -> Iterator[Grade]:
     latest: dict[GradeKey, Grade] = {}
-    for grade in grades:
+    for grade in grades if seconds else (replace(grade, test_seconds=()) for grade in grades):
         before = latest.get(grade.key, grade)
         if grade.key in several or before.submission_sha256 != grade.submission_sha256:
             first = {before.submission_sha256: _past(before, times.get(before.attempt))}

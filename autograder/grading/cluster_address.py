@@ -21,7 +21,8 @@ RUNNING = ("tls://", "tcp://")
 QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
-}  # for less work in between
+    "distributed.admin.system-monitor.interval": "10s",
+}
 FORMS = "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
 
 

@@ -30,6 +30,7 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+WITH_SECONDS = ("junit",)
 FOR_STUDENTS = ("classroom50", "junit")
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
@@ -167,7 +168,7 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
     folder, course, roster = found.path.parent, request.course, request.roster
     if tool in WITH_THE_LAST_TEXT:
         course, roster = course.model_copy(update={"attempts": "last"}), Roster()
-    effective = what_counts(folder, course, found, roster.class_list, section)
+    effective = what_counts(folder, course, found, roster.class_list, section, seconds=tool in WITH_SECONDS)
     return replace(
         request,
         grades=tuple(effective.grades),
