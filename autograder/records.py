@@ -2,9 +2,9 @@
 
 import errno
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -168,15 +168,14 @@ class Grade:
     def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
         """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
 
-        Texts shared by many grades, such as titles, are interned.
+        Grades share equal texts and numbers.
         """
         try:
             if tests is None:
-                tests = tuple(TestResult(**_known(TestResult, test)) for test in record["tests"])
+                tests = tuple(_test_result(*test.items()) for test in record["tests"])
             facts = _known(cls, record)
-            texts_and_times = (("flags", str), ("test_seconds", float))
-            listed = {name: tuple(map(kind, facts.get(name, ()))) for name, kind in texts_and_times}
-            grade = cls(**{**facts, "tests": tests, **listed})
+            flags, seconds = map(str, facts.pop("flags", ())), map(float, facts.pop("test_seconds", ()))
+            grade = cls(**{**facts, "tests": tests}, flags=tuple(flags), test_seconds=tuple(map(_shared, seconds)))
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
         texts = (grade.student, grade.assignment, grade.status)
@@ -186,8 +185,18 @@ class Grade:
         return grade
 
 
+@lru_cache(maxsize=50_000)
+def _test_result(*facts: tuple[str, Any]) -> TestResult:
+    return TestResult(**_known(TestResult, dict(facts)))
+
+
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
     known = ((key, value) for key, value in record.items() if key in names)
-    return {key: sys.intern(value) if isinstance(value, str) else value for key, value in known}
+    return {k: v if k == "submission_sha256" or not isinstance(v, str | int | float) else _shared(v) for k, v in known}
+
+
+@lru_cache(maxsize=10_000, typed=True)
+def _shared(value: Any) -> Any:
+    return value

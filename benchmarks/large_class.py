@@ -22,6 +22,7 @@ from autograder.records import Grade, TestResult
 from benchmarks.measure import measured
 
 TESTS = 29
+SECONDS = [number / 1000 for number in range(1, 100)]
 MESSAGE = "attention(query, key, value) returned another tensor: at [0, 1, 2] it is 0.731, and 0.269 was expected. "
 
 
@@ -44,7 +45,7 @@ def made_up(count: int, seed: int) -> Iterator[Grade]:
             f"s{number // len(assignments):06}", assignment.name, "graded", sum(test.score for test in tests),
             assignment.points, tuple(tests), seed=2**127, isolation="namespaces", seconds=0.067,
             submission_sha256=f"{chance.getrandbits(256):064x}", suite_sha256=f"{assignment.name[:2]}".rjust(64, "5"),
-            autograder=__version__,
+            autograder=__version__, test_seconds=tuple(chance.choices(SECONDS, k=TESTS)),
         )  # fmt: skip
 
 

@@ -1,18 +1,21 @@
-"""The class report, `index.html`: one file about a whole class, for screen and print."""
+"""The class report, `index.html`: one file about a whole class, for screen and print; of a large class, with further
+pages `index.1.html` and so on for the table of all students.
+"""
 
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from heapq import nsmallest
 from pathlib import Path
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback import statistics as stats
-from autograder.feedback.pages import TEMPLATES, feedback_path, render
+from autograder.feedback.pages import TEMPLATES, feedback_path, pieces
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
@@ -26,6 +29,7 @@ FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
+MOST_LISTED = 1000  # rows of a table; a larger class has several pages of students
 MOST_DAYS = 28
 MARKED = "The course site marks it as late, without a submission time."
 LOW, LOWEST = 0.5, 0.25
@@ -62,7 +66,7 @@ class Section:
         return min(tests, key=lambda item: item.rate, default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TableCell:
     """One student's score for one assignment in the table of all students."""
 
@@ -109,40 +113,54 @@ def write_class_report(
     Raises InfrastructureError if jinja2 is missing.
     """
     grades, finals = effective.grades, effective.finals
-    count = [(grade, final_of(grade, finals)) for grade in grades]
     journal = effective.journal
     sections = _sections(course, effective)
-    rows = _rows(sections, effective)
-    page = render(
+    table = {
+        "course": course.title,
+        "sections": sections,
+        "names": read_names(folder) | dict(effective.people.names),
+        "points": sum(section.points for section in sections),
+        "others": not {grade.assignment for grade in grades} <= {section.name for section in sections},
+        "script_digest": _script_digest(),
+    }
+    path = folder / file_name
+    students, lowest, rows, further = _students(effective), list[Row](), list[Row](), list[tuple[str, str, str]]()
+    for page_number, some in enumerate(
+        (students[n : n + MOST_LISTED] for n in range(0, len(students), MOST_LISTED)), 1
+    ):
+        rows = list(_rows(some, sections, effective))
+        lowest = lowest_of([*lowest, *rows], len(students))
+        if len(students) > MOST_LISTED:
+            file = path.with_suffix(f".{page_number}.html")
+            write_whole(file, pieces("students.html.j2", rows=rows, index=quote(file_name), **table))
+            further.append((quote(file.name), rows[0].student, rows[-1].student))
+    page = pieces(
         "class_report.html.j2",
-        course=course.title,
-        refused=[(grade, link(grade)) for grade in grades if grade.status == "refused"],
-        flagged=[
-            (grade, link(grade), notes) for grade, final in count if (notes := worth_a_look(course, grade, final))
-        ],
-        names=read_names(folder) | dict(effective.people.names),
+        **table,
+        students=len(students),
+        further=further,
+        most_listed=MOST_LISTED,
+        refused=[grade for grade in grades if grade.status == "refused"],
+        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(course, grade, final_of(grade, finals)))],
         decisions=_decisions(effective),
         unfitting=effective.problems,
-        late=[(grade, link(grade), final) for grade, final in count if final.days],
-        untimed=sum(not final.known for _, final in count),
+        late=[grade for grade in grades if final_of(grade, finals).days],
+        final_of=lambda grade: final_of(grade, finals),
+        link=link,
+        untimed=sum(not final_of(grade, finals).known for grade in grades),
         graded=sum(grade.status == "graded" for grade in grades),
         isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
         seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
-        sections=sections,
         titles={section.name: section.title for section in sections},
         mistakes=stats.mistake_counts(journal),
         title_of=title_of or titles_of(course),
         unnamed=stats.unnamed_failures(journal),
         rows=rows,
-        others=any(row.other for row in rows),
-        points=sum(section.points for section in sections),
-        lowest=lowest(rows),
-        small=len(rows) < SMALL_CLASS,
+        lowest=lowest,
+        small=len(students) < SMALL_CLASS,
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
-        script_digest=_script_digest(),
     )
-    path = folder / file_name
     write_whole(path, page)
     return path
 
@@ -153,10 +171,10 @@ def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
     return [*grade.flags, *([MARKED] if final.marked else []), *waiting]
 
 
-def lowest(rows: list[Row]) -> list[Row]:
-    """Return the students with the lowest totals first: at most a quarter of the class, none with full marks."""
-    most = min(MOST_HELPED, -(-len(rows) // 4))
-    return sorted((row for row in rows if row.share < 1), key=lambda row: row.share)[:most]
+def lowest_of(rows: Iterable[Row], students: int) -> list[Row]:
+    """Return those with the lowest totals first: at most a quarter of all students, none with full marks."""
+    most = min(MOST_HELPED, -(-students // 4))
+    return nsmallest(most, (row for row in rows if row.share < 1), key=lambda row: row.share)
 
 
 def link(grade: Grade) -> str:
@@ -166,7 +184,7 @@ def link(grade: Grade) -> str:
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
     found: dict[Decision, list[str]] = {}
-    for (student, _), final in sorted(effective.finals.items()):
+    for (student, _), final in sorted(item for item in effective.finals.items() if item[1].decisions):
         for decision in final.decisions:
             found.setdefault(decision, []).append(student)
     ordered = sorted(found, key=lambda decision: decision.drop is not None)
@@ -209,7 +227,7 @@ def _section(
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
         bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
-        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts[grade.student, name]), zone),
+        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts(grade)), zone),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
@@ -222,27 +240,31 @@ def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSecti
     ]
 
 
-def _rows(sections: list[Section], effective: Effective) -> list[Row]:
-    known = {section.name for section in sections}
-    students: dict[str, dict[str, Grade]] = {}
+def _students(effective: Effective) -> list[tuple[str, list[Grade]]]:
+    """Return everybody with their grades, sorted."""
+    students: dict[str, list[Grade]] = {}
     for grade in effective.grades:
-        students.setdefault(grade.student, {})[grade.assignment] = grade
-    excused = {place for place, final in effective.finals.items() if final.excused}
-    everyone = {*students, *effective.absent, *(student for student, _ in excused)}
-    rows = []
-    for student in sorted(everyone, key=lambda name: (name.casefold(), name)):
-        own = students.get(student, {})
+        students.setdefault(grade.student, []).append(grade)
+    for student in (*effective.absent, *(student for (student, _), final in effective.finals.items() if final.excused)):
+        students.setdefault(student, [])
+    return sorted(students.items(), key=lambda item: (item[0].casefold(), item[0]))
+
+
+def _rows(students: Sequence[tuple[str, list[Grade]]], sections: list[Section], effective: Effective) -> Iterator[Row]:
+    known = {section.name for section in sections}
+    for student, grades in students:
+        own = {grade.assignment: grade for grade in grades}
         final = {name: final_of(grade, effective.finals) for name, grade in own.items()}
+        excused = {s.name for s in sections if (one := effective.finals.get((student, s.name))) and one.excused}
         cells = [
-            EXCUSED if (student, s.name) in excused else _cell(s, own[s.name], final[s.name]) if s.name in own else None
+            EXCUSED if s.name in excused else _cell(s, own[s.name], final[s.name]) if s.name in own else None
             for s in sections
         ]
         score = sum(final[section.name].score for section in sections if section.name in own)
-        points = sum(section.points for section in sections if (student, section.name) not in excused)
+        points = sum(section.points for section in sections if section.name not in excused)
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
         page = quote(student_path(student).as_posix()) if own else ""
-        rows.append(Row(student, cells, score, stats.share(score, points), other, page))
-    return rows
+        yield Row(student, cells, score, stats.share(score, points), other, page)
 
 
 def _cell(section: Section, grade: Grade, final: Final) -> TableCell:

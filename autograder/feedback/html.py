@@ -37,7 +37,9 @@ class PartPage:
     """The section of a page about one part; a cause stands in the first part in which a test failed for it."""
 
     title: str
-    tests: list[TestResult]
+    score: float
+    points: float
+    works: tuple[str, ...]
     causes: list[Cause]
     waiting: dict[str, list[TestResult]]
     followed: dict[str, list[str]]
@@ -151,4 +153,6 @@ def _part(
             waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)
     begun = [cause for cause in causes.values() if cause[0][0] in tests]
     drawn = [picture for picture in pictures if picture.part == name]
-    return PartPage(title, tests, begun, waiting, followed, drawn, next(iter(answers), None))
+    score, points = sum(test.score for test in tests), sum(test.max_score for test in tests)
+    works = tuple(test.title for test in tests if test.outcome == "passed")
+    return PartPage(title, score, points, works, begun, waiting, followed, drawn, next(iter(answers), None))

@@ -1,6 +1,7 @@
 """Shared code of all pages: templates, filters and paths."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -29,11 +30,25 @@ def render(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
+def pieces(template: str, **values: Any) -> Iterator[str]:
+    """Render as `render` does, piece by piece."""
+    return _environment().get_template(template).generate(**values)
+
+
+@lru_cache(maxsize=10_000)
 def prose(text: str) -> "Markup":
     """Convert a message to HTML: escaped, with `names` as code and indented lines as code blocks."""
     from markupsafe import Markup
 
     return Markup("\n").join(_line(line) for line in text.split("\n"))
+
+
+@lru_cache(maxsize=1_000)
+def list_items(texts: tuple[str, ...]) -> "Markup":
+    """Convert texts to the items of an HTML list as `prose` does."""
+    from markupsafe import Markup
+
+    return Markup("").join(Markup("<li>{}</li>\n").format(prose(_printable(text))) for text in texts)
 
 
 def heading(text: str) -> "Markup":
@@ -77,7 +92,9 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, prose=prose, heading=heading, caption=caption, plain=plain)
+    environment.filters.update(
+        number=number, prose=prose, heading=heading, caption=caption, plain=plain, list_items=list_items
+    )
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
     return environment
@@ -93,7 +110,7 @@ def _printable(value: Any) -> Any:
     """Replace characters that hide or reorder the text around them; return other values unchanged."""
     if not isinstance(value, str):
         return value
-    if value.replace("\n", "").replace("\t", "").isprintable():  # the common case, and a fast test
+    if value.isprintable() or str(value).replace("\n", "").replace("\t", "").isprintable():  # the common case
         return value
     shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
     return value.__class__(shown)

@@ -72,9 +72,9 @@ def items(grades: Sequence[Grade]) -> list[Item]:
     """Return each test of one assignment with its pass rate and discrimination, in the order of the suite."""
     taken: dict[str, list[tuple[TestResult, float]]] = {}
     for grade in grades:
+        total = sum(test.score for test in grade.tests)
         for test in grade.tests:
-            rest = sum(other.score for other in grade.tests if other is not test)
-            taken.setdefault(test.name, []).append((test, rest))
+            taken.setdefault(test.name, []).append((test, total - test.score))
     return [_item(results) for results in taken.values()]
 
 

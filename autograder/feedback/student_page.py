@@ -51,7 +51,7 @@ def write_student_pages(
     for student, grades in students.items():
         works = [_work(folder, course, with_titles(grade, title_of), effective) for grade in grades]
         timeline = sorted(
-            ((attempt, grade) for grade in grades for attempt in effective.attempts[student, grade.assignment]),
+            ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
             key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
         )
         page = render(

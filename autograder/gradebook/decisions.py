@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -94,14 +94,14 @@ class Entry:
     decision: Decision
 
 
-@dataclass
+@dataclass(slots=True)
 class Decided:
     """A grade after the decisions about it; `journal` is the grade before."""
 
     grade: Grade
     journal: Grade
-    made: list[Decision] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    made: tuple[Decision, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def read_decisions(course: Course) -> tuple[Entry, ...]:
@@ -164,7 +164,7 @@ def lay_over(
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
     """
     decided = [Decided(_with_stored_answers(course, grade, folder), grade) for grade in grades]
-    tests = {(one.journal.assignment, t.name): t.max_score for one in decided for t in one.journal.tests}
+    tests = {(one.journal.assignment, t.name): t.max_score for one in decided if entries for t in one.journal.tests}
     for entry in sorted(entries, key=lambda entry: entry.decision.drop is None):
         decision = entry.decision
         for one in decided:
@@ -177,13 +177,13 @@ def lay_over(
     return decided
 
 
-def unfitting(course: Course, entries: Iterable[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:
+def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:
     """Return a message for each decision that does not fit the course or the grades.
 
     `known` are further students and groups of the class. Decisions about assignments without grades are not mentioned.
     """
     graded = {one.grade.assignment for one in decided}
-    tests = {(one.journal.assignment, test.name) for one in decided for test in one.journal.tests}
+    tests = {(one.journal.assignment, test.name) for one in decided if entries for test in one.journal.tests}
     people = {one.grade.student for one in decided} | set(known)
     made = {decision for one in decided for decision in one.made}
     problems = [problem for one in decided for problem in one.problems]
@@ -287,18 +287,18 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
         if points != wanted:
             where = f"the part {decision.part} of {before.assignment}" if decision.part else before.assignment
             verb = "gain" if wanted > 0 else "lose"
-            one.problems.append(
+            one.problems += (
                 f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
-                f"not {abs(wanted):g}."
+                f"not {abs(wanted):g}.",
             )
         result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False)
         one.grade = replace(before, score=round(before.score + points, 6), tests=(*before.tests, result))
     if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
-        one.problems.append(
+        one.problems += (
             f"{entry.place}: {before.student} had {counted_points(decision.score)} in {before.assignment} when this was "
-            f"decided, and has {one.journal.score:g} now. If the decision is still right, remove its line `score`."
+            f"decided, and has {one.journal.score:g} now. If the decision is still right, remove its line `score`.",
         )
-    one.made.append(decision)
+    one.made += (decision,)
 
 
 def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, float] | None:

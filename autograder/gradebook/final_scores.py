@@ -1,12 +1,13 @@
 """The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
 
 import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
@@ -35,15 +36,18 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
     `days_late` is empty if unknown. Each written answer has a column at the end.
     """
-    table = io.StringIO(newline="")
-    rows = csv.writer(table)
     latest = latest_grades(grades)
     names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
-    rows.writerow([*COLUMNS, *names])
-    rows.writerows([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
+    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
     path = folder / FILE_NAME
-    write_whole(path, table.getvalue())
+    write_whole(path, csv_lines([[*COLUMNS, *names]], rows))
     return path
+
+
+def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a CSV file with these rows."""
+    line = csv.writer(SimpleNamespace(write=str))
+    return map(line.writerow, chain(*tables))
 
 
 def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
@@ -82,14 +86,14 @@ class Effective(NamedTuple):
     """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
 
     `problems` are messages about decisions that do not fit. An excused student without a grade has only a final score.
-    `attempts` are all graded submissions of a student for an assignment, in the order in which they were first graded.
+    `several` are the graded submissions of a student for an assignment, if there is more than one.
     """
 
     grades: list[Grade]
     finals: dict[GradeKey, Final]
     problems: list[str]
     people: ClassList
-    attempts: Mapping[GradeKey, Sequence[PastAttempt]] = {}
+    several: Mapping[GradeKey, Sequence[PastAttempt]] = {}
 
     @property
     def absent(self) -> dict[str, str]:
@@ -101,6 +105,11 @@ class Effective(NamedTuple):
     def journal(self) -> list[Grade]:
         """The grades before the decisions."""
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
+
+    def attempts(self, grade: Grade) -> Sequence[PastAttempt]:
+        """Return a student's graded submissions for an assignment, in the order in which they were first graded."""
+        final = final_of(grade, self.finals)
+        return self.several.get(grade.key) or [_past(final.journal or grade, final.submitted)]
 
     def to_review(self, course: Course, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
         """Return the submissions that are flagged, wait for a person, or are at most `within` percent below a border."""
@@ -131,20 +140,27 @@ class Effective(NamedTuple):
 
 
 def what_counts(
-    folder: Path, course: Course, grades: Iterable[Grade], class_of: ClassOf | None = None, section: str | None = None
+    folder: Path,
+    course: Course,
+    grades: Iterable[Grade],
+    class_of: ClassOf | None = None,
+    section: str | None = None,
+    seconds: bool = False,
 ) -> Effective:
     """Return the effective grades of the journal in `folder`, and their final scores after the decisions.
 
-    The work of a group counts for each member without own work. `class_of` reads the roster.
+    The work of a group counts for each member without own work. `class_of` reads the roster. The grades have the seconds
+    of their tests only with `seconds`.
     Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
     decisions.yml and RefusedError for an unknown section.
     """
     (times, late), names = read_times(folder), read_names(folder)
-    attempts: dict[GradeKey, dict[str, PastAttempt]] = {}
-    counted = counting(course, _noting(grades, attempts, times), times)
+    several: dict[GradeKey, dict[str, PastAttempt]] = {}
+    counted = counting(course, _noting(grades, several, times, seconds), times)
     people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
+    counted = latest_grades(counted)
     decided = lay_over(course, entries, counted, groups, folder)
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
@@ -158,20 +174,30 @@ def what_counts(
         if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
             scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    own = {grade.key: (groups.get(grade.key, grade.student), grade.assignment) for grade in counted}
-    past = {place: tuple(attempts[key].values()) for place, key in own.items()}
-    effective = Effective(latest_grades(one.grade for one in decided), scores, problems, people, past)
+    own = ((grade.key, (groups.get(grade.key, grade.student), grade.assignment)) for grade in counted)
+    past = {place: tuple(several[key].values()) for place, key in own if key in several}
+    effective = Effective([one.grade for one in decided], scores, problems, people, past)
     return effective.of_section(section) if section else effective
 
 
 def _noting(
-    grades: Iterable[Grade], attempts: dict[GradeKey, dict[str, PastAttempt]], times: Mapping[Attempt, datetime]
+    grades: Iterable[Grade],
+    several: dict[GradeKey, dict[str, PastAttempt]],
+    times: Mapping[Attempt, datetime],
+    seconds: bool,
 ) -> Iterator[Grade]:
-    for grade in grades:
-        digest, submitted = grade.submission_sha256, times.get(grade.attempt)
-        attempt = PastAttempt(digest, grade.status, grade.score, grade.max_score, submitted)
-        attempts.setdefault(grade.key, {})[digest] = attempt
+    latest: dict[GradeKey, Grade] = {}
+    for grade in grades if seconds else (replace(grade, test_seconds=()) for grade in grades):
+        before = latest.get(grade.key, grade)
+        if grade.key in several or before.submission_sha256 != grade.submission_sha256:
+            first = {before.submission_sha256: _past(before, times.get(before.attempt))}
+            several.setdefault(grade.key, first)[grade.submission_sha256] = _past(grade, times.get(grade.attempt))
+        latest[grade.key] = grade
         yield grade
+
+
+def _past(grade: Grade, submitted: datetime | None) -> PastAttempt:
+    return PastAttempt(grade.submission_sha256, grade.status, grade.score, grade.max_score, submitted)
 
 
 def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:

@@ -1,6 +1,6 @@
 """Final scores of late work: the policy of course.yml as pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Final:
     """The final score of a grade: its raw score less `minus` points for `days` late.
 
@@ -141,13 +141,12 @@ def rescored(course: Course, final: Final, score: float) -> Final:
     return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 
-def unknown_students(course: Course, grades: Iterable[Grade], names: Mapping[str, str] | None = None) -> list[str]:
+def unknown_students(course: Course, grades: Collection[Grade], names: Mapping[str, str] | None = None) -> list[str]:
     """Return a message for each extension of a student without grades, as the name may be misspelt.
 
     `names` maps the students in the grades to their display names, which an extension may use instead.
     """
-    keys = {grade.key for grade in grades}
-    students, assignments = sorted({student for student, _ in keys}), {assignment for _, assignment in keys}
+    students, assignments = sorted({grade.student for grade in grades}), {grade.assignment for grade in grades}
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
     problems = []

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class SuiteMissingError(ValueError):
 
 
 class Suites:
-    """Converts grades to lines and back; grades read here share the results of passed tests."""
+    """Converts grades to lines and back; grades read here share equal results of tests."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
@@ -67,7 +68,7 @@ class Suites:
             return ()
         if not grade.tests or not DIGEST.fullmatch(suite):
             return None
-        passed = tuple(_passed(**_facts(test, COMMON)) for test in grade.tests)
+        passed = tuple(_passed(*(getattr(test, name) for name in COMMON)) for test in grade.tests)
         try:
             stored = self._read(suite)
         except SuiteMissingError:
@@ -97,6 +98,7 @@ class Suites:
         return self._folder / f"{suite if DIGEST.fullmatch(suite) else 'unknown'}.json"
 
 
+@lru_cache(maxsize=10_000)
 def _passed(name: str, part: str, title: str, max_score: float, hidden: bool) -> TestResult:
     return TestResult(name, part, title, "passed", max_score, max_score, hidden=bool(hidden))
 
@@ -115,8 +117,13 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    listed = {test["name"]: {n: {"full_message": None, **test}[n] for n in (*OWN, "full_message")} for test in tests}
-    found = tuple(replace(right, **listed.pop(right.name)) if right.name in listed else right for right in passed)
+    listed = {test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests}
+    found = tuple(_changed(right, *listed.pop(right.name)) if right.name in listed else right for right in passed)
     if listed:
         raise ValueError(f"the suite has no test {next(iter(listed))}")
     return found
+
+
+@lru_cache(maxsize=50_000, typed=True)
+def _changed(right: TestResult, *own: Any) -> TestResult:
+    return replace(right, **dict(zip((*OWN, "full_message"), own)))

@@ -47,7 +47,7 @@ def final_as_shown(final: Final, grade: Grade, shown: Grade) -> Final:
 
 def with_full_messages(grade: Grade) -> Grade:
     """Return the grade with the inputs and numbers of hidden tests, where they are stored."""
-    tests = (replace(test, message=test.full_message or test.message) for test in grade.tests)
+    tests = (replace(t, message=t.full_message) if t.full_message else t for t in grade.tests)
     return replace(grade, tests=tuple(tests))
 
 

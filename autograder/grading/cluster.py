@@ -101,7 +101,7 @@ class _Run:
         self._again: deque[list[Submission]] = deque()
         self._gathered: defaultdict[str, list[Submission]] = defaultdict(list)  # by assignment
         self._deaths: set[Name] = set()
-        self._repeated: dict[Name, Any] = {}  # the scores of what may arrive twice, None before they arrive
+        self._repeated: dict[Name, Grade | None] = {}  # what may arrive twice, and counts at the end of the run
         self._started = self._looked = time.monotonic()
 
     def grades(self, patient: bool) -> Iterator[Grade]:
@@ -110,6 +110,11 @@ class _Run:
                 yield from self._handle(self.events.get(timeout=POLL_SECONDS))
             if time.monotonic() - self._looked > POLL_SECONDS:
                 self._look(patient)
+        yield from self.held()
+
+    def held(self) -> Iterator[Grade]:
+        """Yield the grades of repeated submissions, of which no other arrived with different scores."""
+        return (grade for name, grade in self._repeated.items() if grade and name not in self.failed)
 
     def cancel(self) -> None:
         self._client.cancel([chunk.future for chunk in self._chunks.values()])
@@ -164,16 +169,14 @@ class _Run:
             self._lose(address, died=False)
 
     def _counted(self, grade: Grade) -> Iterator[Grade]:
-        name = grade.student, grade.assignment
-        scores = grade.status, grade.score, [(test.name, test.score) for test in grade.tests]
-        before = self._repeated.get(name)
-        if before is None:
-            self.failed.pop(name, None)
+        before = self._repeated.get(grade.key)
+        if grade.key not in self._repeated:
             yield grade
-        elif before != scores:
-            self.failed[name] = f"two graders gave different scores, {before[1]} and {grade.score}; the first was kept."
-        if name in self._repeated and before is None:
-            self._repeated[name] = scores
+        elif before is None:
+            self.failed.pop(grade.key, None)
+            self._repeated[grade.key] = grade
+        elif _scores(before) != _scores(grade):
+            self.failed[grade.key] = f"two graders gave it {before.score:g} and {grade.score:g} points; neither counts."
 
     def _follow(self, event: dict[str, Any]) -> None:
         """Keep track of a chunk; one that was given up is not followed."""
@@ -184,7 +187,7 @@ class _Run:
             chunk.began = True
         elif "kind" in event:
             if event["kind"] == "failed":
-                self.failed.setdefault(_name(chunk.submissions[event["place"]]), event["text"])
+                self._fail(chunk.submissions[event["place"]], event["text"])
             chunk.arrived = event["place"] + 1
         elif "ended" in event:
             self._forget(chunk)
@@ -210,12 +213,16 @@ class _Run:
         if died and chunk.began and rest:
             suspect = rest.pop(0)
             if _name(suspect) in self._deaths:
-                self.failed[_name(suspect)] = DIED_TWICE
+                self._fail(suspect, DIED_TWICE)
             else:
                 self._deaths.add(_name(suspect))
                 self._again.append([suspect])
         if rest:
             self._again.append(rest)
+
+    def _fail(self, submission: Submission, why: str) -> None:
+        if not self._repeated.get(_name(submission)):
+            self.failed.setdefault(_name(submission), why)
 
     def _forget(self, chunk: _Chunk) -> None:
         del self._chunks[chunk.number]
@@ -243,6 +250,10 @@ class _Run:
             raise InfrastructureError("\n".join(["No machine of the cluster can grade.", *self.refused.values()]))
         if not present and not patient and now - self._started > START_SECONDS:
             raise InfrastructureError(f"The cluster has no workers. Start some: dask worker ADDRESS. {RUN_AGAIN}")
+
+
+def _scores(grade: Grade) -> tuple[object, ...]:
+    return grade.status, grade.score, [(test.name, test.score) for test in grade.tests]
 
 
 def _name(submission: Submission) -> Name:

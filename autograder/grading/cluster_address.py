@@ -18,6 +18,11 @@ from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import read_utf8
 
 RUNNING = ("tls://", "tcp://")
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
 FORMS = "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
 
 
@@ -34,6 +39,7 @@ def connect(address: str) -> Iterator[Client]:
     """Connect to a cluster in this context; raises RefusedError for a wrong address, or InfrastructureError."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
     with ExitStack() as started:
+        started.enter_context(dask.config.set(QUIET))
         try:
             if address.startswith(RUNNING):
                 client = Client(address, security=_check_running(address), set_as_default=False, timeout="30s")

@@ -5,7 +5,7 @@ import io
 import itertools
 import os
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from autograder.records import RefusedError
@@ -66,17 +66,18 @@ def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missi
     raise problem(told)
 
 
-def write_whole(file: Path, content: str | bytes) -> None:
+def write_whole(file: Path, content: str | bytes | Iterable[str]) -> None:
     """Write a file atomically, so that no reader sees a partial file and a failure keeps the old one.
 
-    Missing parent folders are created. Text is encoded as UTF-8 with its line ends unchanged; a lone surrogate becomes a
-    question mark. Raises OSError with the file's name, also on a full disk.
+    Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line ends unchanged; a lone
+    surrogate becomes a question mark. Raises OSError with the file's name, also on a full disk.
     """
-    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    pieces = (content,) if isinstance(content, str | bytes) else content
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        draft.write_bytes(data)
+        with draft.open("wb") as opened:
+            opened.writelines(p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces)
         draft.replace(file)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None

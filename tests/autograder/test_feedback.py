@@ -26,7 +26,7 @@ from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
-from autograder.feedback import pages
+from autograder.feedback import class_report, pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import word, write_feedback
@@ -745,6 +745,25 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
             grades.append(graded(f"student_number_{student:03d}", *tests, assignment=name))
     index = write_class_report(tmp_path, course, what_counts(tmp_path, course, grades))
     assert index.stat().st_size < 1_000_000
+
+
+def test_students_of_a_large_class_are_on_pages_of_their_own(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(class_report, "MOST_LISTED", 2)
+    problem = {"status": "refused", "problem": "The file is empty.", "tests": ()}
+    grades = [*(graded(student) for student in ("ada", "bo", "cy", "di")), replace(graded("eve"), **problem)]
+    grades += [replace(graded(f"fay{number}"), **problem) for number in range(2)]
+    index = write_all(tmp_path, course, grades).read_text("utf-8")
+    assert re.findall(r'<a href="(index\.\d\.html)">(\w+)</a></th><td>(\w+)</td>', index) == [
+        ("index.1.html", "ada", "bo"), ("index.2.html", "cy", "di"), ("index.3.html", "eve", "fay0"),
+        ("index.4.html", "fay1", "fay1"),
+    ]  # fmt: skip
+    assert "<div><dt>Students</dt><dd>7</dd></div>" in index and 'id="everybody"' not in index
+    assert "1 more: see the pages" in index and "fay1</a></th><td>fay1" in index
+    page = (tmp_path / "index.2.html").read_text("utf-8")
+    assert '<a href="index.html">Class report</a>' in page and "feedback/cy/" in page and "feedback/ada/" not in page
+    assert page.count("<script>") == 1 and "script-src 'sha256-" in page
 
 
 def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -19,14 +20,23 @@ from tests.autograder.tiny_course import write_tiny_course
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file that is opened for writing fail."""
+    real = Path.open
+
+    def opened(path: Path, mode: str = "r", *options: Any, **more: Any) -> Any:
+        if "w" in mode:
+            raise FULL
+        return real(path, mode, *options, **more)
+
+    monkeypatch.setattr(Path, "open", opened)
+
+
 def test_failed_write_names_the_file_and_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.html"
     write_whole(file, "old")
 
-    def fail(path: Path, data: bytes) -> int:
-        raise FULL
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    fill_the_disk(monkeypatch)
     with pytest.raises(OSError) as error:
         write_whole(file, "new")
     assert error.value.filename == str(file)
@@ -48,10 +58,7 @@ def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.Mon
     with Journal(tmp_path) as journal:
         journal.append(Grade("ada", "03_masked_heads", "graded", 1.0, 15.0))
 
-    def fail(path: Path, data: bytes) -> int:
-        raise FULL
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    fill_the_disk(monkeypatch)
     done = CliRunner().invoke(app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])])
     assert done.exit_code == 3
     assert done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output

@@ -89,6 +89,17 @@ def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path:
     assert first.tests is second.tests, "a large class shares the results of passed tests"
 
 
+def test_failing_answer_takes_less_than_2_5_kb_and_equal_results_are_shared(tmp_path: Path) -> None:
+    tests, message = list(graded().tests), "attention(query, key, value) returned another tensor. " * 5
+    for number in range(4):
+        tests[number] = replace(tests[number], outcome="failed", score=0.0, message=message, hint="Which axis is it?")
+    lines = write(tmp_path, *(replace(graded(student), tests=tuple(tests)) for student in ("ada", "bo")))
+    assert max(len(line.encode()) for line in lines) <= 2500
+    first, second = Reading(tmp_path / FILE_NAME)
+    assert all(one is other for one, other in zip(first.tests, second.tests)), "so do those who make the same mistake"
+    assert first.seed is second.seed and first.seconds is second.seconds
+
+
 def test_journals_of_schema_1_are_read_and_continued(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_text(SCHEMA_1, "utf-8")
     lines = write(tmp_path, graded("bo"))

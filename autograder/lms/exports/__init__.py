@@ -1,6 +1,6 @@
 """Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -30,6 +30,7 @@ EXPORTERS = {
 }
 WITHOUT_GRADES = ("gradescope",)
 WITH_THE_LAST_TEXT = ("nbgrader",)
+WITH_SECONDS = ("junit",)
 FOR_STUDENTS = ("classroom50", "junit")
 WITH_HAND_GRADING = ("csv", "canvas", "moodle")
 SUBMITTED = Path("submitted")
@@ -72,7 +73,7 @@ class ExportRequest:
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
 
-    def write(self, name: str, data: bytes, mark: bytes) -> Path:
+    def write(self, name: str, data: bytes | Iterable[str], mark: bytes) -> Path:
         """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
@@ -140,15 +141,21 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, a message about each grade that was not exported, files and scores."""
+    """The result of an export: a summary, a message about each grade that was not exported, files and grades."""
 
     summary: str
     problems: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
-    scores: list[dict[str, Any]] = field(default_factory=list)
+    grades: Sequence[Grade] = ()
+    finals: Mapping[GradeKey, Final] = field(default_factory=dict)
+
+    @property
+    def scores(self) -> list[dict[str, Any]]:
+        return [as_record(grade, final_of(grade, self.finals)) for grade in self.grades]
 
     def as_record(self) -> dict[str, Any]:
-        return {**vars(self), "files": [str(file) for file in self.files]}
+        files = [str(file) for file in self.files]
+        return {"summary": self.summary, "problems": self.problems, "files": files, "scores": self.scores}
 
 
 def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
@@ -161,7 +168,7 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
     folder, course, roster = found.path.parent, request.course, request.roster
     if tool in WITH_THE_LAST_TEXT:
         course, roster = course.model_copy(update={"attempts": "last"}), Roster()
-    effective = what_counts(folder, course, found, roster.class_list, section)
+    effective = what_counts(folder, course, found, roster.class_list, section, seconds=tool in WITH_SECONDS)
     return replace(
         request,
         grades=tuple(effective.grades),
@@ -184,10 +191,9 @@ def export(tool: str, request: ExportRequest) -> Exported:
     summary = f"{exported.summary} {request.remark}".rstrip()
     names = {assignment.name for assignment in request.assignments} if request.grades else set()
     exported_grades = [grade for grade in request.grades if grade.assignment in names]
-    scores = [as_record(grade, final_of(grade, request.finals)) for grade in exported_grades]
     waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(exported_grades, request.finals)
     problems = [*request.problems, *request.differences, *waiting, *exported.problems]
-    return Exported(summary, problems, request.written, scores)
+    return Exported(summary, problems, request.written, exported_grades, request.finals)
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:

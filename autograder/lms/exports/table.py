@@ -1,10 +1,8 @@
 """One table of the class: a row per student, a column per assignment, and the total."""
 
-import csv
-import io
-
-from autograder.gradebook.final_scores import answer_points, final_of, harmless, number, points_of
+from autograder.gradebook.final_scores import answer_points, csv_lines, final_of, harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
+from autograder.records import Grade
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
@@ -13,34 +11,35 @@ def export(request: ExportRequest) -> Exported:
     """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
     assignments = request.assignments
     names = {a.name for a in assignments}
-    grades = {(g.student, g.assignment): g for g in request.grades if g.assignment in names}
+    grades: dict[str, dict[str, Grade]] = {}
+    for one in request.grades:
+        if one.assignment in names:
+            grades.setdefault(one.student, {})[one.assignment] = one
     excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
-    graded = {student for student, _ in (*grades, *excused)}
+    graded = {*grades, *(student for student, _ in excused)}
     absent = request.absent(graded)
     students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
-    text = io.StringIO()
-    rows = csv.writer(text)
     comments = _comments(request, names)
     titles = ["student", "name"]
     for assignment in assignments:
         titles += [assignment.name, *(f"{assignment.name}: {answer.name}" for answer in assignment.answers)]
     titles.append("total")
-    rows.writerow([*titles, "comments"] if comments else titles)
+    rows = [[*titles, "comments"] if comments else titles]
     points = [points_of(assignment, request.grades, request.finals) for assignment in assignments]
     most = [c for a, p in zip(assignments, points) for c in (number(p), *(number(one.points) for one in a.answers))]
-    rows.writerow(["", "points possible", *most, number(sum(points))])
+    rows.append(["", "points possible", *most, number(sum(points))])
     for student in students:
         cells, total = [], 0.0
         for a in assignments:
-            grade, is_excused = grades.get((student, a.name)), (student, a.name) in excused
+            grade, is_excused = grades.get(student, {}).get(a.name), (student, a.name) in excused
             score = final_of(grade, request.finals).score if grade else 0.0
             total += score
             cells.append("excused" if is_excused else number(score) if grade else "")
             cells += answer_points(grade, [one.name for one in a.answers])
         people = [harmless(student), harmless(absent.get(student) or request.name(student))]
         row = [*people, *cells, number(total)]
-        rows.writerow([*row, harmless(comments.get(student, ""))] if comments else row)
-    path = request.write("scores.csv", text.getvalue().encode("utf-8", "replace"), mark=b"student,name,")
+        rows.append([*row, harmless(comments.get(student, ""))] if comments else row)
+    path = request.write("scores.csv", csv_lines(rows), mark=b"student,name,")
     summary = f"{counted_are(len(students), 'student')} in {path}."
     if absent:
         names_of_absent = [shown(name or student) for student, name in absent.items()]
