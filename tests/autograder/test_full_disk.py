@@ -20,12 +20,12 @@ from tests.autograder.tiny_course import write_tiny_course
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every file that is opened for writing fail."""
+def fill_the_disk(monkeypatch: pytest.MonkeyPatch, name: str = "") -> None:
+    """Let every file fail that is opened for writing, or those with `name` in theirs."""
     real = Path.open
 
     def opened(path: Path, mode: str = "r", *options: Any, **more: Any) -> Any:
-        if "w" in mode:
+        if "w" in mode and name in path.name:
             raise FULL
         return real(path, mode, *options, **more)
 
@@ -71,14 +71,7 @@ def test_collect_does_not_call_a_full_disk_a_problem_of_the_download(
     file = tmp_path / "class" / "ada" / "01_adding" / "adding.py"
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n", "utf-8")
-    real = Path.write_bytes
-
-    def fail(path: Path, data: bytes) -> int:
-        if "adding.py" in path.name:
-            raise FULL
-        return real(path, data)
-
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    fill_the_disk(monkeypatch, "adding.py")
     words = [tmp_path / "class", "--from", "folders", "--output", tmp_path / "submitted", "--course", root]
     done = CliRunner().invoke(app, ["collect", *map(str, words)])
     assert done.exit_code == 3, done.output
