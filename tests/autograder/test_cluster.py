@@ -622,7 +622,7 @@ def test_running_cluster_with_certificates_grades_and_keeps_nothing_of_the_cours
 SBATCH = """\
 #!/bin/sh
 cp "$1" {folder}/script.sh
-[ -n "{start}" ] && setsid sh "$1" > {folder}/worker.log 2>&1 &
+[ -n "{start}" ] && setsid sh {folder}/script.sh > {folder}/worker.log 2>&1 &
 echo "Submitted batch job 4711"
 """
 SLURM = """\
