@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback import statistics as stats
-from autograder.feedback.pages import TEMPLATES, feedback_path, pieces
+from autograder.feedback.pages import TEMPLATES, feedback_path, write_page
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
@@ -23,7 +23,6 @@ from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, 
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
-from autograder.text.files import write_whole
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20
@@ -113,8 +112,8 @@ def write_class_report(
     Raises InfrastructureError if jinja2 is missing.
     """
     grades, finals = effective.grades, effective.finals
-    journal = effective.journal
-    sections = _sections(course, effective)
+    graded = [grade for grade in grades if grade.status == "graded"]
+    journal, sections = effective.journal, _sections(course, effective)
     table = {
         "course": course.title,
         "sections": sections,
@@ -132,9 +131,10 @@ def write_class_report(
         lowest = lowest_of([*lowest, *rows], len(students))
         if len(students) > MOST_LISTED:
             file = path.with_suffix(f".{page_number}.html")
-            write_whole(file, pieces("students.html.j2", rows=rows, index=quote(file_name), **table))
+            write_page(file, "students.html.j2", rows=rows, index=quote(file_name), **table)
             further.append((quote(file.name), rows[0].student, rows[-1].student))
-    page = pieces(
+    return write_page(
+        path,
         "class_report.html.j2",
         **table,
         students=len(students),
@@ -148,9 +148,9 @@ def write_class_report(
         final_of=lambda grade: final_of(grade, finals),
         link=link,
         untimed=sum(not final_of(grade, finals).known for grade in grades),
-        graded=sum(grade.status == "graded" for grade in grades),
-        isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
-        seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
+        graded=len(graded),
+        isolation=sorted({grade.isolation for grade in graded}),
+        seeds=sorted({str(grade.seed) for grade in graded}),
         titles={section.name: section.title for section in sections},
         mistakes=stats.mistake_counts(journal),
         title_of=title_of or titles_of(course),
@@ -161,8 +161,6 @@ def write_class_report(
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
     )
-    write_whole(path, page)
-    return path
 
 
 def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
@@ -278,10 +276,6 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:
     return TableCell(title or grade.assignment, "refused", "refused", link(grade), lost)
-
-
-def _distinct(values: Iterable[str]) -> list[str]:
-    return sorted(set(values))
 
 
 def _script_digest() -> str:
