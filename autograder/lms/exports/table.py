@@ -12,9 +12,8 @@ def export(request: ExportRequest) -> Exported:
     assignments = request.assignments
     names = {a.name for a in assignments}
     grades: dict[str, dict[str, Grade]] = {}
-    for one in request.grades:
-        if one.assignment in names:
-            grades.setdefault(one.student, {})[one.assignment] = one
+    for one in request.wanted:
+        grades.setdefault(one.student, {})[one.assignment] = one
     excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
     graded = {*grades, *(student for student, _ in excused)}
     absent = request.absent(graded)
