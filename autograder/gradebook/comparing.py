@@ -137,15 +137,10 @@ def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> 
 
 def _test_change(name: str, before: TestResult | None, after: TestResult | None) -> TestChange:
     known = [test for test in (after, before) if test is not None]
-    return TestChange(
-        name=name,
-        title=known[0].title,
-        before=before.outcome if before else None,
-        after=after.outcome if after else None,
-        score_before=before.score if before else None,
-        score_after=after.score if after else None,
-        message=next((test.message for test in known if test.message), None),
-    )
+    outcomes = before.outcome if before else None, after.outcome if after else None
+    scores = before.score if before else None, after.score if after else None
+    message = next((test.message for test in known if test.message), None)
+    return TestChange(name, known[0].title, *outcomes, *scores, message)
 
 
 def _facts(grade: Grade | None) -> dict[str, Any] | None:

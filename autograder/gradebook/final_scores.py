@@ -225,10 +225,8 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
     """Return the points of an assignment, with those of written answers and without those of dropped tests."""
     own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
-    more = max(
-        (journal.max_score - grade.max_score for grade, journal in own), default=assignment.points - assignment.total
-    )
-    return assignment.points - more
+    more = [journal.max_score - grade.max_score for grade, journal in own]
+    return assignment.points - max(more, default=assignment.points - assignment.total)
 
 
 def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:

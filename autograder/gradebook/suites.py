@@ -74,11 +74,8 @@ class Suites:
         except SuiteMissingError:
             stored = None
         if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
-            record = {
-                "schema": SCHEMA,
-                "assignment": grade.assignment,
-                "tests": [_facts(test, COMMON) for test in passed],
-            }
+            tests = [_facts(test, COMMON) for test in passed]
+            record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": tests}
             write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
             self._passed[suite] = stored = passed
         return stored if stored == passed else None
