@@ -114,19 +114,19 @@ def write_class_report(
     grades, finals = effective.grades, effective.finals
     graded = [grade for grade in grades if grade.status == "graded"]
     journal, sections = effective.journal, _sections(course, effective)
+    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()  # that the Content-Security-Policy allows
     table = {
         "course": course.title,
         "sections": sections,
         "names": read_names(folder) | dict(effective.people.names),
         "points": sum(section.points for section in sections),
         "others": not {grade.assignment for grade in grades} <= {section.name for section in sections},
-        "script_digest": _script_digest(),
+        "script_digest": base64.b64encode(script).decode(),
     }
     path = folder / file_name
     students, lowest, rows, further = _students(effective), list[Row](), list[Row](), list[tuple[str, str, str]]()
-    for page_number, some in enumerate(
-        (students[n : n + MOST_LISTED] for n in range(0, len(students), MOST_LISTED)), 1
-    ):
+    pages = [students[first : first + MOST_LISTED] for first in range(0, len(students), MOST_LISTED)]
+    for page_number, some in enumerate(pages, 1):
         rows = list(_rows(some, sections, effective))
         lowest = lowest_of([*lowest, *rows], len(students))
         if len(students) > MOST_LISTED:
@@ -276,9 +276,3 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:
     return TableCell(title or grade.assignment, "refused", "refused", link(grade), lost)
-
-
-def _script_digest() -> str:
-    """Return the digest of the only script that the page's Content-Security-Policy allows."""
-    digest = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
-    return base64.b64encode(digest).decode()

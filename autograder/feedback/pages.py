@@ -27,8 +27,7 @@ def feedback_path(grade: Grade) -> PurePosixPath:
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Write a template with every value escaped, piece by piece. Raises InfrastructureError without jinja2."""
-    write_whole(path, _environment().get_template(template).generate(**values))
-    return path
+    return write_whole(path, _environment().get_template(template).generate(**values))
 
 
 @lru_cache(maxsize=10_000)

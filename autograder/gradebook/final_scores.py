@@ -39,9 +39,7 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
     latest = latest_grades(grades)
     names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
     rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
-    path = folder / FILE_NAME
-    write_whole(path, csv_lines([[*COLUMNS, *names]], rows))
-    return path
+    return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 
 def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -143,5 +143,4 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     elif path.exists():
         raise RefusedError(f"{path} is there already. Name another file with --output.")
     check_folder(path.parent)
-    write_whole(path, data)
-    return path
+    return write_whole(path, data)
