@@ -17,7 +17,7 @@ from autograder.course.config import Assignment, Course
 from autograder.feedback import statistics as stats
 from autograder.feedback.pages import TEMPLATES, feedback_path, write_page
 from autograder.feedback.student_page import student_path
-from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
+from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
@@ -103,9 +103,7 @@ class Row:
         return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
 
 
-def write_class_report(
-    folder: Path, course: Course, effective: Effective, title_of: TitleOf | None = None, file_name: str = FILE_NAME
-) -> Path:
+def write_class_report(folder: Path, course: Course, effective: Effective, file_name: str = FILE_NAME) -> Path:
     """Write `index.html` with the effective grade of each student and assignment, and its final score.
 
     Statistics of tests and mistakes are calculated from the journal, all others from the scores after the decisions.
@@ -153,7 +151,7 @@ def write_class_report(
         seeds=sorted({str(grade.seed) for grade in graded}),
         titles={section.name: section.title for section in sections},
         mistakes=stats.mistake_counts(journal),
-        title_of=title_of or titles_of(course),
+        title_of=titles_of(course),
         unnamed=stats.unnamed_failures(journal),
         rows=rows,
         lowest=lowest,
@@ -198,8 +196,7 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, []).append((grade, journal))
-    zone = ZoneInfo(course.timezone)
-    return [_section(name, course.find(name), pairs, effective, zone) for name, pairs in found.items() if pairs]
+    return [_section(name, course, pairs, effective) for name, pairs in found.items() if pairs]
 
 
 def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
@@ -212,9 +209,8 @@ def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
     return {day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))}
 
 
-def _section(
-    name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]], effective: Effective, zone: ZoneInfo
-) -> Section:
+def _section(name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective) -> Section:
+    assignment, attempts = course.find(name), (each for grade, _ in pairs for each in effective.attempts(grade))
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
@@ -225,7 +221,7 @@ def _section(
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
         bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
-        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts(grade)), zone),
+        days=_days(attempts, ZoneInfo(course.timezone)),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 

@@ -70,7 +70,7 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
         final = final_as_shown(final, grade, shown)
         write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
     write_student_pages(folder, course, effective, title_of, names | dict(effective.people.names))
-    return write_class_report(folder, course, effective, title_of)
+    return write_class_report(folder, course, effective)
 
 
 def write_feedback(

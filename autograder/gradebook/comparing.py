@@ -104,9 +104,7 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
     old, new = ({g.key: g for g in grades} for grades in (before, after))
     found = [_change(*place, old.get(place), new.get(place)) for place in sorted({*old, *new})]
-    changes = sorted(
-        (c for c in found if c is not None), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference))
-    )
+    changes = sorted((c for c in found if c), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference)))
     return Comparison(tuple(changes), found.count(None), _seeds(old.values()), _seeds(new.values()))
 
 

@@ -83,10 +83,8 @@ class Suites:
     def _read(self, suite: str) -> Tests:
         if suite not in self._passed:
             try:
-                tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
-                self._passed[suite] = tuple(
-                    _passed(**{name: {"hidden": True, **test}[name] for name in COMMON}) for test in tests
-                )
+                tests = [{"hidden": True, **test} for test in json.loads(self._file(suite).read_text("utf-8"))["tests"]]
+                self._passed[suite] = tuple(_passed(*(test[name] for name in COMMON)) for test in tests)
             except (OSError, ValueError, TypeError, KeyError):
                 raise SuiteMissingError(self._file(suite)) from None
         return self._passed[suite]

@@ -91,11 +91,8 @@ class ExportRequest:
     def left_out(self) -> list[str]:
         """Return a message for each assignment with grades that is not in the course."""
         lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
-        return [
-            f"{harmless(name)} is not an assignment of this course; its grades are left out."
-            for name in sorted(lost)
-            if self.assignment is None
-        ]
+        told = "is not an assignment of this course; its grades are left out."
+        return [f"{harmless(name)} {told}" for name in sorted(lost) if self.assignment is None]
 
     def grades_of(self, assignment: Assignment) -> list[Grade]:
         return [grade for grade in self.grades if grade.assignment == assignment.name]
