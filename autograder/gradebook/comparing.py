@@ -52,9 +52,8 @@ class Change:
     @property
     def other_submission(self) -> bool:
         """Whether the two grades are of different texts, so the suite need not be the cause."""
-        if self.before is None or self.after is None:
-            return False
-        return self.before.submission_sha256 != self.after.submission_sha256
+        texts = {grade.submission_sha256 for grade in (self.before, self.after) if grade}
+        return len(texts) == 2
 
     def as_record(self) -> dict[str, Any]:
         """Return the change as a JSON-serializable dict."""

@@ -115,10 +115,9 @@ class Effective(NamedTuple):
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            waits = what_waits(course, grade)
-            if (grade.flags or near or waits) and not final.excused:
+            why = [*near, *grade.flags, *what_waits(course, grade)]
+            if why and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
-                why = [*near, *grade.flags, *waits]
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
@@ -298,12 +297,11 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number((final.journal or grade).score), number(grade.max_score))
-    problem = harmless(grade.problem or "")
     late = f"{final.days}" if final.due and final.known else ""
     names = harmless(grade.student), harmless(grade.assignment)
     decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
     count = "" if final.excused else number(final.score)
-    return (*names, grade.status, *scores, problem, count, late, decisions)
+    return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)
 
 
 def harmless(text: str) -> str:

@@ -41,8 +41,7 @@ def export(request: ExportRequest) -> Exported:
     path = request.write("scores.csv", csv_lines(rows), mark=b"student,name,")
     summary = f"{counted_are(len(students), 'student')} in {path}."
     if absent:
-        names_of_absent = [shown(name or student) for student, name in absent.items()]
-        summary += f" No work of {listed(names_of_absent)} was graded."
+        summary += f" No work of {listed([shown(name or student) for student, name in absent.items()])} was graded."
     return Exported(summary, request.left_out)
 
 
