@@ -15,15 +15,14 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback import statistics as stats
-from autograder.feedback.pages import TEMPLATES, feedback_path, pieces
+from autograder.feedback.pages import TEMPLATES, feedback_path, write_page
 from autograder.feedback.student_page import student_path
-from autograder.feedback.titles import TitleOf, parts_in_order, titles_of
+from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names
 from autograder.records import Grade
-from autograder.text.files import write_whole
 
 FILE_NAME = "index.html"
 SMALL_CLASS = 20
@@ -104,37 +103,36 @@ class Row:
         return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
 
 
-def write_class_report(
-    folder: Path, course: Course, effective: Effective, title_of: TitleOf | None = None, file_name: str = FILE_NAME
-) -> Path:
+def write_class_report(folder: Path, course: Course, effective: Effective, file_name: str = FILE_NAME) -> Path:
     """Write `index.html` with the effective grade of each student and assignment, and its final score.
 
     Statistics of tests and mistakes are calculated from the journal, all others from the scores after the decisions.
     Raises InfrastructureError if jinja2 is missing.
     """
     grades, finals = effective.grades, effective.finals
-    journal = effective.journal
-    sections = _sections(course, effective)
+    graded = [grade for grade in grades if grade.status == "graded"]
+    journal, sections = effective.journal, _sections(course, effective)
+    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()  # that the Content-Security-Policy allows
     table = {
         "course": course.title,
         "sections": sections,
         "names": read_names(folder) | dict(effective.people.names),
         "points": sum(section.points for section in sections),
         "others": not {grade.assignment for grade in grades} <= {section.name for section in sections},
-        "script_digest": _script_digest(),
+        "script_digest": base64.b64encode(script).decode(),
     }
     path = folder / file_name
     students, lowest, rows, further = _students(effective), list[Row](), list[Row](), list[tuple[str, str, str]]()
-    for page_number, some in enumerate(
-        (students[n : n + MOST_LISTED] for n in range(0, len(students), MOST_LISTED)), 1
-    ):
+    pages = [students[first : first + MOST_LISTED] for first in range(0, len(students), MOST_LISTED)]
+    for page_number, some in enumerate(pages, 1):
         rows = list(_rows(some, sections, effective))
         lowest = lowest_of([*lowest, *rows], len(students))
         if len(students) > MOST_LISTED:
             file = path.with_suffix(f".{page_number}.html")
-            write_whole(file, pieces("students.html.j2", rows=rows, index=quote(file_name), **table))
+            write_page(file, "students.html.j2", rows=rows, index=quote(file_name), **table)
             further.append((quote(file.name), rows[0].student, rows[-1].student))
-    page = pieces(
+    return write_page(
+        path,
         "class_report.html.j2",
         **table,
         students=len(students),
@@ -148,12 +146,12 @@ def write_class_report(
         final_of=lambda grade: final_of(grade, finals),
         link=link,
         untimed=sum(not final_of(grade, finals).known for grade in grades),
-        graded=sum(grade.status == "graded" for grade in grades),
-        isolation=_distinct(grade.isolation for grade in grades if grade.status == "graded"),
-        seeds=_distinct(str(grade.seed) for grade in grades if grade.status == "graded"),
+        graded=len(graded),
+        isolation=sorted({grade.isolation for grade in graded}),
+        seeds=sorted({str(grade.seed) for grade in graded}),
         titles={section.name: section.title for section in sections},
         mistakes=stats.mistake_counts(journal),
-        title_of=title_of or titles_of(course),
+        title_of=titles_of(course),
         unnamed=stats.unnamed_failures(journal),
         rows=rows,
         lowest=lowest,
@@ -161,8 +159,6 @@ def write_class_report(
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
     )
-    write_whole(path, page)
-    return path
 
 
 def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
@@ -200,8 +196,7 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, []).append((grade, journal))
-    zone = ZoneInfo(course.timezone)
-    return [_section(name, course.find(name), pairs, effective, zone) for name, pairs in found.items() if pairs]
+    return [_section(name, course, pairs, effective) for name, pairs in found.items() if pairs]
 
 
 def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
@@ -214,9 +209,8 @@ def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
     return {day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))}
 
 
-def _section(
-    name: str, assignment: Assignment | None, pairs: list[tuple[Grade, Grade]], effective: Effective, zone: ZoneInfo
-) -> Section:
+def _section(name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective) -> Section:
+    assignment, attempts = course.find(name), (each for grade, _ in pairs for each in effective.attempts(grade))
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
@@ -227,7 +221,7 @@ def _section(
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
         bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
-        days=_days((attempt for grade, _ in pairs for attempt in effective.attempts(grade)), zone),
+        days=_days(attempts, ZoneInfo(course.timezone)),
         parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
     )
 
@@ -278,13 +272,3 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:
     return TableCell(title or grade.assignment, "refused", "refused", link(grade), lost)
-
-
-def _distinct(values: Iterable[str]) -> list[str]:
-    return sorted(set(values))
-
-
-def _script_digest() -> str:
-    """Return the digest of the only script that the page's Content-Security-Policy allows."""
-    digest = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
-    return base64.b64encode(digest).decode()

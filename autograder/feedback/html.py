@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.pages import feedback_path, render
+from autograder.feedback.pages import feedback_path, write_page
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_pages
@@ -18,7 +18,6 @@ from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
-from autograder.text.files import write_whole
 from autograder.text.names import safe_name
 
 WORDS = (
@@ -71,7 +70,7 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
         final = final_as_shown(final, grade, shown)
         write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
     write_student_pages(folder, course, effective, title_of, names | dict(effective.people.names))
-    return write_class_report(folder, course, effective, title_of)
+    return write_class_report(folder, course, effective)
 
 
 def write_feedback(
@@ -91,8 +90,8 @@ def write_feedback(
     points of hidden tests.
     Raises InfrastructureError if jinja2 is missing.
     """
-    path = folder / feedback_path(grade)
-    page = render(
+    return write_page(
+        folder / feedback_path(grade),
         "feedback.html.j2",
         grade=grade,
         title=assignment.title if assignment else grade.assignment,
@@ -103,8 +102,6 @@ def write_feedback(
         parts=_parts(with_titles(grade, title_of), assignment, pictures),
         **{"name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
     )
-    write_whole(path, page)
-    return path
 
 
 def word(grade: Grade) -> str:

@@ -1,7 +1,6 @@
 """Shared code of all pages: templates, filters and paths."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.gradebook.final_scores import number
 from autograder.records import Grade, InfrastructureError
 from autograder.submissions import folder_name
+from autograder.text.files import write_whole
 from autograder.text.wording import begun
 
 if TYPE_CHECKING:
@@ -25,14 +25,9 @@ def feedback_path(grade: Grade) -> PurePosixPath:
     return PurePosixPath("feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html")
 
 
-def render(template: str, **values: Any) -> str:
-    """Render a template with every value escaped. Raises InfrastructureError without jinja2."""
-    return _environment().get_template(template).render(**values)
-
-
-def pieces(template: str, **values: Any) -> Iterator[str]:
-    """Render as `render` does, piece by piece."""
-    return _environment().get_template(template).generate(**values)
+def write_page(path: Path, template: str, **values: Any) -> Path:
+    """Write a template with every value escaped, piece by piece. Raises InfrastructureError without jinja2."""
+    return write_whole(path, _environment().get_template(template).generate(**values))
 
 
 @lru_cache(maxsize=10_000)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.feedback.pages import render
+from autograder.feedback.pages import write_page
 from autograder.source.similarity import MOST_WORDS
 from autograder.source.tokens import Code
 from autograder.submissions.similar import Similar
-from autograder.text.files import check_file, marked, write_whole
+from autograder.text.files import check_file, marked
 
 MARK = "<title>Alike · ".encode()  # identifies a page written by an earlier run
 
@@ -25,9 +25,8 @@ def write_alike(path: Path, title: str, found: Similar) -> Path:
         one = _lines(found.codes[pair.one], (passage.one for passage in pair.passages))
         other = _lines(found.codes[pair.other], (passage.other for passage in pair.passages))
         pairs.append((pair, ((pair.one, one), (pair.other, other))))
-    page = render("similar.html.j2", title=title, pairs=pairs, submissions=len(found.codes), most_words=MOST_WORDS)
-    write_whole(path, page)
-    return path
+    numbers = {"submissions": len(found.codes), "most_words": MOST_WORDS}
+    return write_page(path, "similar.html.j2", title=title, pairs=pairs, **numbers)
 
 
 def _lines(code: Code, passages: Iterable[tuple[int, int]]) -> list[tuple[int, str, bool]]:

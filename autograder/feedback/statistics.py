@@ -81,9 +81,7 @@ def items(grades: Sequence[Grade]) -> list[Item]:
 def _item(results: list[tuple[TestResult, float]]) -> Item:
     last, passed = results[-1][0], sum(test.is_right for test, _ in results)
     earning = [(test, rest) for test, rest in results if test.score + rest > 0]
-    both = (
-        discrimination([test.is_right for test, _ in some], [rest for _, rest in some]) for some in (results, earning)
-    )
+    both = (discrimination([t.is_right for t, _ in some], [rest for _, rest in some]) for some in (results, earning))
     return Item(last.name, last.part, last.title, passed, len(results), *both)
 
 

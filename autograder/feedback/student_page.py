@@ -12,7 +12,7 @@ from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Course
-from autograder.feedback.pages import feedback_path, render
+from autograder.feedback.pages import feedback_path, write_page
 from autograder.feedback.titles import TitleOf, with_titles
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of
 from autograder.gradebook.lateness import due_for
@@ -21,7 +21,6 @@ from autograder.gradebook.visibility import when, with_full_messages
 from autograder.records import Grade, SourceFile, TestResult
 from autograder.source.text import cell_source, notebook_cells
 from autograder.submissions import folder_name
-from autograder.text.files import write_whole
 
 FOLDER = "students"
 MOST_LINES = 2_000  # of a cell or file
@@ -54,14 +53,14 @@ def write_student_pages(
             ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
             key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
         )
-        page = render(
+        write_page(
+            folder / student_path(student),
             "student.html.j2",
             student=student,
             name=names.get(student, student),
             works=works,
             timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
         )
-        write_whole(folder / student_path(student), page)
 
 
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> dict[str, object]:

@@ -52,9 +52,8 @@ class Change:
     @property
     def other_submission(self) -> bool:
         """Whether the two grades are of different texts, so the suite need not be the cause."""
-        if self.before is None or self.after is None:
-            return False
-        return self.before.submission_sha256 != self.after.submission_sha256
+        texts = {grade.submission_sha256 for grade in (self.before, self.after) if grade}
+        return len(texts) == 2
 
     def as_record(self) -> dict[str, Any]:
         """Return the change as a JSON-serializable dict."""
@@ -104,9 +103,7 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
     old, new = ({g.key: g for g in grades} for grades in (before, after))
     found = [_change(*place, old.get(place), new.get(place)) for place in sorted({*old, *new})]
-    changes = sorted(
-        (c for c in found if c is not None), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference))
-    )
+    changes = sorted((c for c in found if c), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference)))
     return Comparison(tuple(changes), found.count(None), _seeds(old.values()), _seeds(new.values()))
 
 
@@ -137,15 +134,10 @@ def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> 
 
 def _test_change(name: str, before: TestResult | None, after: TestResult | None) -> TestChange:
     known = [test for test in (after, before) if test is not None]
-    return TestChange(
-        name=name,
-        title=known[0].title,
-        before=before.outcome if before else None,
-        after=after.outcome if after else None,
-        score_before=before.score if before else None,
-        score_after=after.score if after else None,
-        message=next((test.message for test in known if test.message), None),
-    )
+    outcomes = before.outcome if before else None, after.outcome if after else None
+    scores = before.score if before else None, after.score if after else None
+    message = next((test.message for test in known if test.message), None)
+    return TestChange(name, known[0].title, *outcomes, *scores, message)
 
 
 def _facts(grade: Grade | None) -> dict[str, Any] | None:

@@ -146,9 +146,7 @@ def _parse(text: str) -> tuple[Entry, ...]:
         document.add((), "a test is dropped twice; remove one of the decisions.")
     if found is None or document.problems:
         raise CourseError(document.problems)
-    return tuple(
-        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision) for number, decision in enumerate(found)
-    )
+    return tuple(Entry(f"{FILE_NAME}, line {document.line((number,))}", one) for number, one in enumerate(found))
 
 
 def lay_over(
@@ -170,9 +168,8 @@ def lay_over(
         for one in decided:
             grade = one.journal
             group = (groups or {}).get(grade.key)
-            if grade.assignment == decision.assignment and (
-                decision.drop or decision.student in (grade.student, group)
-            ):
+            is_meant = decision.drop or decision.student in (grade.student, group)
+            if is_meant and grade.assignment == decision.assignment:
                 _apply(course, entry, one, tests.get((grade.assignment, decision.drop or "")))
     return decided
 
@@ -195,9 +192,8 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
         elif name not in graded or decision in made:
             continue
         elif decision.drop:
-            sentence = (
-                f"{name} has no test `{decision.drop}`{_close(decision.drop, (t for a, t in tests if a == name))}"
-            )
+            close = _close(decision.drop, (test for one, test in tests if one == name))
+            sentence = f"{name} has no test `{decision.drop}`{close}"
         elif decision.student not in people:
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
         elif decision.points is not None:

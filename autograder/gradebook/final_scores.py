@@ -39,9 +39,7 @@ def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[Grade
     latest = latest_grades(grades)
     names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
     rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
-    path = folder / FILE_NAME
-    write_whole(path, csv_lines([[*COLUMNS, *names]], rows))
-    return path
+    return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 
 def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -117,10 +115,9 @@ class Effective(NamedTuple):
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            waits = what_waits(course, grade)
-            if (grade.flags or near or waits) and not final.excused:
+            why = [*near, *grade.flags, *what_waits(course, grade)]
+            if why and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
-                why = [*near, *grade.flags, *waits]
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
@@ -225,10 +222,8 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
     """Return the points of an assignment, with those of written answers and without those of dropped tests."""
     own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
-    more = max(
-        (journal.max_score - grade.max_score for grade, journal in own), default=assignment.points - assignment.total
-    )
-    return assignment.points - more
+    more = [journal.max_score - grade.max_score for grade, journal in own]
+    return assignment.points - max(more, default=assignment.points - assignment.total)
 
 
 def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:
@@ -302,12 +297,11 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
 
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number((final.journal or grade).score), number(grade.max_score))
-    problem = harmless(grade.problem or "")
     late = f"{final.days}" if final.due and final.known else ""
     names = harmless(grade.student), harmless(grade.assignment)
     decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
     count = "" if final.excused else number(final.score)
-    return (*names, grade.status, *scores, problem, count, late, decisions)
+    return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)
 
 
 def harmless(text: str) -> str:

@@ -74,11 +74,8 @@ class Suites:
         except SuiteMissingError:
             stored = None
         if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
-            record = {
-                "schema": SCHEMA,
-                "assignment": grade.assignment,
-                "tests": [_facts(test, COMMON) for test in passed],
-            }
+            tests = [_facts(test, COMMON) for test in passed]
+            record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": tests}
             write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
             self._passed[suite] = stored = passed
         return stored if stored == passed else None
@@ -86,10 +83,8 @@ class Suites:
     def _read(self, suite: str) -> Tests:
         if suite not in self._passed:
             try:
-                tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
-                self._passed[suite] = tuple(
-                    _passed(**{name: {"hidden": True, **test}[name] for name in COMMON}) for test in tests
-                )
+                tests = [{"hidden": True, **test} for test in json.loads(self._file(suite).read_text("utf-8"))["tests"]]
+                self._passed[suite] = tuple(_passed(*(test[name] for name in COMMON)) for test in tests)
             except (OSError, ValueError, TypeError, KeyError):
                 raise SuiteMissingError(self._file(suite)) from None
         return self._passed[suite]

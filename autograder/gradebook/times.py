@@ -24,9 +24,7 @@ STAMP_BYTES = 200
 SCHEMA = 1
 
 
-def keep_times(
-    folder: Path, path: Path, submissions: Sequence[StoredSubmission], trust_timestamps: bool = False
-) -> None:
+def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], trust_timestamps: bool = False) -> None:
     """Store in `folder` the known submission times and display names for the submissions at `path`.
 
     `collected.json` is used only beside the students' folders, where students cannot place it. nbgrader's

@@ -65,9 +65,7 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
     """Write the file, sorted, by atomic replacement."""
     ordered = sorted(submissions, key=lambda one: (one.student, one.assignment))
     record = {"schema": SCHEMA, "submissions": [asdict(one) for one in ordered]}
-    path = folder / FILE_NAME
-    write_whole(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
-    return path
+    return write_whole(folder / FILE_NAME, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
 
 def _from_record(record: dict[str, Any]) -> Collected:

@@ -174,9 +174,8 @@ def is_work(entry: Entry) -> bool:
 def is_furniture(name: str) -> bool:
     """Whether operating systems and programs create files and folders with this name."""
     lower = name.lower()
-    if lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")):
-        return True
-    return lower.startswith(".") and lower.endswith("_cache")
+    is_cache = lower.startswith(".") and lower.endswith("_cache")
+    return lower in _FURNITURE or lower.startswith(("._", ".trash", ".~")) or is_cache
 
 
 def is_given(entry: Entry) -> bool:

@@ -66,8 +66,8 @@ def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missi
     raise problem(told)
 
 
-def write_whole(file: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file atomically, so that no reader sees a partial file and a failure keeps the old one.
+def write_whole(file: Path, content: str | bytes | Iterable[str]) -> Path:
+    """Write a file atomically and return its path: no reader sees a partial file, and a failure keeps the old one.
 
     Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line ends unchanged; a lone
     surrogate becomes a question mark. Raises OSError with the file's name, also on a full disk.
@@ -78,7 +78,7 @@ def write_whole(file: Path, content: str | bytes | Iterable[str]) -> None:
     try:
         with draft.open("wb") as opened:
             opened.writelines(p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces)
-        draft.replace(file)
+        return draft.replace(file)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:

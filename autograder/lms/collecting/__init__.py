@@ -101,8 +101,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     finally:
         submitted.save()
     if times and report.untimed:
-        whose = listed(report.untimed)
-        report.odd.append(f"{times.name} has no time, or several times, for: {whose}.")
+        report.odd.append(f"{times.name} has no time, or several times, for: {listed(report.untimed)}.")
     return report
 
 

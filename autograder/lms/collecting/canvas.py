@@ -42,8 +42,6 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
         items.sort(key=lambda item: item[0])
         newest = items[-1][1]
         files = tuple(replace(file, name=match["file"] or f"typed_{match['typed']}") for _, match, file in items)
-        name = newest["name"] or ""
-        found.handed.append(
-            RawSubmission((student, name), files, name=name, late=newest["late"] is not None, where=name or student)
-        )
+        name, late = newest["name"] or "", newest["late"] is not None
+        found.handed.append(RawSubmission((student, name), files, name=name, late=late, where=name or student))
     return found

@@ -67,8 +67,7 @@ def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files
 def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     people = facts.get(":submitters")
     everybody = people if isinstance(people, list) else []
-    told: list[Mapping[str, Any]] = [one for one in everybody if isinstance(one, Mapping)]
-    return told or [{}]
+    return [one for one in everybody if isinstance(one, Mapping)] or [{}]
 
 
 def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:

@@ -44,8 +44,7 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
             files.append(replace(entry, name=match["file"] or entry.name))
         else:
             files += files_below(entry, found.odd)
-    for student, files in students.items():
-        name = student[1]
+    for (key, name), files in students.items():
         named = name not in HIDDEN_NAMES
-        found.handed.append(RawSubmission(student, tuple(files), name=name, where=name, maybe_group=named))
+        found.handed.append(RawSubmission((key, name), tuple(files), name=name, where=name, maybe_group=named))
     return found

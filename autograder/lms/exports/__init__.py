@@ -82,20 +82,17 @@ class ExportRequest:
         return path
 
     @property
-    def differences(self) -> list[str]:
-        """Return a message for each assignment whose points in course.yml differ from the grades."""
-        names = {assignment.name for assignment in self.assignments} if self.grades else set()
-        return differing(self.course, (g for g in self.grades if g.assignment in names), self.finals)
+    def wanted(self) -> list[Grade]:
+        """Return the grades of these assignments."""
+        names = {assignment.name for assignment in self.assignments}
+        return [grade for grade in self.grades if grade.assignment in names]
 
     @property
     def left_out(self) -> list[str]:
         """Return a message for each assignment with grades that is not in the course."""
         lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
-        return [
-            f"{harmless(name)} is not an assignment of this course; its grades are left out."
-            for name in sorted(lost)
-            if self.assignment is None
-        ]
+        told = "is not an assignment of this course; its grades are left out."
+        return [f"{harmless(name)} {told}" for name in sorted(lost) if self.assignment is None]
 
     def grades_of(self, assignment: Assignment) -> list[Grade]:
         return [grade for grade in self.grades if grade.assignment == assignment.name]
@@ -189,17 +186,15 @@ def export(tool: str, request: ExportRequest) -> Exported:
         request = _as_shown(request)
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
-    names = {assignment.name for assignment in request.assignments} if request.grades else set()
-    exported_grades = [grade for grade in request.grades if grade.assignment in names]
-    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(exported_grades, request.finals)
-    problems = [*request.problems, *request.differences, *waiting, *exported.problems]
-    return Exported(summary, problems, request.written, exported_grades, request.finals)
+    grades, finals = request.wanted, request.finals
+    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(grades, finals)
+    problems = [*request.problems, *differing(request.course, grades, finals), *waiting, *exported.problems]
+    return Exported(summary, problems, request.written, grades, finals)
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:
     grades = [as_shown(request.course, grade) for grade in request.grades]
-    finals = {
-        (grade.student, grade.assignment): final_as_shown(final_of(grade, request.finals), grade, shown)
-        for grade, shown in zip(request.grades, grades, strict=True)
-    }
-    return replace(request, grades=tuple(grades), finals={**request.finals, **finals})
+    finals = dict(request.finals)
+    for grade, shown in zip(request.grades, grades, strict=True):
+        finals[grade.key] = final_as_shown(final_of(grade, finals), grade, shown)
+    return replace(request, grades=tuple(grades), finals=finals)

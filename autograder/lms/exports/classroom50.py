@@ -27,8 +27,7 @@ FINEST = 1000  # the maximum factor
 
 def export(request: ExportRequest) -> Exported:
     """Write `result.json`, or a folder of them for several grades. Raises RefusedError if there is no grade."""
-    wanted = {assignment.name for assignment in request.assignments}
-    grades = [grade for grade in request.grades if grade.assignment in wanted]
+    grades = request.wanted
     if not grades:
         raise RefusedError("There are no grades to export.")
     alone = len(grades) == 1
@@ -48,7 +47,7 @@ def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> d
     """Return the record of one grade; `runner` are the environment variables of the runner."""
     now = datetime.now(timezone.utc)
     tests = _tests(grade, scale(test.max_score for test in grade.tests))
-    known = request.collected.get((grade.student, grade.assignment))
+    known = request.collected.get(grade.key)
     commit = runner.get("COMMIT_URL", "")
     return {
         "schema": SCHEMA,

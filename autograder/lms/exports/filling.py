@@ -99,12 +99,10 @@ class Filling:
             return
         new = self.excused if final.excused else number(final.score * scale)
         before = read_number(old)
-        if old == new or before is not None and number(before) == new:
-            self.filled += 1
-            return
-        self.sheet.fill(row, column, new.replace(".", ",") if comma else new)
         self.filled += 1
-        self.changed += bool(old)
+        if old != new and (before is None or number(before) != new):
+            self.sheet.fill(row, column, new.replace(".", ",") if comma else new)
+            self.changed += bool(old)
 
     def finish(self) -> Exported:
         """Write the filled sheet beside the downloaded one; without a filled cell, write nothing and report a problem."""
@@ -145,5 +143,4 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     elif path.exists():
         raise RefusedError(f"{path} is there already. Name another file with --output.")
     check_folder(path.parent)
-    write_whole(path, data)
-    return path
+    return write_whole(path, data)

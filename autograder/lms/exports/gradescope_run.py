@@ -79,10 +79,8 @@ def results(
 
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
-    if all(test.is_right for test in seen if test.outcome != "waiting"):
-        said = "Every test below passes."
-    else:
-        said = "Each test below says what it expects, and what it met instead."
+    passes = all(test.is_right for test in seen if test.outcome != "waiting")
+    said = "Every test below passes." if passes else "Each test below says what it expects, and what it met instead."
     return said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
 
 

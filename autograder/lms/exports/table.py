@@ -12,9 +12,8 @@ def export(request: ExportRequest) -> Exported:
     assignments = request.assignments
     names = {a.name for a in assignments}
     grades: dict[str, dict[str, Grade]] = {}
-    for one in request.grades:
-        if one.assignment in names:
-            grades.setdefault(one.student, {})[one.assignment] = one
+    for one in request.wanted:
+        grades.setdefault(one.student, {})[one.assignment] = one
     excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
     graded = {*grades, *(student for student, _ in excused)}
     absent = request.absent(graded)
@@ -42,8 +41,7 @@ def export(request: ExportRequest) -> Exported:
     path = request.write("scores.csv", csv_lines(rows), mark=b"student,name,")
     summary = f"{counted_are(len(students), 'student')} in {path}."
     if absent:
-        names_of_absent = [shown(name or student) for student, name in absent.items()]
-        summary += f" No work of {listed(names_of_absent)} was graded."
+        summary += f" No work of {listed([shown(name or student) for student, name in absent.items()])} was graded."
     return Exported(summary, request.left_out)
 
 

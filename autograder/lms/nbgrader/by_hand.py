@@ -1,6 +1,7 @@
 """Points and comments entered in formgrader, which count in every export as they do in nbgrader."""
 
 import os
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
 from autograder.course.config import Assignment, Course
@@ -64,14 +65,13 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
         from autograder.lms.nbgrader.settings import database_url
     except ModuleNotFoundError:
         problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
-        return replace(request, problems=(*request.problems, problem))
-    try:
-        found = _read(database_url(course.root))
-    except SQLAlchemyError as error:
-        reason = type(error).__name__  # its message can contain the password
-        problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
-        return replace(request, problems=(*request.problems, problem))
-    return _merged(request, found)
+    else:
+        try:
+            return _merged(request, _read(database_url(course.root)))
+        except SQLAlchemyError as error:
+            reason = type(error).__name__  # its message can contain the password
+            problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
+    return replace(request, problems=(*request.problems, problem))
 
 
 def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -> ExportRequest:
@@ -79,10 +79,9 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
     grades, problems, names = [], list(request.problems), []
     finals, comments = dict(request.finals), dict(request.comments)
     for grade in request.grades:
-        place = grade.student, grade.assignment
         by_hand = found.get((safe_name(grade.student), grade.assignment))
         if by_hand and by_hand.comments:
-            comments[place] = "\n".join(filter(None, (comments.get(place), *by_hand.comments)))
+            comments[grade.key] = "\n".join(filter(None, (comments.get(grade.key), *by_hand.comments)))
         before = final_of(grade, finals).journal or grade
         if by_hand and by_hand.points and not any(_is_of(by_hand, one, course) for one in (grade, before)):
             problems.append(
@@ -91,7 +90,7 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
             )
         elif by_hand and by_hand.points:
             grade = by_hand.added_to(grade)
-            finals[place] = rescored(course, final_of(grade, finals), grade.score)
+            finals[grade.key] = rescored(course, final_of(grade, finals), grade.score)
             names.append(shown(grade.student))
         grades.append(grade)
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
@@ -117,7 +116,7 @@ def _read(url: str) -> dict[tuple[str, str], HandGrading]:
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
 
-    found: dict[tuple[str, str], HandGrading] = {}
+    found = defaultdict[tuple[str, str], HandGrading](HandGrading)
     # nbgrader's own Gradebook would add a course to the file, which is only read here
     engine = create_engine(url)
     try:
@@ -126,12 +125,10 @@ def _read(url: str) -> dict[tuple[str, str], HandGrading]:
             for cell in session.query(api.Grade).filter(changed):
                 given = cell.auto_score or 0.0
                 counts = (given if cell.manual_score is None else cell.manual_score) + (cell.extra_credit or 0.0)
-                by_hand = found.setdefault((cell.student.id, cell.assignment.name), HandGrading())
-                by_hand.points[cell.name] = given, counts
+                found[cell.student.id, cell.assignment.name].points[cell.name] = given, counts
             for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
                 if comment := cell.manual_comment.strip():
-                    by_hand = found.setdefault((cell.student.id, cell.assignment.name), HandGrading())
-                    by_hand.comments.append(comment)
+                    found[cell.student.id, cell.assignment.name].comments.append(comment)
     finally:
         engine.dispose()
     return found

@@ -233,10 +233,9 @@ class SaveGrades(SaveAutoGrades):
                 saved = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
                 for cell in saved.grades:
                     if cell.name in decided:
-                        cell.manual_score = decided[cell.name]
-                    cell.needs_manual_grade = grade.status == "refused" or (
-                        cell.needs_manual_grade and cell.name not in decided
-                    )
+                        cell.manual_score, cell.needs_manual_grade = decided[cell.name], False
+                    if grade.status == "refused":
+                        cell.needs_manual_grade = True
                 gradebook.db.commit()
         return nb, resources
 

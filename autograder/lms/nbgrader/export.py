@@ -31,7 +31,7 @@ def export(request: ExportRequest) -> Exported:
     for assignment in request.assignments:
         work: Work = {}
         for grade in request.grades_of(assignment):
-            submission, whose = texts.get((grade.student, grade.assignment)), f"{grade.student}, {grade.assignment}"
+            submission, whose = texts.get(grade.key), f"{grade.student}, {grade.assignment}"
             if submission is None:
                 problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
             elif submission_digest(submission) != grade.submission_sha256:
@@ -89,9 +89,8 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
             if file.suffix in SOURCES:
                 file.unlink()
         for source in submission.files:
-            kind = ".ipynb" if source.is_notebook else ".py"
-            texts = ((f"{assignment.stem}{kind}", source.text), *source.module_texts)
-            for name, text in texts:
+            own = f"{assignment.stem}{'.ipynb' if source.is_notebook else '.py'}"
+            for name, text in ((own, source.text), *source.module_texts):
                 (folder / name).write_text(text, encoding="utf-8", newline="")
 
 

@@ -47,10 +47,9 @@ class _Cell:
 
 
 def submitted_notebook(
-    assignment: Assignment, release: NotebookNode, files: Iterable[SourceFile], problem: str | None = None
+    assignment: Assignment, release: NotebookNode, files: Sequence[SourceFile], problem: str | None = None
 ) -> NotebookNode:
     """Return the submission with the test cells of `release`, below the `problem` of files that cannot be read."""
-    files = list(files)
     notes = [problem] if problem else []
     cells: list[_Cell] = []
     for file in files:
@@ -89,9 +88,8 @@ def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
     if picture.image:
         shown = {"image/png": picture.image, "text/plain": picture.title}
         yield nbformat.v4.new_output("display_data", shown)
-        yield nbformat.v4.new_output(
-            "display_data", {"text/markdown": picture.look_for, "text/plain": picture.look_for}
-        )
+        look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
+        yield nbformat.v4.new_output("display_data", look_for)
     elif picture.problem:
         yield _message(Message(f"The picture “{picture.title}” cannot be drawn: {picture.problem}"))
 

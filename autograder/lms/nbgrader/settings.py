@@ -18,7 +18,10 @@ def database_url(root: Path) -> str:
 
     If course.yml cannot be read, the file is used; every grading command reports the error.
     """
-    url = os.environ.get(VARIABLE) or _from_course(root) or f"sqlite:///{root / 'gradebook.db'}"
+    url = os.environ.get(VARIABLE)
+    with suppress(CourseError):
+        url = url or load_course(root).database
+    url = url or f"sqlite:///{root / 'gradebook.db'}"
     for short in ("postgresql://", "postgres://"):
         if url.startswith(short):
             return "postgresql+psycopg://" + url.removeprefix(short)
@@ -54,10 +57,3 @@ def write_source(course: Course, assignment: Assignment) -> None:
 
     notebook = to_notebook(assignment, load_document(course, assignment).text)
     write_whole(source_notebook(course, assignment), nbformat.writes(notebook).rstrip() + "\n")
-
-
-def _from_course(root: Path) -> str | None:
-    try:
-        return load_course(root).database
-    except CourseError:
-        return None
