@@ -25,8 +25,7 @@ def parameter_count(module: Any, n: int, what: str = "the module") -> None:
 
 def no_parameters(module: Any, what: str = "the module") -> None:
     """Check that the module has no trainable parameters."""
-    names = [name for name, _ in _module(module, what).named_parameters()]
-    if names:
+    if names := [name for name, _ in _module(module, what).named_parameters()]:
         raise fault(what, f"should have no trainable parameters, but has {some(names)}.", actor)
 
 
@@ -91,9 +90,8 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
     extra = [name for name in actual if name not in expected]
     faults = [f"lacks {several('parameter', missing)}"] if missing else []
     faults += [f"has {several('unexpected parameter', extra)}"] if extra else []
-    wrong = [name for name in expected if name in actual and actual[name] != expected[name]]
-    if not faults and wrong:
-        name = wrong[0]
+    wrong = (name for name in expected if name in actual and actual[name] != expected[name])
+    if not faults and (name := next(wrong, None)):
         faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
     if faults:
         raise fault(what, f"{' and '.join(faults)}.", actor)
