@@ -62,8 +62,7 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
         steps.append(("A question", finding.result.hint))
     if finding.place is not None:
         steps.append(("Where to look", _where(finding.place, text)))
-        section = text.section(finding.place.function)
-        if section is not None:
+        if section := text.section(finding.place.function):
             steps.append(("Read again", _passage(*section)))
     return steps
 
