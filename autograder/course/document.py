@@ -206,15 +206,13 @@ class _Reader:
 
     def _read_cell(self, line: int, cell: Any) -> None:
         options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
-        broken = cell.metadata.get("incorrectly_encoded_metadata")
-        if broken:
+        if broken := cell.metadata.get("incorrectly_encoded_metadata"):
             self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
         for key in options:
             if key not in _CELL_OPTIONS:
                 hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part`, `picture` or `answer`."
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
-        kinds = [kind for kind in _KINDS if kind in options]
-        if not kinds:
+        if not (kinds := [kind for kind in _KINDS if kind in options]):
             if cell.cell_type == "code":
                 try:
                     ast.parse(cell.source)
@@ -255,8 +253,7 @@ class _Reader:
         meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
         for name in known:
             if name not in meant:
-                sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
-                self.add(len(self.lines), sentence)
+                self.add(len(self.lines), f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.')
 
     def _read_gaps(self, tree: ast.Module, comments: list[tuple[int, str]]) -> None:
         begin: int | None = None
@@ -296,8 +293,7 @@ class _Reader:
         words = text.strip("#: ").upper()
         for marker in (BEGIN, END):
             meant = marker.strip("# ")
-            start = words[: len(meant)]
-            if difflib.SequenceMatcher(None, start, meant).ratio() > 0.85:
+            if difflib.SequenceMatcher(None, words[: len(meant)], meant).ratio() > 0.85:
                 self.add(line, f"`{text}` looks like a marker; the marker is exactly `{marker}`.")
         return None
 

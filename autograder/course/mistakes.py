@@ -169,14 +169,12 @@ class _Solution:
         line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
         for name, node in definitions(ast.parse(text)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            last = node.end_lineno or node.lineno
-            self.regions[name] = (line_starts[first - 1], line_starts[last] - 1)
+            self.regions[name] = (line_starts[first - 1], line_starts[node.end_lineno or node.lineno] - 1)
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
         if edit.place not in self.regions:
-            hint = did_you_mean(edit.place, self.regions) or "."
-            raise ValueError(f"the solution has no `{edit.place}`{hint}")
+            raise ValueError(f"the solution has no `{edit.place}`{did_you_mean(edit.place, self.regions) or '.'}")
         if edit.old == edit.new:
             raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
         begin, end = self.regions[edit.place]
