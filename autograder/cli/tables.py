@@ -50,8 +50,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
         return
     people = read_names(folder)
-    refused = (grade for grade in grades if grade.status == "refused")
-    for grade in sorted(refused, key=lambda g: g.key):
+    for grade in sorted((g for g in grades if g.status == "refused"), key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):

@@ -291,8 +291,7 @@ def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | No
 
 def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
     """Replace the failure about a missing name if the file stopped before defining it."""
-    message = finding.result.message or ""
-    if finding.result.outcome == "failed" and message.startswith("There is no `"):
+    if finding.result.outcome == "failed" and (finding.result.message or "").startswith("There is no `"):
         return replace(finding, result=replace(finding.result, message=problem), place=place)
     return finding
 

@@ -86,8 +86,7 @@ def _key(name: str, words: str) -> str:
 
 def _remembered(memory: Path) -> dict[str, int]:
     try:
-        record = json.loads(memory.read_text("utf-8"))
-        return {str(key): int(value) for key, value in record.items()}
+        return {str(key): int(value) for key, value in json.loads(memory.read_text("utf-8")).items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}  # without a record, the hints start again
 

@@ -126,8 +126,10 @@ def _printed(heading: str, text: str, indent: int) -> RenderableType:
     return _indented(Text("\n".join(shown), "dim"), indent)
 
 
-def hint_screen(hint: Hint, command: str) -> RenderableType:
-    """Show one step, and the command for the next."""
+def hint_screen(hint: Hint | None, command: str) -> RenderableType:
+    """Show one step, and the command for the next; or that no step is needed."""
+    if hint is None:
+        return Text("Every visible test passes: no hint is needed.", "green")
     kind = Text(f"Hint {hint.number} of {hint.of} · {hint.kind}", "cyan")
     body = _indented(Group(*map(Text, hint.text.split("\n"))))
     lines: list[RenderableType] = [Text(hint.title, "bold"), kind, body]
