@@ -170,8 +170,7 @@ def load_equivalent_mutants(course: Course, assignment: Assignment, known: Colle
     Raises CourseError with all errors in `equivalent_mutants.yml`, including ids that are not among the `known` ones,
     those of the current solution's mutants.
     """
-    file = course.suite_folder(assignment) / "equivalent_mutants.yml"
-    if not file.exists():
+    if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
         return {}
     document = MarkedYaml(
         course.label(file), course.read(file, CourseError), "the list of equivalent mutants", "mutant"

@@ -78,8 +78,7 @@ def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: 
         alone = _numbers(function(x[row : row + 1].clone()), name)
         shape(alone, (1, *together.shape[1:]), name)
         start = f"The result of row {row} depends on the other rows of the batch: it differs"
-        axes = _without_batch(together)
-        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=axes)
+        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=_without_batch(together))
 
 
 def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
@@ -150,8 +149,7 @@ def heads_local(
         touch(head)
         after = _numbers(module(*fresh(x)), what)
         shape(after, tuple(before.shape), what)
-        apart = (after - before).abs().reshape(-1, before.shape[-1]).amax(0)
-        moved = apart > 1e-9 * before.abs().max()
+        moved = (after - before).abs().reshape(-1, before.shape[-1]).amax(0) > 1e-9 * before.abs().max()
         own = torch.zeros_like(moved)
         own[head * width : (head + 1) * width] = True
         columns = f"columns {head * width} to {(head + 1) * width - 1}"
@@ -200,8 +198,7 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     _agree(out, same[..., :1, :].expand(out.shape), start, "came back", "was expected", atol=atol)
     out = _mean_of(values, function(values.clone()), what)
     low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
-    outside = (out < low - atol) | (out > high + atol)
-    if bool(outside.any()):
+    if bool((outside := (out < low - atol) | (out > high + atol)).any()):
         at = first_index(outside)
         start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
         raise CheckFailed(f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}.")

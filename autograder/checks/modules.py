@@ -16,8 +16,7 @@ def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "
 
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
     """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
-    count = sum(p.numel() for p in _module(module, what).parameters())
-    if count != n:
+    if (count := sum(p.numel() for p in _module(module, what).parameters())) != n:
         has, word = f"has {count} parameters", "many" if count > n else "few"
         end = f"{has}; {n} were expected ({abs(count - n)} too {word})."
         raise fault(what, end, actor, f"{has}, which is too {word}.")

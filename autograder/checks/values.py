@@ -84,8 +84,7 @@ def shape(
 
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
     """Check for a tensor of exactly that dtype."""
-    got = tensor(actual, what).dtype
-    if got is not expected_dtype:
+    if (got := tensor(actual, what).dtype) is not expected_dtype:
         raise fault(what, f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.")
 
 
@@ -136,8 +135,7 @@ def rows_sum_to_one(
     if bool((got < 0).any()):
         raise fault(what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}.")
     sums = got.double().sum(-1)
-    wrong = (sums - 1).abs() > atol
-    if bool(wrong.any()):
+    if bool((wrong := (sums - 1).abs() > atol).any()):
         at = first_index(wrong)
         where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
         row = f"the row at {where}" if where else "the row"

@@ -121,8 +121,7 @@ def load_document(course: Course, assignment: Assignment) -> Document:
     places: dict[int, list[str]] = {}
     for answer in assignment.answers:
         if answer.part is not None:
-            asked = document.questions().get(answer.part, [])
-            if len(asked) < answer.number:
+            if len(asked := document.questions().get(answer.part, [])) < answer.number:
                 raise CourseError(
                     f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
                     f"the text of {label} has {len(asked)} there."
@@ -193,8 +192,7 @@ class _Reader:
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
             self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
             return
-        cells = jupytext.reads(self.text, PERCENT).cells
-        if len(cells) != len(headers):
+        if len(cells := jupytext.reads(self.text, PERCENT).cells) != len(headers):
             self.add(1, f"{len(headers)} lines begin with `# %%`, but jupytext sees {len(cells)} cells.")
             return
         for line, cell in zip(headers, cells, strict=True):
@@ -245,10 +243,8 @@ class _Reader:
     def _check_parts(self) -> None:
         seen: dict[str | None, int] = {}
         for cell in self.cells:
-            if cell.kind == "part":
-                if cell.name in seen:
-                    self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}.")
-                seen.setdefault(cell.name, cell.line)
+            if cell.kind == "part" and (first := seen.setdefault(cell.name, cell.line)) != cell.line:
+                self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {first}.")
         known = [part.name for part in self.assignment.parts]
         meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
         for name in known:

@@ -176,14 +176,13 @@ def _parsed(code: str) -> ast.Module | None:
 
 def outline(text: str, filename: str) -> str:
     """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
-    pieces = []
+    pieces: list[str] = []
     for _, code in cells(text, filename):
-        tree = _parsed(code)
-        if tree is None:
+        if tree := _parsed(code):
+            _drop_documentation(tree)
+            pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
+        else:
             pieces.append(code)
-            continue
-        _drop_documentation(tree)
-        pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
     return hashlib.sha256("\n".join(pieces).encode("utf-8", "replace")).hexdigest()
 
 
