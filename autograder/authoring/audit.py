@@ -109,23 +109,19 @@ class Audit:
             elif case.kind == "mistake":
                 self.problems.extend(_out_of_proportion(finding))
         killed = {f.case.name for f in self.of("mutant") if f.good}
-        self.problems.extend(
-            f"mutant {name} is listed as equivalent, but a test kills it."
-            for name in self.equivalents
-            if name in killed
-        )
+        listed = (name for name in self.equivalents if name in killed)
+        self.problems += [f"mutant {name} is listed as equivalent, but a test kills it." for name in listed]
 
     def as_record(self) -> dict[str, Any]:
         """Return the audit as a JSON-serializable dict."""
         columns = ("stub", "trivial", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
         shares = {column: text for column, (text, _) in zip(columns, self.shares())}
         survivors = [f.case.name for f in self.of("mutant") if not f.good]
-        equivalent = {name: self.equivalents[name] for name in survivors if name in self.equivalents}
         return {
             "assignment": self.assignment,
             **shares,
             "survivors": survivors,
-            "equivalent": equivalent,
+            "equivalent": {name: self.equivalents[name] for name in survivors if name in self.equivalents},
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
@@ -255,8 +251,7 @@ def try_case(case: Case) -> AuditFinding:
     if not all(finding.good for finding in findings):
         return _first([finding for finding in findings if not finding.good], len(findings))
     for seed in case.here:
-        failed = this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE)
-        if failed:
+        if failed := this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE):
             return AuditFinding(case, False, detail=f"seed {seed}, in this process: {failed}")
     unnamed = [finding for finding in findings if not finding.named]
     return _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)

@@ -72,10 +72,8 @@ def write_demo(
 def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStudent]:
     names = _names(count, _random(seed, "names"))
     abilities = {name: round(_random(seed, name).betavariate(2.2, 1.2), 3) for name in names}
-    slots = [(name, assignment) for name in names for assignment in books]
     kinds = {
-        (name, assignment): _usual(books[assignment], abilities[name], _random(seed, name, assignment))
-        for name, assignment in slots
+        (name, a): _usual(book, abilities[name], _random(seed, name, a)) for name in names for a, book in books.items()
     }
     _add_the_rare(kinds, books, _random(seed, "rare"))
     return [
@@ -99,13 +97,10 @@ def _add_the_rare(kinds: dict[tuple[str, str], str], books: dict[str, AnswerBook
     slots = list(kinds)
     rng.shuffle(slots)
     for kind in ANSWER_KINDS[: len(slots) // 2]:
-        if kind in kinds.values():
-            continue
         counts = Counter(kinds.values())
-        for slot in slots:
-            if counts[kinds[slot]] > 1 and books[slot[1]].has(kind):
-                kinds[slot] = kind
-                break
+        fitting = (slot for slot in slots if counts[kinds[slot]] > 1 and books[slot[1]].has(kind))
+        if kind not in counts and (slot := next(fitting, None)):
+            kinds[slot] = kind
 
 
 def _names(count: int, rng: random.Random) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,7 @@ def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None 
     (`raise ValueError(`, `with torch.no_grad():`, `self.size = size`), and those that also occur in the author's given
     code outside all gaps.
     """
-    shown = _released_texts(course, assignment, texts or released(course, assignment))
-    return gives_away(course, assignment, shown)
+    return gives_away(course, assignment, _released_texts(course, assignment, texts or released(course, assignment)))
 
 
 def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]) -> list[str]:
@@ -100,12 +100,10 @@ def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, st
 
 def _strings(label: str, text: str) -> list[str]:
     """Return the lines that a reader sees: those of the file, or of all strings in a notebook."""
-    if not label.endswith(".ipynb"):
-        return text.splitlines()
-    try:
-        return [line for string in _walk(json.loads(text)) for line in string.splitlines()]
-    except ValueError:
-        return text.splitlines()
+    if label.endswith(".ipynb"):
+        with suppress(ValueError):
+            return [line for string in _walk(json.loads(text)) for line in string.splitlines()]
+    return text.splitlines()
 
 
 def _walk(value: Any) -> Iterator[str]:

@@ -49,19 +49,17 @@ class _Place:
 def mutants(source: str) -> Iterator[Mutant]:
     """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
     tree, text = ast.parse(source), _Text(source)
-    seen = {ast.dump(tree)}
+    seen = {ast.dump(tree), None}  # what is not Python is no mutant
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
         like = f"{place.function}:{operator}:{place.statement}"
         count[like] += 1
         changed = text.replaced(node, new)
-        program = _program(changed)
-        if program is None or program in seen:
-            continue
-        seen.add(program)
-        statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
-        identity = f"{place.function}:{operator}:{count[like]}:{statement}"
-        yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
+        if (program := _program(changed)) not in seen:
+            seen.add(program)
+            statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
+            identity = f"{place.function}:{operator}:{count[like]}:{statement}"
+            yield Mutant(identity, _lines(node)[0], _description(node, new, place), changed)
 
 
 def _steps(tree: ast.Module, text: "_Text") -> Iterator[tuple[_Place, Step]]:
@@ -172,11 +170,11 @@ def load_equivalent_mutants(course: Course, assignment: Assignment, known: Colle
     Raises CourseError with all errors in `equivalent_mutants.yml`, including ids that are not among the `known` ones,
     those of the current solution's mutants.
     """
-    file = course.suite_folder(assignment) / "equivalent_mutants.yml"
-    if not file.exists():
+    if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
         return {}
-    text = course.read(file, CourseError)
-    document = MarkedYaml(course.label(file), text, "the list of equivalent mutants", item="mutant")
+    document = MarkedYaml(
+        course.label(file), course.read(file, CourseError), "the list of equivalent mutants", "mutant"
+    )
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
     for index, entry in enumerate(entries or ()):

@@ -54,11 +54,10 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     if there := [file for file in files if file.exists()]:
         raise CourseError([f"{file} already exists; nothing was changed." for file in there])
     if begins:
-        schema = json.dumps(config.course_schema(), ensure_ascii=False, indent=2) + "\n"
         beside = {
             "README.md": filled("course_readme.md", words),
             ".gitignore": filled("gitignore"),
-            config.SCHEMA_NAME: schema,
+            config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2) + "\n",
         }
         files |= {course.root / place: text for place, text in beside.items() if not (course.root / place).exists()}
     for file, text in files.items():
@@ -82,8 +81,7 @@ def _check_name(name: str, course: Course) -> None:
             f"`{name}` is not a valid name of an assignment: it must be a number, an underscore and lowercase letters, "
             f"such as `{free:02d}_{words}`."
         )
-    same = [other for other in known if int(other.partition("_")[0]) == int(number)]
-    if same:
+    if same := [other for other in known if int(other.partition("_")[0]) == int(number)]:
         raise CourseError(f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free.")
     if stem in (installed := metadata.packages_distributions()):
         raise CourseError(

@@ -53,8 +53,7 @@ def comparison(node: ast.AST) -> Iterator[Step]:
         if type(old) in _COMPARISONS:
             name, (other,) = _COMPARISONS[type(old)]
             ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
-            step = f"{name}_becomes_{_COMPARISONS[other][0]}"
-            yield step, node, ast.Compare(node.left, ops, node.comparators)
+            yield f"{name}_becomes_{_COMPARISONS[other][0]}", node, ast.Compare(node.left, ops, node.comparators)
 
 
 def constant(node: ast.AST) -> Iterator[Step]:

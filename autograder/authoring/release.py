@@ -135,8 +135,7 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
     needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]
     needed += _packages(assignments)
     files[REQUIREMENTS] = "".join(f"{line}\n" for line in needed).encode()
-    constraints = course.root / CONSTRAINTS
-    if constraints.is_file():
+    if (constraints := course.root / CONSTRAINTS).is_file():
         files[CONSTRAINTS] = constraints.read_bytes()
     files |= _guides(course.root, GUIDE)
     words = _words(course, list(assignments), files)

@@ -25,16 +25,14 @@ def input_untouched(function: Function, *inputs: Any, what: str = "the call") ->
         if isinstance(now, Tensor):
             _same_numbers(now, then, which, what)
         elif not _same_contents(now, then):
-            end = f"it was {show(then)} before and is {show(now)} after."
-            raise _changed(what, f"changed {which}", end)
+            raise _changed(what, f"changed {which}", f"it was {show(then)} before and is {show(now)} after.")
 
 
 def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
     if now.shape != then.shape:
         shapes = f"its shape was {tuple(then.shape)} before and is {tuple(now.shape)} after"
         raise fault(what, f"changed {which}: {shapes}.", actor)
-    gap = first_difference(now, then, atol=0.0, rtol=0.0)
-    if gap is not None:
+    if gap := first_difference(now, then, atol=0.0, rtol=0.0):
         start = f"changed {which}" + (f" at {gap.where}" if gap.where else "")
         raise _changed(what, start, f"it was {gap.expected} before and is {gap.came} after.")
 
@@ -80,8 +78,7 @@ def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: 
         alone = _numbers(function(x[row : row + 1].clone()), name)
         shape(alone, (1, *together.shape[1:]), name)
         start = f"The result of row {row} depends on the other rows of the batch: it differs"
-        axes = _without_batch(together)
-        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=axes)
+        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=_without_batch(together))
 
 
 def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
@@ -152,18 +149,15 @@ def heads_local(
         touch(head)
         after = _numbers(module(*fresh(x)), what)
         shape(after, tuple(before.shape), what)
-        apart = (after - before).abs().reshape(-1, before.shape[-1]).amax(0)
-        moved = apart > 1e-9 * before.abs().max()
+        moved = (after - before).abs().reshape(-1, before.shape[-1]).amax(0) > 1e-9 * before.abs().max()
         own = torch.zeros_like(moved)
         own[head * width : (head + 1) * width] = True
         columns = f"columns {head * width} to {(head + 1) * width - 1}"
-        if bool((moved & ~own).any()):
-            odd = first_index(moved & ~own)[0]
-            start = f"A change of head {head} alone changes column {odd} of"
+        if bool((odd := moved & ~own).any()):
+            start = f"A change of head {head} alone changes column {first_index(odd)[0]} of"
             raise _alike(f"{start} {what}; it may change only its own {columns}.")
-        if bool((own & ~moved).any()):
-            still = first_index(own & ~moved)[0]
-            start = f"A change of head {head} does not change column {still} of"
+        if bool((still := own & ~moved).any()):
+            start = f"A change of head {head} does not change column {first_index(still)[0]} of"
             raise _alike(f"{start} {what}, one of its own {columns}.")
         before = after
 
@@ -199,15 +193,12 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     Example: `convex_hull(lambda v: student.attention(q, k, v)[0], v)`
     """
     same = values.detach()[..., :1, :].expand_as(values).contiguous()
-    out = _numbers(function(same.clone()), what)
-    _is_mean_of(out, values, what)
+    out = _mean_of(values, function(same.clone()), what)
     start = f"When all values are the same vector, {what} must be that vector, but differs"
     _agree(out, same[..., :1, :].expand(out.shape), start, "came back", "was expected", atol=atol)
-    out = _numbers(function(values.clone()), what)
-    _is_mean_of(out, values, what)
+    out = _mean_of(values, function(values.clone()), what)
     low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
-    outside = (out < low - atol) | (out > high + atol)
-    if bool(outside.any()):
+    if bool((outside := (out < low - atol) | (out > high + atol)).any()):
         at = first_index(outside)
         start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
         raise CheckFailed(f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}.")
@@ -215,8 +206,7 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
 
 def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
     """Fail if two answers of the student's own code differ, with a sentence that begins with `start`."""
-    gap = first_difference(one, other, **how)
-    if gap is not None:
+    if gap := first_difference(one, other, **how):
         where = f" first at {gap.where}" if gap.where else ""
         full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
         raise CheckFailed(full, f"{without_inputs(start)}{where}. {gap.extent}.")
@@ -263,8 +253,11 @@ def _fill(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
             old.copy_(new)
 
 
-def _is_mean_of(out: Tensor, values: Tensor, what: str) -> None:
+def _mean_of(values: Tensor, result: Any, what: str) -> Tensor:
+    """Return the result as a tensor; fails unless it has the shape of means of the values."""
+    out = _numbers(result, what)
     lead, width = values.shape[:-2], values.shape[-1]
     if out.ndim != values.ndim or out.shape[:-2] != lead or out.shape[-1] != width:
         wanted = ", ".join(str(size) for size in (*lead, "…", width))
         raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; ({wanted}) was expected.")
+    return out

@@ -44,12 +44,10 @@ def causal_by_gradient(
     length = x.shape[1]
     may = torch.ones(length, length, dtype=torch.bool).tril() if allowed is None else allowed
     norms = _gradient_norms(function, x, what)
-    leaks = (~may & (norms > LEAK * norms.max())).nonzero().tolist()
-    if leaks:
+    if leaks := (~may & (norms > LEAK * norms.max())).nonzero().tolist():
         sentence = f"{_pairs(leaks, 'depends on')}: {what} there must not change with that input."
         raise CheckFailed(sentence, sentence)
-    blind = (may & (norms <= BLIND * norms.max())).nonzero().tolist()
-    if blind:
+    if blind := (may & (norms <= BLIND * norms.max())).nonzero().tolist():
         sentence = f"{_pairs(blind, 'does not depend on')}: {what} there must change with that input."
         raise CheckFailed(sentence, sentence)
 
@@ -79,8 +77,7 @@ def parameter_gradients_close(
 ) -> None:
     """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
     actual, expected = dict(module.named_parameters()), dict(reference.named_parameters())
-    missing = [name for name in expected if name not in actual]
-    if missing:
+    if missing := [name for name in expected if name not in actual]:
         raise fault("the module", f"lacks {several('parameter', missing)}.")
     mine, theirs = module(*fresh(*inputs)), reference(*fresh(*inputs))
     got, wanted = _pull_back(mine, [actual[name] for name in expected], theirs, list(expected.values()))

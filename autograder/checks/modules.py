@@ -16,8 +16,7 @@ def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "
 
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
     """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
-    count = sum(p.numel() for p in _module(module, what).parameters())
-    if count != n:
+    if (count := sum(p.numel() for p in _module(module, what).parameters())) != n:
         has, word = f"has {count} parameters", "many" if count > n else "few"
         end = f"{has}; {n} were expected ({abs(count - n)} too {word})."
         raise fault(what, end, actor, f"{has}, which is too {word}.")
@@ -25,8 +24,7 @@ def parameter_count(module: Any, n: int, what: str = "the module") -> None:
 
 def no_parameters(module: Any, what: str = "the module") -> None:
     """Check that the module has no trainable parameters."""
-    names = [name for name, _ in _module(module, what).named_parameters()]
-    if names:
+    if names := [name for name, _ in _module(module, what).named_parameters()]:
         raise fault(what, f"should have no trainable parameters, but has {some(names)}.", actor)
 
 
@@ -91,9 +89,8 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
     extra = [name for name in actual if name not in expected]
     faults = [f"lacks {several('parameter', missing)}"] if missing else []
     faults += [f"has {several('unexpected parameter', extra)}"] if extra else []
-    wrong = [name for name in expected if name in actual and actual[name] != expected[name]]
-    if not faults and wrong:
-        name = wrong[0]
+    wrong = (name for name in expected if name in actual and actual[name] != expected[name])
+    if not faults and (name := next(wrong, None)):
         faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
     if faults:
         raise fault(what, f"{' and '.join(faults)}.", actor)

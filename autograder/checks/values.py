@@ -77,17 +77,14 @@ def shape(
 ) -> None:
     """Check for a tensor of exactly that shape; `axes` names its dimensions in the failure."""
     wanted = tuple(expected_shape)
-    got = tuple(tensor(actual, what).shape)
-    if got == wanted:
-        return
-    named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
-    raise fault(what, f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected.")
+    if (got := tuple(tensor(actual, what).shape)) != wanted:
+        named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
+        raise fault(what, f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected.")
 
 
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
     """Check for a tensor of exactly that dtype."""
-    got = tensor(actual, what).dtype
-    if got is not expected_dtype:
+    if (got := tensor(actual, what).dtype) is not expected_dtype:
         raise fault(what, f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.")
 
 
@@ -101,8 +98,7 @@ def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None
     """Return the value as a detached tensor; fails if it is not a tensor."""
     if isinstance(actual, Tensor) and is_plain(actual):
         return actual.detach().cpu()
-    wanted = "a tensor" if expected is None else kind(expected)
-    raise wrong_type(actual, wanted, what)
+    raise wrong_type(actual, "a tensor" if expected is None else kind(expected), what)
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
@@ -139,8 +135,7 @@ def rows_sum_to_one(
     if bool((got < 0).any()):
         raise fault(what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}.")
     sums = got.double().sum(-1)
-    wrong = (sums - 1).abs() > atol
-    if bool(wrong.any()):
+    if bool((wrong := (sums - 1).abs() > atol).any()):
         at = first_index(wrong)
         where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
         row = f"the row at {where}" if where else "the row"
@@ -249,19 +244,12 @@ def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor
 
 def _same_tensor(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float) -> None:
     shape(got, tuple(wanted.shape), what, axes=axes)
-    _same_kind(got, wanted, what)
+    held, due = dtype_kind(got.dtype), dtype_kind(wanted.dtype)
+    if held != due:
+        raise fault(what, f"{verb(what, 'holds', 'hold')} {held} ({got.dtype}); {due} were expected.")
     _no_surprising(got, wanted, what, axes)
-    difference = first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes)
-    if difference is not None:
+    if difference := first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes):
         raise difference.failure(what)
-
-
-def _same_kind(got: Tensor, wanted: Tensor, what: str) -> None:
-    if dtype_kind(got.dtype) == dtype_kind(wanted.dtype):
-        return
-    end = f"{verb(what, 'holds', 'hold')} {dtype_kind(got.dtype)} ({got.dtype}); "
-    end += f"{dtype_kind(wanted.dtype)} were expected."
-    raise fault(what, end)
 
 
 def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None) -> None:

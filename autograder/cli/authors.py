@@ -20,8 +20,7 @@ def build(names: list[str] | None = None, check_only: bool = False, course_path:
         problems = building.check(course, names or None)
         say(*problems)
         if not problems:
-            count = counted(len(course.select(names or None)), "assignment")
-            print(f"The students' files are up to date: {count}.")
+            print(f"The students' files are up to date: {counted(len(course.select(names or None)), 'assignment')}.")
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.cli.base import QUIET
@@ -80,8 +80,7 @@ VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[
 def show_walls(columns: Sequence["TierReport"]) -> None:
     """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
-    walls = next((column.cells for column in columns if column.works), ())
-    for number, wall in enumerate(walls):
+    for number, wall in enumerate(next((column.cells for column in columns if column.works), ())):
         verdicts = [VERDICTS[c.cells[number].verdict] if c.works else "[dim]–[/]" for c in columns]
         table.add_row(wall.wall, *verdicts)
     console.print(table)
@@ -106,13 +105,11 @@ LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 
 def show_audit(audits: Sequence["Audit"]) -> None:
     """Print the table of an audit, then one line for each problem."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    table.add_column("assignment")
-    for name in COLUMNS:
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = (Column(name, justify="right", no_wrap=True) for name in COLUMNS)
+    table = Table("assignment", *columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     shares = [audit.shares() for audit in audits]
     for audit, own in zip(audits, shares):
-        table.add_row(audit.assignment, *map(_share, own))
+        table.add_row(audit.assignment, *(_share(*each) for each in own))
     console.print(table)
     more = LEGEND_OF_MORE if any("+" in mutants for *_, (mutants, _) in shares) else ""
     console.print(f"[dim]{LEGEND}{more}.[/]")
@@ -139,8 +136,7 @@ def _show_points(audit: "Audit") -> None:
         console.print(f"[dim]{counted(audit.unpromised, 'hidden test')} without a promise of the stub.[/]")
 
 
-def _share(value: Any) -> str:
-    text, good = value
+def _share(text: str, good: bool) -> str:
     if text == "0/0":
         return "[dim]–[/]"
     text = text.replace(" + ", "+")

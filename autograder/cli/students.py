@@ -56,10 +56,7 @@ def hint(target: str = ".", again: bool = False) -> int:
 
     work = find_work(target)
     found = next_hint(work, check_work(work), start_over=again)
-    if found is None:
-        console.print("[green]Every visible test passes: no hint is needed.[/]")
-    else:
-        console.print(hint_screen(found, f"autograder hint {work.name}"))
+    console.print(hint_screen(found, f"autograder hint {work.name}"))
     return DONE
 
 

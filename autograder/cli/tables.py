@@ -50,8 +50,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
         return
     people = read_names(folder)
-    refused = (grade for grade in grades if grade.status == "refused")
-    for grade in sorted(refused, key=lambda g: g.key):
+    for grade in sorted((g for g in grades if g.status == "refused"), key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):
@@ -126,23 +125,20 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
     finals = list(count.values())
     if decisions := {decision for final in finals for decision in final.decisions}:
         console.print(f"{counted_are(len(decisions), 'decision')} laid over the grades.")
-    late = sum(final.minus > 0 for final in finals)
-    if late:
+    if late := sum(final.minus > 0 for final in finals):
         whose = "1 grade counts" if late == 1 else f"{late} grades count"
         console.print(
             f"[yellow]{whose} less than the score reached, for lateness.[/] The table shows final scores; "
             "grades.csv has both.",
             soft_wrap=True,
         )
-    untimed = sum(not final.known for final in finals)
-    if untimed:
+    if untimed := sum(not final.known for final in finals):
         console.print(
             f"[yellow]The submission time of {counted(untimed, 'submission')} is unknown; the score counts in full.[/] "
             "`autograder collect` stores the times of a course site; `--times` reads them from a table.",
             soft_wrap=True,
         )
-    marked = [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]
-    if marked:
+    if marked := [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]:
         console.print(f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True)
 
 
@@ -166,8 +162,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
             f"{_seeds(comparison.seeds_after)}): a result may change although the suite did not.[/] "
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
-    others = sum(change.other_submission for change in comparison.changes)
-    if others:
+    if others := sum(change.other_submission for change in comparison.changes):
         console.print(f"[yellow]{others} of them have a different submission text.[/]")
 
 
@@ -237,10 +232,7 @@ SHOWN_WORDS = 5
 
 def show_similar(console: Console, found: "Similar") -> None:
     """Print the pairs and the lines they share, with a note that likeness is no verdict."""
-    if found.pairs:
-        console.print(_pairs(found.pairs))
-    else:
-        console.print("No pair is unusually alike.")
+    console.print(_pairs(found.pairs) if found.pairs else "No pair is unusually alike.")
     console.print(
         f"{len(found.codes)} submissions compared, {len(found.empty)} without code of their own. "
         "Likeness is not a verdict: short answers are naturally alike."

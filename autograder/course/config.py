@@ -173,10 +173,9 @@ class Assignment(YamlRecord):
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
-        for part in self.parts:
-            if part.name == name:
-                return part
         known = [part.name for part in self.parts]
+        if name in known:
+            return self.parts[known.index(name)]
         hint = did_you_mean(name, known) or f"; it has {one_of(known)}."
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 
@@ -291,8 +290,7 @@ class Course(CourseFile):
 
     def assignment(self, name: str) -> Assignment:
         """Return the assignment with that name; raises CourseError if there is none."""
-        found = self.find(name)
-        if found is not None:
+        if found := self.find(name):
             return found
         known = [assignment.name for assignment in self.assignments]
         hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}." if known else ".")

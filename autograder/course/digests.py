@@ -26,8 +26,8 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
     others += [course.solution_file(assignment), course.stub_file(assignment)]
     folders = course.solution_folder(assignment), course.release_folder(assignment)
-    modules = [folder / name for folder in folders for name in assignment.files]
-    for file in [*sorted(tests), *others, *modules]:
+    others += [folder / name for folder in folders for name in assignment.files]
+    for file in [*sorted(tests), *others]:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

@@ -121,8 +121,7 @@ def load_document(course: Course, assignment: Assignment) -> Document:
     places: dict[int, list[str]] = {}
     for answer in assignment.answers:
         if answer.part is not None:
-            asked = document.questions().get(answer.part, [])
-            if len(asked) < answer.number:
+            if len(asked := document.questions().get(answer.part, [])) < answer.number:
                 raise CourseError(
                     f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
                     f"the text of {label} has {len(asked)} there."
@@ -193,8 +192,7 @@ class _Reader:
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
             self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
             return
-        cells = jupytext.reads(self.text, PERCENT).cells
-        if len(cells) != len(headers):
+        if len(cells := jupytext.reads(self.text, PERCENT).cells) != len(headers):
             self.add(1, f"{len(headers)} lines begin with `# %%`, but jupytext sees {len(cells)} cells.")
             return
         for line, cell in zip(headers, cells, strict=True):
@@ -206,15 +204,13 @@ class _Reader:
 
     def _read_cell(self, line: int, cell: Any) -> None:
         options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
-        broken = cell.metadata.get("incorrectly_encoded_metadata")
-        if broken:
+        if broken := cell.metadata.get("incorrectly_encoded_metadata"):
             self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
         for key in options:
             if key not in _CELL_OPTIONS:
                 hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part`, `picture` or `answer`."
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
-        kinds = [kind for kind in _KINDS if kind in options]
-        if not kinds:
+        if not (kinds := [kind for kind in _KINDS if kind in options]):
             if cell.cell_type == "code":
                 try:
                     ast.parse(cell.source)
@@ -247,16 +243,13 @@ class _Reader:
     def _check_parts(self) -> None:
         seen: dict[str | None, int] = {}
         for cell in self.cells:
-            if cell.kind == "part":
-                if cell.name in seen:
-                    self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {seen[cell.name]}.")
-                seen.setdefault(cell.name, cell.line)
+            if cell.kind == "part" and (first := seen.setdefault(cell.name, cell.line)) != cell.line:
+                self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {first}.")
         known = [part.name for part in self.assignment.parts]
         meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
         for name in known:
             if name not in meant:
-                sentence = f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.'
-                self.add(len(self.lines), sentence)
+                self.add(len(self.lines), f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.')
 
     def _read_gaps(self, tree: ast.Module, comments: list[tuple[int, str]]) -> None:
         begin: int | None = None
@@ -296,8 +289,7 @@ class _Reader:
         words = text.strip("#: ").upper()
         for marker in (BEGIN, END):
             meant = marker.strip("# ")
-            start = words[: len(meant)]
-            if difflib.SequenceMatcher(None, start, meant).ratio() > 0.85:
+            if difflib.SequenceMatcher(None, words[: len(meant)], meant).ratio() > 0.85:
                 self.add(line, f"`{text}` looks like a marker; the marker is exactly `{marker}`.")
         return None
 

@@ -68,8 +68,7 @@ _Span = tuple[int, int, str]  # the begin and the end of a text in the solution,
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
     """Load the known mistakes, in order; none without a mistakes.yml. Raises CourseError with all errors in it."""
-    file = course.mistakes_file(assignment)
-    if not file.exists():
+    if not (file := course.mistakes_file(assignment)).exists():
         return ()
     solution = course.solution_file(assignment)
     parts = tuple(part.name for part in assignment.parts)
@@ -80,8 +79,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
 
 def _recorded(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
     """Return the recorded tests that each mistake fails; raises CourseError if the file is not what an audit writes."""
-    file = course.failing_tests_file(assignment)
-    if not file.exists():
+    if not (file := course.failing_tests_file(assignment)).exists():
         return {}
     try:
         return {name: frozenset(tests) for name, tests in json.loads(course.read(file, CourseError)).items()}
@@ -132,8 +130,7 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
 def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYaml) -> str | None:
     """Return the `source` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
-    edits = _edits(entry)
-    if edits is None:
+    if (edits := _edits(entry)) is None:
         document.add((index,), f"{name} needs `in`, `replace` and `with`, or else a list of `edits`.")
         return None
     choices = []
@@ -169,14 +166,12 @@ class _Solution:
         line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
         for name, node in definitions(ast.parse(text)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            last = node.end_lineno or node.lineno
-            self.regions[name] = (line_starts[first - 1], line_starts[last] - 1)
+            self.regions[name] = (line_starts[first - 1], line_starts[node.end_lineno or node.lineno] - 1)
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
         if edit.place not in self.regions:
-            hint = did_you_mean(edit.place, self.regions) or "."
-            raise ValueError(f"the solution has no `{edit.place}`{hint}")
+            raise ValueError(f"the solution has no `{edit.place}`{did_you_mean(edit.place, self.regions) or '.'}")
         if edit.old == edit.new:
             raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
         begin, end = self.regions[edit.place]

@@ -31,8 +31,7 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     prose and given code have no nbgrader metadata.
     """
     cells = [nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))]
-    for cell in jupytext.reads(text, PERCENT).cells:
-        cells.append(_notebook_cell(assignment, cell))
+    cells += [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
     keys = [cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)]
     for cell, key in zip(cells, keys, strict=True):
         cell["id"] = hashlib.sha256(f"{assignment.name}/{key}".encode()).hexdigest()[:12]

@@ -14,8 +14,7 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
     Questions whose written answers count are left out. Raises CourseError if a part has more questions than answers, or
     fewer.
     """
-    file = course.answers_file(assignment)
-    if not file.is_file():
+    if not (file := course.answers_file(assignment)).is_file():
         return {}
     document = MarkedYaml(course.label(file), course.read(file, CourseError), "the file of answers")
     record = document.read(RootModel[dict[str, list[str]]])

@@ -161,8 +161,7 @@ class MarkedYaml:
             key, line = str(key_node.value), key_node.start_mark.line + 1
             here = (*place, key)
             if key in data:
-                earlier = self._lines[here]
-                self._problems.append((line, f"`{key}` is there twice, first in line {earlier}."))
+                self._problems.append((line, f"`{key}` is there twice, first in line {self._lines[here]}."))
                 continue
             self._lines[here] = line
             data[key] = self._convert(value_node, here, around)
@@ -234,8 +233,6 @@ def _shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return f'the text "{value}"'
-    if isinstance(value, int | float):
-        return f"{value}"
     if isinstance(value, dict):
         return "a block of `name: value` lines"
     return "a list" if isinstance(value, list) else f"{value}"

@@ -185,8 +185,7 @@ class _Examination:
         with suite_of(self._test_file) as session:
             tests = [test for test in session.tests() if part is None or test.part == part]
             found = {test.name: self._take(session, test) for test in tests}
-            failed = [test for test in tests if found[test.name].result.outcome == "failed"]
-            if failed:
+            if failed := [test for test in tests if found[test.name].result.outcome == "failed"]:
                 self._add_clues(session, failed, found)
         return list(found.values())
 
@@ -208,10 +207,8 @@ class _Examination:
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
         result = replace(skeleton, outcome=failure.outcome, score=0.0, message=message)
-        missing = isinstance(error, MissingNameError)
-        place = None if missing else place_of_frame(describe_error(error, self._own))
-        place = self._text.named(place) if place else None
-        return Finding(result, details, place, printed=clean(printed.getvalue(), PRINTED))
+        place = None if isinstance(error, MissingNameError) else place_of_frame(describe_error(error, self._own))
+        return Finding(result, details, place and self._text.named(place), printed=clean(printed.getvalue(), PRINTED))
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
@@ -229,8 +226,7 @@ class _Examination:
 
     def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:
         """Return the location of the mistake, or of the last call; of the part if the test compares two values."""
-        known = self._known(hint.place) if hint else None
-        if known:
+        if hint and (known := self._known(hint.place)):
             return self._places[known]
         visited = [name for name in map(self._known, recording.visited) if name]
         own = [name for name in visited if self._parts.get(name) == part]
@@ -295,8 +291,7 @@ def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | No
 
 def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
     """Replace the failure about a missing name if the file stopped before defining it."""
-    message = finding.result.message or ""
-    if finding.result.outcome == "failed" and message.startswith("There is no `"):
+    if finding.result.outcome == "failed" and (finding.result.message or "").startswith("There is no `"):
         return replace(finding, result=replace(finding.result, message=problem), place=place)
     return finding
 

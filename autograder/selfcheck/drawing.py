@@ -33,7 +33,11 @@ def draw_all(work: Work) -> list[Drawing]:
     pictures = _pictures(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(work.load().module)
-        folder = _made(work.folder / FOLDER)
+        folder = work.folder / FOLDER
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
         return [_draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws]
 
 
@@ -76,14 +80,6 @@ def why_not(error: Exception) -> str:
     """Explain to the student why a picture of unfinished code cannot be drawn."""
     told = isinstance(error, (NotImplementedError, MissingNameError))
     return str(error) if told else f"{type(error).__name__}: {error}"
-
-
-def _made(folder: Path) -> Path:
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-    return folder
 
 
 def _from_here(file: Path) -> str:

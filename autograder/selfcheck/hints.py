@@ -62,8 +62,7 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
         steps.append(("A question", finding.result.hint))
     if finding.place is not None:
         steps.append(("Where to look", _where(finding.place, text)))
-        section = text.section(finding.place.function)
-        if section is not None:
+        if section := text.section(finding.place.function):
             steps.append(("Read again", _passage(*section)))
     return steps
 
@@ -87,8 +86,7 @@ def _key(name: str, words: str) -> str:
 
 def _remembered(memory: Path) -> dict[str, int]:
     try:
-        record = json.loads(memory.read_text("utf-8"))
-        return {str(key): int(value) for key, value in record.items()}
+        return {str(key): int(value) for key, value in json.loads(memory.read_text("utf-8")).items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}  # without a record, the hints start again
 

@@ -71,7 +71,7 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
     if report.stopped_at:
         yield _indented(Text(f"→ {report.stopped_at}", "dim"))
     if report.printed.strip():
-        yield from _printed("Your file printed:", report.printed, 0)
+        yield _printed("Your file printed:", report.printed, 0)
 
 
 def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[RenderableType]:
@@ -108,7 +108,7 @@ def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
         function = f", in `{finding.place.function}`" if finding.place.function else ""
         yield _indented(Text(f"→ {finding.place}{function}", "dim"))
     if finding.printed.strip():
-        yield from _printed("It printed:", finding.printed, INDENT)
+        yield _printed("It printed:", finding.printed, INDENT)
 
 
 def _mark(finding: Finding) -> tuple[str, str]:
@@ -119,16 +119,17 @@ def _mark(finding: Finding) -> tuple[str, str]:
     return ("○", "yellow") if finding.unwritten else ("✗", "red")
 
 
-def _printed(heading: str, text: str, indent: int) -> Iterator[RenderableType]:
+def _printed(heading: str, text: str, indent: int) -> RenderableType:
     lines = text.rstrip().splitlines()
     more = [f"… {len(lines) - PRINTED_LINES} more lines"] if len(lines) > PRINTED_LINES else []
-    yield Padding(
-        Text("\n".join([heading, *(f"  {line}" for line in lines[:PRINTED_LINES] + more)]), "dim"), (0, 0, 0, indent)
-    )
+    shown = [heading, *(f"  {line}" for line in lines[:PRINTED_LINES] + more)]
+    return _indented(Text("\n".join(shown), "dim"), indent)
 
 
-def hint_screen(hint: Hint, command: str) -> RenderableType:
-    """Show one step, and the command for the next."""
+def hint_screen(hint: Hint | None, command: str) -> RenderableType:
+    """Show one step, and the command for the next; or that no step is needed."""
+    if hint is None:
+        return Text("Every visible test passes: no hint is needed.", "green")
     kind = Text(f"Hint {hint.number} of {hint.of} · {hint.kind}", "cyan")
     body = _indented(Group(*map(Text, hint.text.split("\n"))))
     lines: list[RenderableType] = [Text(hint.title, "bold"), kind, body]

@@ -86,10 +86,7 @@ class Watch:
     def _hint(self) -> RenderableType:
         if self._report is None:
             return Text("There is nothing to give a hint for yet.")
-        hint = next_hint(self.work, self._report)
-        if hint is None:
-            return Text("Every visible test passes: no hint is needed.", "green")
-        return hint_screen(hint, "h")
+        return hint_screen(next_hint(self.work, self._report), "h")
 
     def _pictures(self) -> RenderableType:
         try:

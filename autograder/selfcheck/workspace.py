@@ -70,9 +70,7 @@ class CodeLocation:
     function: str = ""
 
     def __str__(self) -> str:
-        if self.cell is not None:
-            return f"{self.file}, cell {self.cell}, line {self.line}"
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
 
 
 def find_work(target: str | Path = ".") -> Work:
@@ -89,14 +87,11 @@ def find_works(target: str | Path = ".") -> list[Work]:
     path = Path(target)
     if path.is_file():
         return [_work_of_file(path)]
-    if path.is_dir():
-        works = _works_in(path)
-        if works:
-            return works
-        raise RefusedError(
-            f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
-        )
-    return [_named(str(target))]
+    if not path.is_dir():
+        return [_named(str(target))]
+    if works := _works_in(path):
+        return works
+    raise RefusedError(f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file.")
 
 
 def _work_of_file(path: Path) -> Work:
@@ -112,13 +107,9 @@ def _work_of_file(path: Path) -> Work:
 
 
 def _works_in(folder: Path) -> list[Work]:
-    own = _work_in(folder)
-    if own is not None:
-        return [own]
-    for around in (folder, folder / "assignments"):
-        places = sorted(place for place in around.iterdir() if place.is_dir()) if around.is_dir() else []
-        works = [work for work in map(_work_in, places) if work is not None]
-        if works:
+    """Return the folder's own assignment, or else those of the folders in it, or of those in `assignments`."""
+    for places in ([folder], folder.glob("*"), folder.glob("assignments/*")):
+        if works := [work for place in sorted(places) if (work := _work_in(place))]:
             return works
     return []
 
@@ -126,12 +117,11 @@ def _works_in(folder: Path) -> list[Work]:
 def _work_in(folder: Path) -> Work | None:
     for test in _test_files(folder):
         stem = test.stem.removeprefix("test_")
-        files = [folder / f"{stem}{kind}" for kind in SOURCES]
-        files = list(filter(Path.is_file, files))
+        files = [file for kind in SOURCES if (file := folder / f"{stem}{kind}").is_file()]
         if len(files) == 2:
             files = _further_first(*files)
         if files:
-            return Work(files[0], test, files[1] if len(files) > 1 else None)
+            return Work(files[0], test, *files[1:])
     return None
 
 
@@ -288,8 +278,7 @@ def _percent_cells(text: str) -> Iterator[_Cell]:
     starts = [0, *(n for n, line in enumerate(lines) if n and line.startswith("# %%")), len(lines)]
     for start, end in zip(starts, starts[1:]):
         body = lines[start:end]
-        prose = bool(body) and body[0].startswith("# %% [markdown]")
-        if prose:
+        if prose := bool(body) and body[0].startswith("# %% [markdown]"):
             body = [re.sub(r"^# ?", "", line) for line in body]
         yield _Cell(not prose, "\n".join(body), start + 1, None)
 

@@ -89,8 +89,7 @@ class NameReader:
         waiting += [(statement, True) for statement in body][::-1]
         while waiting:
             node, self._certain = waiting.pop()
-            read = getattr(self, f"_read_{type(node).__name__}", self._look_at_head)
-            read(node)
+            getattr(self, f"_read_{type(node).__name__}", self._look_at_head)(node)
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 certain = self._certain and isinstance(node, (ast.With, ast.AsyncWith))
                 inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, _BLOCKS)]

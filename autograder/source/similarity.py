@@ -67,8 +67,7 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
     """Return the most similar pairs of these students' codes first, given the course's own answers."""
     known = list(known)
     weigh = _Weights(codes, known)
-    own_words = frozenset().union(*(code.words for code in known))
-    rare_words = _shared_by_two(codes, own_words)
+    rare_words = _shared_by_two(codes, frozenset().union(*(code.words for code in known)))
     candidates = _candidates(codes, weigh, rare_words)[: most * LOOKED_AT]
     pairs = [_pair(one, other, codes, weigh, rare_words.get((one, other), ())) for one, other in candidates]
     listed = [pair for pair in pairs if pair.likeness >= least and pair.passages]

@@ -142,12 +142,10 @@ def names_used(text: str, filename: str, entry_points: Collection[str] | None = 
 def names_of_module(text: str, filename: str) -> dict[str, list[Any]]:
     """As `names_used`, for a file that others import: its own imports count as uses, as they may be used elsewhere."""
     found = names_used(text, filename)
-    nodes = [
-        node for node in ast.walk(_parsed(text) or ast.Module([], [])) if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    for node in nodes:
-        origin = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-        found["uses"] += [[f"{origin}{alias.name}", node.lineno, 0] for alias in node.names]
+    for node in ast.walk(_parsed(text) or ast.Module([], [])):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            origin = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            found["uses"] += [[f"{origin}{alias.name}", node.lineno, 0] for alias in node.names]
     return found
 
 
@@ -178,14 +176,13 @@ def _parsed(code: str) -> ast.Module | None:
 
 def outline(text: str, filename: str) -> str:
     """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
-    pieces = []
+    pieces: list[str] = []
     for _, code in cells(text, filename):
-        tree = _parsed(code)
-        if tree is None:
+        if tree := _parsed(code):
+            _drop_documentation(tree)
+            pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
+        else:
             pieces.append(code)
-            continue
-        _drop_documentation(tree)
-        pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
     return hashlib.sha256("\n".join(pieces).encode("utf-8", "replace")).hexdigest()
 
 
