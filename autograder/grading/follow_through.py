@@ -31,12 +31,12 @@ class FollowThrough:
         self._assignment, self._workers, self._session, self._watch = assignment, workers, session, watch
         self._names, self._reached = names_of_parts(course.read_solution(assignment))
         stub = course.stub_file(assignment)
-        self._stub = SourceFile(
-            stub.name, stub.read_text("utf-8") if stub.exists() else "", course.modules(assignment, stub.parent)
-        )
+        text = stub.read_text("utf-8") if stub.exists() else ""
+        unwritten = SourceFile(stub.name, text, course.modules(assignment, stub.parent))
+        self._stub = LoadedSubmission(workers, assignment, unwritten)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def again(self, file: SourceFile, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
+    def again(self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
         """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
@@ -49,14 +49,15 @@ class FollowThrough:
                     by_stub = self._taken(self._stub, names, tests, STUB_SEED)
                     self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
                 own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
-                found |= self._taken(file, names, own, seed)
+                found |= self._taken(loaded, names, own, seed)
             if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(self, file: SourceFile, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
+    def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
+        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins)
+        loaded.load_seconds = own.load_seconds
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

@@ -185,9 +185,8 @@ class Grader:
             if ending.may_be_ours:
                 reference = self.workers.references[assignment.name]
                 check_solution(self.session, ending.test, reference, self.watch)
-        again: dict[str, TestEnding] = {}
-        if self.course.follow_through:
-            again = self._follow_through[assignment.name].again(loaded.file, endings, self.run_seed)
+        follow_through = self._follow_through[assignment.name]
+        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
         diagnosis = self._diagnoses[assignment.name]
         own = diagnosis.name(_transcripts(again.values()))  # what is wrong in the later part itself
         named = {**diagnosis.name(_transcripts(endings)), **own}
