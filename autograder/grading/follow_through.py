@@ -15,8 +15,6 @@ from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.subject import Use
-from autograder.records import SourceFile
 from autograder.suite.session import SuiteSession, Test
 
 STUB_SEED = 0  # the same in all runs: whether a test counts must not depend on the run
@@ -29,7 +27,10 @@ class FollowThrough:
     def __init__(
         self, prepared: PreparedAssignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
     ) -> None:
-        self._assignment, self._stub = prepared.assignment, prepared.stub
+        self._assignment, self._stub = (
+            prepared.assignment,
+            LoadedSubmission(workers, prepared.assignment, prepared.stub),
+        )
         self._workers, self._session, self._watch = workers, session, watch
         self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
@@ -44,20 +45,18 @@ class FollowThrough:
             names = tuple(sorted(wrong & self._reached.get(part.name, set())))
             if names and failed:
                 if (part.name, names) not in self._passed_by_stub:
-                    by_stub = self._taken(self._stub, [], names, tests, STUB_SEED)
+                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
                     self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
                 own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
-                found |= self._taken(loaded.file, loaded.uses, names, own, seed)
+                found |= self._taken(loaded, names, own, seed)
             if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(
-        self, file: SourceFile, uses: list[Use], names: Names, tests: Iterable[Test], seed: int
-    ) -> dict[str, TestEnding]:
+    def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, file, stand_ins)
-        loaded.uses = uses
+        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins)
+        loaded.uses, loaded.load_seconds = own.uses, own.load_seconds
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

@@ -183,9 +183,8 @@ class Grader:
         for ending in endings:
             if ending.may_be_ours:
                 check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
-        again: dict[str, TestEnding] = {}
-        if self.course.follow_through:
-            again = self._follow_through[assignment.name].again(loaded, endings, self.run_seed)
+        follow_through = self._follow_through[assignment.name]
+        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself

@@ -13,7 +13,7 @@ from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
 from autograder.proxy.subject import RemoteSubject, Use
-from autograder.proxy.worker_connection import WorkerConnection
+from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.records import InfrastructureError, SourceFile
 from autograder.sandbox.launcher import Sandbox
 
@@ -57,7 +57,7 @@ class LoadedSubmission:
         self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
-        self._stand_ins = stand_ins
+        self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self.uses: list[Use] = []  # the names that the text uses, as found by a worker
         self.times = 0  # how often it was loaded
@@ -98,21 +98,21 @@ class LoadedSubmission:
         except StudentError as error:
             if again or isinstance(error, StudentTimeoutError) and not error.starved:
                 self._hopeless = error
+                self.load_seconds *= SHARE_LEFT[0]  # with the solution in place of a part, which may cure it
                 raise
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker, which first lists the names that the text uses, before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless)
-        name = self.assignment.name
         try:
             uses = self.uses or self._read_uses(connection)
             loaded = connection.request(
                 "load",
-                self.assignment.limits.load_seconds,
+                self.load_seconds,
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
-                forbidden=list(self._workers.forbidden.get(name, ())),
+                forbidden=list(self._workers.forbidden.get(self.assignment.name, ())),
                 modules=self.file.module_texts,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
@@ -121,8 +121,8 @@ class LoadedSubmission:
         except StudentError:
             connection.close()
             raise
-        self.uses, self.times = uses, self.times + 1
-        return RemoteSubject(connection, RemoteStudent(connection, errors), self._workers.references[name], uses)
+        self.uses, self.times, reference = uses, self.times + 1, self._workers.references[self.assignment.name]
+        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, uses)
 
     def _read_uses(self, connection: WorkerConnection) -> list[Use]:
         """Return the names used in code that the entry points reach, found by a worker that has not run the text."""

@@ -20,6 +20,7 @@ from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
+from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 
@@ -323,3 +324,20 @@ def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(cours
         assert any(test.outcome == "followed" for test in grade.tests) == (share > 0)
     assert scores[0.0] < scores[0.5] < scores[1.0] < 15
     assert scores[0.5] == pytest.approx((scores[0.0] + scores[1.0]) / 2)
+
+
+def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(course, grader, monkeypatch):
+    """Again, because the solution could cure it: the file may call its own endless function when it is imported."""
+    asked = []
+    request = WorkerConnection.request
+
+    def noted(self, operation, seconds=None, **arguments):
+        asked.extend([seconds] if operation == "load" else [])
+        return request(self, operation, 0.2 if operation == "load" and len(asked) == 1 else seconds, **arguments)
+
+    monkeypatch.setattr(WorkerConnection, "request", noted)
+    text = solution_of(course, HEADS, ("    scores = ", "    while True: pass\n    scores = "))
+    grade = graded(grader, HEADS, f"{text}\nx = torch.ones(1, 1, 1)\nattention(x, x, x)\n")
+    full = course.assignment(HEADS).limits.load_seconds
+    assert asked[0] == full and asked[-1] == SHARE_LEFT[0] * full
+    assert any(test.outcome == "followed" for test in of_part(grade, "head"))
