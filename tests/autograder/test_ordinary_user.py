@@ -1,13 +1,15 @@
 """The guarantees for ordinary users, and on machines without namespaces.
 
 Each test starts the engine as an unprivileged user, or with user namespaces disabled. By default, a sample of
-each class of attacks runs as an ordinary user; with `ATTACKS=all` in the environment, all of them.
+each class of attacks runs as an ordinary user in the strongest tier; with `ATTACKS=all` in the environment, all of them
+in all tiers.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.sandbox.jail import SAFE_TIERS
 from autograder.sandbox.verify import THREADS, WALLS
 from tests.autograder.waiting import HANGS
 
@@ -116,12 +119,16 @@ def as_nobody(folder) -> Surroundings:
     pytest.skip(f"An ordinary user can reach no Python {version} with our packages: {trial.stderr[-200:]}")
 
 
+def skip_unless_the_tier_works(there: Surroundings, tier: str) -> None:
+    done = there.autograder("doctor", "--json")
+    report = {each["tier"]: each for each in json.loads(done.stdout)}[tier]
+    if not report["works"]:
+        pytest.skip(f"An ordinary user has no tier {tier} here: {report['reason']}")
+
+
 @pytest.fixture
 def nobodys_namespaces(as_nobody) -> Surroundings:
-    done = as_nobody.autograder("doctor", "--json")
-    report = {each["tier"]: each for each in json.loads(done.stdout)}["namespaces"]
-    if not report["works"]:
-        pytest.skip(f"An ordinary user may make no namespaces here: {report['reason']}")
+    skip_unless_the_tier_works(as_nobody, "namespaces")
     return as_nobody
 
 
@@ -134,21 +141,35 @@ def test_every_boundary_holds_for_an_ordinary_user(nobodys_namespaces):
     assert verdicts == dict.fromkeys(WALLS, "held")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("file", "chosen", "at_least"),
-    [
-        ("tests/autograder/test_sandbox.py", WALL_TESTS, 15),
-        ("tests/autograder/attacks/test_attacks.py", "test_attack" if EVERY_ATTACK else SOME_ATTACKS, 20),
-    ],
-    ids=["walls", "attacks"],
-)
-def test_sandbox_and_attack_tests_pass_as_an_ordinary_user(nobodys_namespaces, file, chosen, at_least):
-    done = nobodys_namespaces.pytest(file, f"namespaces and ({chosen})", seconds=6 * HANGS)
+def assert_all_pass(there: Surroundings, file: str, chosen: str, at_least: int) -> str:
+    """Run the chosen tests of a file there, none of which may be skipped; return what pytest printed."""
+    done = there.pytest(file, chosen, seconds=12 * HANGS)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
     summary = done.stdout.strip().splitlines()[-1]
     assert "skipped" not in summary, done.stdout[-1000:]
     assert int(summary.split(" passed")[0]) >= at_least, summary
+    return done.stdout
+
+
+def assert_attacks_fail(there: Surroundings, tier: str, at_least: int) -> None:
+    """Run the attacks there in a tier, and print how many failed (`pytest -rP` shows it)."""
+    chosen = f"test_attack and {tier} and ({'test_attack' if EVERY_ATTACK else SOME_ATTACKS})"
+    output = assert_all_pass(there, "tests/autograder/attacks/test_attacks.py", chosen, at_least)
+    (held,) = re.findall(rf"^{tier}, as user \d+: held against (\d+) of (\d+) attacks$", output, re.MULTILINE)
+    assert held[0] == held[1], output[-1000:]
+    print(f"{tier}: held against {held[0]} of {held[1]} attacks")
+
+
+@pytest.mark.slow
+def test_boundaries_of_the_sandbox_hold_as_an_ordinary_user(nobodys_namespaces):
+    assert_all_pass(nobodys_namespaces, "tests/autograder/test_sandbox.py", f"namespaces and ({WALL_TESTS})", 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", SAFE_TIERS if EVERY_ATTACK else SAFE_TIERS[:1])
+def test_attacks_fail_as_an_ordinary_user(as_nobody, tier):
+    skip_unless_the_tier_works(as_nobody, tier)
+    assert_attacks_fail(as_nobody, tier, at_least=20)
 
 
 def test_ordinary_user_can_grade(nobodys_namespaces):
@@ -243,10 +264,4 @@ def test_without_network_namespaces_a_class_is_graded(without_networks):
 
 @pytest.mark.slow
 def test_without_network_namespaces_attacks_fail(without_networks):
-    chosen = "test_attack" if EVERY_ATTACK else SOME_ATTACKS
-    done = without_networks.pytest(
-        "tests/autograder/attacks/test_attacks.py", f"host-network and ({chosen})", 6 * HANGS
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
-    summary = done.stdout.strip().splitlines()[-1]
-    assert "skipped" not in summary, done.stdout[-1000:]
+    assert_attacks_fail(without_networks, "host-network", at_least=5)
