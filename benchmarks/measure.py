@@ -66,7 +66,7 @@ class _Sampler:
     def look(self, family: Sequence[int]) -> None:
         used = _waited_seconds() - self._before + sum(map(_cpu_seconds, family))
         self.cpu_seconds = max(self.cpu_seconds, used)
-        self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, family)))
+        self.peak_mb = max(self.peak_mb, sum(map(proportional_mb, family)))
 
 
 class _Watch:
@@ -84,10 +84,10 @@ class _Watch:
 
     def _look(self) -> None:
         while not self._over.wait(SAMPLE_SECONDS):
-            self._sampler.look(_descendants(self._pid))
+            self._sampler.look(descendants(self._pid))
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     found, waiting = [], [pid]
     while waiting:
         found.append(waiting.pop())
@@ -101,7 +101,7 @@ def _descendants(pid: int) -> list[int]:
 
 def family_cpu_seconds() -> float:
     """What this process, its descendants and those that they have waited for have used so far."""
-    return sum(map(_cpu_seconds, _descendants(os.getpid())))
+    return sum(map(_cpu_seconds, descendants(os.getpid())))
 
 
 def _waited_seconds() -> float:
@@ -118,7 +118,7 @@ def _cpu_seconds(pid: int) -> float:
     return sum(map(int, fields[11:15])) / TICKS
 
 
-def _proportional_mb(pid: int) -> float:
+def proportional_mb(pid: int) -> float:
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
