@@ -27,10 +27,8 @@ class FollowThrough:
     def __init__(
         self, prepared: PreparedAssignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
     ) -> None:
-        self._assignment, self._stub = (
-            prepared.assignment,
-            LoadedSubmission(workers, prepared.assignment, prepared.stub),
-        )
+        self._assignment = prepared.assignment
+        self._stub = LoadedSubmission(workers, prepared.assignment, prepared.stub)
         self._workers, self._session, self._watch = workers, session, watch
         self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
