@@ -11,12 +11,14 @@ once, and a hostile frame can cause nothing but a `WireError`.
 
 import json
 import math
+import select
 import socket
 import struct
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -93,8 +95,11 @@ Register = Callable[[Any], "Handle | CallableHandle | SharedPath | None"]
 class Countdown(Protocol):
     """A deadline that can be extended."""
 
-    def left(self) -> float:
-        """Return the seconds to wait before the next check; raises TimeoutError after the deadline."""
+    def left(self, arrived: Callable[[], bool] = ...) -> float:
+        """Return the seconds to wait before the next check; raises TimeoutError after the deadline.
+
+        `arrived` says whether unread data waits: an answer that was in time does not count as late.
+        """
 
 
 Deadline = float | Countdown  # a number means `time.monotonic`
@@ -166,14 +171,20 @@ def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tupl
     return both[:header_length], both[header_length:]
 
 
-def _arm(sock: socket.socket, deadline: Deadline | None) -> None:
+def _arm(sock: socket.socket, deadline: Deadline | None, arrived: Callable[[], bool] = lambda: False) -> None:
     if isinstance(deadline, float):
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         sock.settimeout(left)
     elif deadline is not None:
-        sock.settimeout(deadline.left())
+        sock.settimeout(deadline.left(arrived))
+
+
+def _has_data(sock: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
@@ -181,7 +192,7 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
     while filled < count:
         if filled == len(buffer):
             buffer += bytes(min(count - filled, filled))  # the declared length is not trusted
-        _arm(sock, deadline)
+        _arm(sock, deadline, partial(_has_data, sock))
         try:
             with memoryview(buffer) as view:
                 got = sock.recv_into(view[filled:])

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps and for machines with more work than processors
@@ -42,8 +43,11 @@ class Deadline:
         self._end = now + CLOCK_FACTOR * seconds
         self._earliest = now + seconds / PROCESSORS  # sooner, not even all processors together use so much
 
-    def left(self) -> float:
-        """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline."""
+    def left(self, arrived: Callable[[], bool] = lambda: False) -> float:
+        """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline.
+
+        While `arrived` finds unread data, the clock is ignored: this process, not the worker, was late.
+        """
         now = time.monotonic()
         if now >= self._until:
             raise DeadlineExceededError("test")
@@ -52,6 +56,8 @@ class Deadline:
             if unused <= 0:
                 raise DeadlineExceededError("processor", self.seconds)
             self._earliest = now + max(unused / PROCESSORS, MOMENT)
-        if now >= self._end:
+        if now < self._end:
+            return min(self._earliest, self._end, self._until) - now
+        if not arrived():
             raise DeadlineExceededError("clock", CLOCK_FACTOR * self.seconds, self._worker.wants_processor())
-        return min(self._earliest, self._end, self._until) - now
+        return MOMENT

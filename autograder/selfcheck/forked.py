@@ -42,7 +42,7 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
     writing.close()
     deadline = Deadline(seconds, _Child(child.pid or 0))
     try:
-        while not reading.poll(min(STEP, deadline.left())):
+        while not reading.poll(min(STEP, deadline.left(reading.poll))):
             if give_up():
                 raise GivenUp("The file changed while it was checked.")
         reply = reading.recv()

@@ -5,7 +5,9 @@ The clock of the deadlines and the kernel's counts are fakes: they advance only 
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
+import socket
 import sys
 import time
 from collections import Counter
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from autograder.course.config import Limits
 from autograder.protocol import wire
@@ -23,6 +26,7 @@ from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
 from autograder.proxy.worker_connection import WorkerConnection
 from autograder.sandbox.launcher import Sandbox
+from autograder.selfcheck.forked import run_in_child
 from autograder.suite.alarm import TestAlarm, alarm
 from tests.autograder.waiting import hang_guard
 
@@ -139,6 +143,39 @@ def test_the_kernel_is_not_asked_before_the_time_can_be_up(clock):
         clock.now += 0.9 * 2.0 / PROCESSORS / 100
         deadline.left()
     assert len(asked) == 1
+
+
+def late_reader(clock: Clock, worker: Told, sent: bytes) -> object:
+    """Receive what a worker sent in time, when the clock has run out because this process had no processor."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        deadline = Deadline(2.0, worker)
+        theirs.sendall(sent)
+        clock.now += 3 * CLOCK_FACTOR * 2.0
+        return wire.receive(ours, deadline)
+
+
+ANSWER = wire.dumps({"id": 1, "ok": torch.ones(20_000)})
+
+
+def test_an_answer_that_waits_to_be_read_is_in_time(clock):
+    assert late_reader(clock, Told(state="R"), ANSWER)["id"] == 1
+
+
+def test_half_an_answer_is_late(clock):
+    with pytest.raises(DeadlineExceededError) as late:
+        late_reader(clock, Told(), ANSWER[:-1])
+    assert late.value.limit == "clock"
+
+
+def test_an_answer_does_not_extend_the_processor_time(clock):
+    """Otherwise a worker that never stops sending would never be late."""
+    worker = Told(used=1.0)
+    used = iter([1.0, 3.1])
+    worker.processor_seconds = lambda: next(used)
+    with pytest.raises(DeadlineExceededError) as late:
+        late_reader(clock, worker, ANSWER)
+    assert late.value.limit == "processor"
 
 
 @pytest.mark.parametrize(
@@ -303,3 +340,18 @@ def test_incomplete_replay_counts_as_nondeterministic(ends):
     again.send(Request(wire.dumps("one"), "f", 1.0), until)
     again.receive(until)
     assert again.diverged
+
+
+def test_a_childs_answer_that_waits_to_be_read_is_in_time(monkeypatch):
+    class ClockOfALateReader:
+        times = iter([0.0, 1e9])
+
+        def monotonic(self) -> float:
+            now = next(self.times)
+            if now:
+                for child in multiprocessing.active_children():
+                    child.join()
+            return now
+
+    monkeypatch.setattr("autograder.proxy.deadline.time", ClockOfALateReader())
+    assert run_in_child(lambda: "an answer", 1.0) == "an answer"
