@@ -96,21 +96,18 @@ def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> S
     return Submission(f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items()))
 
 
-def ours(course: Course, assignment: Assignment, count: int, jobs: int) -> dict[str, Figure]:
-    """What each class costs, graded by `jobs` graders that are ready."""
-    figures = {}
-    for kind in CLASSES:  # each by graders of its own, which have not heard the answers of another
-        with graders(Plan(course, SEED, jobs=jobs, names=(assignment.name,))) as pool:
-            first = [pool.submit(grade_one, each) for each in submissions(course, assignment, "right", 2 * jobs)]
-            for future in first:
-                assert future.result().score == assignment.points, "the solution did not get all points"
-            work = list(submissions(course, assignment, kind, count))
-            cpu, wall = family_cpu_seconds(), time.monotonic()
-            for future in [pool.submit(grade_one, submission) for submission in work]:
-                future.result()
-            cpu, wall = family_cpu_seconds() - cpu, time.monotonic() - wall
-            figures[kind] = Figure(1000 * cpu / len(work), 1000 * wall / len(work))
-    return figures
+def ours(course: Course, assignment: Assignment, kind: str, count: int, jobs: int) -> Figure:
+    """What a class costs, graded by `jobs` graders that are ready and have not heard the answers of another class."""
+    with graders(Plan(course, SEED, jobs=jobs, names=(assignment.name,))) as pool:
+        first = [pool.submit(grade_one, each) for each in submissions(course, assignment, "right", 2 * jobs)]
+        for future in first:
+            assert future.result().score == assignment.points, "the solution did not get all points"
+        work = list(submissions(course, assignment, kind, count))
+        cpu, wall = family_cpu_seconds(), time.monotonic()
+        for future in [pool.submit(grade_one, submission) for submission in work]:
+            future.result()
+        cpu, wall = family_cpu_seconds() - cpu, time.monotonic() - wall
+    return Figure(1000 * cpu / len(work), 1000 * wall / len(work))
 
 
 def floor(course: Course, assignment: Assignment, times: int) -> float:
@@ -208,7 +205,7 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f} before\n", flush=True)
     rows = []
     for assignment in course.select(chosen.assignments or None):
-        measured = ours(course, assignment, chosen.submissions, chosen.jobs)
+        measured = {kind: ours(course, assignment, kind, chosen.submissions, chosen.jobs) for kind in CLASSES}
         peer = nbgrader(assignment, chosen.peers) if chosen.peers else None
         rows.append(Row(assignment.name, floor(course, assignment, 3), **measured, nbgrader=peer))
         print(assignment.name, file=sys.stderr, flush=True)
