@@ -77,7 +77,7 @@ def submissions(course: Course, assignment: Assignment, kind: str, count: int) -
         yield from _realistic(AnswerBook(course, assignment, rng), count, rng)
         return
     for number, text in enumerate(texts):
-        yield _submission(assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"})
+        yield submission(assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"})
 
 
 def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Submission]:
@@ -89,10 +89,10 @@ def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Sub
     rng.shuffle(kinds)
     for number, kind in enumerate(kinds):
         files = book.answer(kind, rng).files
-        yield _submission(book.assignment, number, {name: data.decode() for name, data in files})
+        yield submission(book.assignment, number, {name: data.decode() for name, data in files})
 
 
-def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
+def submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
     return Submission(f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items()))
 
 
@@ -143,9 +143,9 @@ def table(rows: Sequence[Row]) -> str:
     for row in [*rows, mean(rows)]:
         cells = [row.floor, *(figure.cpu for figure in (row.right, row.mistakes, row.realistic))]
         ratios = [row.realistic.cpu / row.floor, 1000 / row.realistic.wall]
-        if peer := row.nbgrader:
-            ratios += [peer.cpu, peer.cpu / row.right.cpu, peer.cpu / row.realistic.cpu]
         texts = [*(f"{cell:.0f}" for cell in cells), *(f"{ratio:.1f}" for ratio in ratios)]
+        if peer := row.nbgrader:
+            texts += [f"{peer.cpu:.0f}", f"{peer.cpu / row.right.cpu:.1f}", f"{peer.cpu / row.realistic.cpu:.1f}"]
         lines.append(f"| {row.assignment} | {' | '.join(texts)} |")
     return "\n".join(lines)
 

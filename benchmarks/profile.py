@@ -1,0 +1,121 @@
+"""Where the processor time of a submission goes: `python -m benchmarks.profile [03_masked_heads …] [--submissions 4]`.
+
+One grader grades a few submissions of each kind. Printed are milliseconds of processor time of grader and workers for one
+submission: the first run of all tests with the start of their worker, the repetitions of failing tests in new workers,
+the runs with the solution in place of failed parts, and the search for known mistakes. The second table lists the tests
+that take most of the floor, the suite on the solution in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+from unittest.mock import patch
+
+from autograder.authoring.answers import AnswerBook
+from autograder.course.config import Assignment, Course, load_course
+from autograder.grading.diagnosis import Diagnosis
+from autograder.grading.follow_through import FollowThrough
+from autograder.grading.grader import Grader
+from autograder.grading.prepared import collect_suites
+from autograder.grading.reference import load_reference
+from autograder.grading.suite_run import SuiteRun
+from autograder.proxy.subject import Subject
+from autograder.sandbox.launcher import Sandbox
+from benchmarks.course import SEED, submission
+from benchmarks.measure import family_cpu_seconds
+from benchmarks.plain_suite import ROOT
+
+KINDS = ("right", "mistake", "two_mistakes", "stub", "unfinished", "crash", "loop")
+STEPS = ("first", "repeated", "follow-through", "naming")
+COSTLIEST = 4
+
+
+@contextmanager
+def clocks() -> Iterator[dict[str, float]]:
+    """Count the seconds of each step while the context lasts."""
+    spent = defaultdict[str, float](float)
+
+    def timed(method: Callable[..., Any], step_of: Callable[..., str]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = family_cpu_seconds()
+            try:
+                return method(self, *args, **kwargs)
+            finally:
+                spent[step_of(self, *args, **kwargs)] += family_cpu_seconds() - before
+
+        return call
+
+    def take(run: SuiteRun, test: Any, fresh: bool) -> str:
+        return "inside follow-through" if run._again else "repeated" if fresh else "first"
+
+    with (
+        patch.object(SuiteRun, "_once", timed(SuiteRun._once, take)),
+        patch.object(FollowThrough, "again", timed(FollowThrough.again, lambda *_: "follow-through")),
+        patch.object(Diagnosis, "name", timed(Diagnosis.name, lambda *_, **__: "naming")),
+    ):
+        yield spent
+
+
+def rows(course: Course, assignment: Assignment, count: int) -> Iterator[str]:
+    """The lines of the first table for one assignment."""
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+    rng = random.Random(SEED)
+    book = AnswerBook(course, assignment, rng)
+    warm = {f"{assignment.stem}.py": course.read_solution(assignment)}
+    grader.grade(submission(assignment, 0, warm))
+    for kind in filter(book.has, KINDS):
+        with clocks() as spent:
+            before = family_cpu_seconds()
+            for number in range(count):
+                files = {name: data.decode() for name, data in book.answer(kind, rng).files}
+                grader.grade(submission(assignment, number, files))
+            total = family_cpu_seconds() - before
+        cells = [total, *(spent[step] for step in STEPS), total - sum(spent[step] for step in STEPS)]
+        yield f"| {assignment.name} | {kind} | {' | '.join(f'{1000 * cell / count:.0f}' for cell in cells)} |"
+    grader.close()
+
+
+def costliest(course: Course, assignment: Assignment) -> str:
+    """The line of the second table."""
+    session, solution = collect_suites(course, [assignment]), load_reference(course, assignment)
+    spent = defaultdict[str, float](float)
+    for _ in range(2):  # the first time is not counted
+        session.start(SEED)
+        for test in session.tests():
+            before = time.process_time()
+            session.run(test, Subject(solution, solution))
+            spent[test.name] = time.process_time() - before
+    session.close()
+    most = sorted(spent, key=lambda name: -spent[name])[:COSTLIEST]
+    named = ", ".join(f"`{name}` {1000 * spent[name]:.0f}" for name in most)
+    return f"| {assignment.name} | {1000 * sum(spent.values()):.0f} | {named} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="by default all")
+    parser.add_argument("--submissions", type=int, default=4, help="of each kind (default 4)")
+    chosen = parser.parse_args()
+    course = load_course(ROOT)
+    selected = course.select(chosen.assignments or None)
+    print(f"| assignment | answer | in all | {' | '.join(STEPS)} | the rest |\n|---|---|{'---:|' * (len(STEPS) + 2)}")
+    for assignment in selected:
+        for row in rows(course, assignment, chosen.submissions):
+            print(row, flush=True)
+    print("\n| assignment | floor | its costliest tests |\n|---|---:|---|")
+    for assignment in selected:
+        print(costliest(course, assignment), flush=True)
+
+
+if __name__ == "__main__":
+    os.environ["OMP_NUM_THREADS"] = "1"
+    main()
