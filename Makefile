@@ -30,6 +30,7 @@ EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 $(EXAMPLE_A
 
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
+SLOWEST := --durations=20 --durations-min=10  # they decide how long .ci/run takes
 WORKERS = -n $(or $(JOBS),auto) --autograder-seed 1 $(APART:%=--ignore=%)
 
 step = @echo "== $@: $(1)"
@@ -62,7 +63,7 @@ test: lint
 
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
-	$(PYTEST) $(WORKERS) --dist worksteal  # the attacks are one file
+	$(PYTEST) $(WORKERS) $(SLOWEST) --dist worksteal  # the attacks are one file
 
 cluster: .venv/.ready-test
 	$(call step,whole clusters on this machine and random kills)
@@ -77,7 +78,7 @@ oldest-pytest: .venv/.ready-test
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
-	$(PYTEST) -rs -n $(or $(JOBS),auto) --dist loadfile $(wildcard $(APART))
+	$(PYTEST) -rs -n $(or $(JOBS),auto) $(SLOWEST) --dist loadfile $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)
