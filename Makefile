@@ -30,8 +30,8 @@ EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 $(EXAMPLE_A
 
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
-SLOWEST := --durations=20 --durations-min=10  # they decide how long .ci/run takes
-WORKERS = -n $(or $(JOBS),auto) --autograder-seed 1 $(APART:%=--ignore=%)
+SLOWEST := --durations=20 --durations-min=10
+WORKERS = -n $(or $(JOBS),auto) $(SLOWEST) --autograder-seed 1 $(APART:%=--ignore=%)
 
 step = @echo "== $@: $(1)"
 
@@ -63,7 +63,7 @@ test: lint
 
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
-	$(PYTEST) $(WORKERS) $(SLOWEST) --dist worksteal  # the attacks are one file
+	$(PYTEST) $(WORKERS) --dist worksteal  # the attacks are one file
 
 cluster: .venv/.ready-test
 	$(call step,whole clusters on this machine and random kills)
