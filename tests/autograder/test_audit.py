@@ -50,6 +50,7 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
     assert found["mistakes_caught"] == found["mistakes_named"] == "2/2"
 
 
+@pytest.mark.slow
 def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course):
     file = course / SUITE / "failing_tests.json"
     assert audit(course, "--only", "mistake")[0] == 0 and not file.exists()
