@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def submissions(course: Course, assignment: Assignment, kind: str, count: int) -
         yield from _realistic(AnswerBook(course, assignment, rng), count, rng)
         return
     for number, text in enumerate(texts):
-        yield submission(assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"})
+        yield _submission(assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"})
 
 
 def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Submission]:
@@ -88,11 +89,16 @@ def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Sub
         kinds += [able[(start + turn) % len(able)] for turn in range(round(share * count))]
     rng.shuffle(kinds)
     for number, kind in enumerate(kinds):
-        files = book.answer(kind, rng).files
-        yield submission(book.assignment, number, {name: data.decode() for name, data in files})
+        yield answer(book, kind, number, rng)
 
 
-def submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
+def answer(book: AnswerBook, kind: str, number: int, rng: random.Random) -> Submission:
+    """The submission of one student with an answer of this kind."""
+    files = book.answer(kind, rng).files
+    return _submission(book.assignment, number, {name: data.decode() for name, data in files})
+
+
+def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
     return Submission(f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items()))
 
 
@@ -110,22 +116,23 @@ def ours(course: Course, assignment: Assignment, kind: str, count: int, jobs: in
     return Figure(1000 * cpu / len(work), 1000 * wall / len(work))
 
 
-def floor(course: Course, assignment: Assignment, times: int) -> float:
-    """Milliseconds of processor time for the whole suite on the solution in this process."""
+def floor(course: Course, assignment: Assignment, times: int) -> dict[str, float]:
+    """Milliseconds of processor time for each test of the suite on the solution in this process."""
     import_for_gradients()
     session = collect_suites(course, [assignment])
+    spent = Counter[str]()
     try:
         solution = load_reference(course, assignment)
-        spent = []
-        for _ in range(times + 1):
-            started = time.process_time()
+        for turn in range(times + 1):
             session.start(SEED)
-            errors = [session.run(test, Subject(solution, solution)) for test in session.tests()]
-            assert not any(errors), errors
-            spent.append(time.process_time() - started)
+            for test in session.tests():
+                started = time.process_time_ns()
+                error = session.run(test, Subject(solution, solution))
+                assert error is None, error
+                spent[test.name] += bool(turn) * (time.process_time_ns() - started)  # the first turn is slower
     finally:
         session.close()
-    return 1000 * sum(spent[1:]) / times
+    return {name: nanoseconds / 1e6 / times for name, nanoseconds in spent.items()}
 
 
 def nbgrader(assignment: Assignment, peers: int) -> Figure:
@@ -207,7 +214,7 @@ def main() -> None:
     for assignment in course.select(chosen.assignments or None):
         measured = {kind: ours(course, assignment, kind, chosen.submissions, chosen.jobs) for kind in CLASSES}
         peer = nbgrader(assignment, chosen.peers) if chosen.peers else None
-        rows.append(Row(assignment.name, floor(course, assignment, 3), **measured, nbgrader=peer))
+        rows.append(Row(assignment.name, sum(floor(course, assignment, 3).values()), **measured, nbgrader=peer))
         print(assignment.name, file=sys.stderr, flush=True)
         if chosen.json:  # after each assignment, because all of them take an hour
             chosen.json.parent.mkdir(parents=True, exist_ok=True)
