@@ -118,10 +118,10 @@ class WorkerConnection(Connection):
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before.
 
-        Each such name quarters the time of all others, because a function that never ends blocks those that call it.
+        From the second such name on, each of them halves the time of all others.
         """
         times, others = self._endless[name], len(self._endless.keys() - {name})
-        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.25**others)
+        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
         return Deadline(seconds * share if name else seconds, self.worker, until)
 
     def _too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
