@@ -1,9 +1,10 @@
 """What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs 2]`.
 
-Twenty honest submissions of 03_masked_heads are graded, then the same together with ten attacks on the autograder, of
-which three never end in different places. The other seven are one of each class, and in a third run those that take
-most time and memory. Printed are the time on the clock, the processor time of all processes, the most memory of one
-grader (resident, and with shared pages counted in parts), and the honest grades that changed.
+Thirty honest submissions of 03_masked_heads are graded, then a class of the same size in which attacks on the autograder
+take the place of the last ten. Three attacks never end, in different places. The other seven are one of each class, and
+in a third run those that take most time and memory. Printed are the time on the clock, the processor time of all
+processes, the most memory of one grader (resident, and with shared pages counted in parts), and the honest grades that
+changed. The first line is the twenty honest submissions alone.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from tests.autograder.attacks.field import HEADS, heads_wrong
 from tests.autograder.attacks.test_attacks import ATTACKS
 
 FILE = "masked_heads.py"
-HONEST = 20
+HONEST, CLASS = 20, 30
 SAMPLE_SECONDS = 0.1
 SEED = 7
 NOT_COMPARED = ("seconds", "test_seconds")
@@ -56,13 +57,13 @@ OTHERS = {
 }
 
 
-def honest_texts() -> list[str]:
+def honest_texts(count: int) -> list[str]:
     """The solution, its alternatives and the known mistakes in turns, each text only once."""
     course = load_course(ROOT)
     assignment = course.assignment(HEADS)
     right = [course.read_solution(assignment), *(text for _, text in load_alternatives(course, assignment))]
     wrong = [mistake.source for mistake in load_mistakes(course, assignment)]
-    texts = [text for pair in zip(right * HONEST, wrong * HONEST) for text in pair][:HONEST]
+    texts = [text for pair in zip(right * count, wrong * count) for text in pair][:count]
     return [f"{text}\n# {number}\n" for number, text in enumerate(texts)]
 
 
@@ -126,12 +127,13 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     jobs = parser.parse_args().jobs
     with tempfile.TemporaryDirectory() as name:
-        honest = {f"student{number:02}": text for number, text in enumerate(honest_texts())}
-        classes = {"honest": honest} | {which: honest | hostile_texts(which) for which in OTHERS}
+        everybody = {f"student{number:02}": text for number, text in enumerate(honest_texts(CLASS))}
+        honest = dict([*everybody.items()][:HONEST])
+        classes = {"alone": honest, "honest": everybody} | {which: honest | hostile_texts(which) for which in OTHERS}
         for which, texts in classes.items():
             hand_in(Path(name, which), texts)
             figures, grades = grade(Path(name, which), Path(name, f"{which}-grades"), jobs)
-            if which == "honest":
+            if which == "alone":
                 alone = grades
             changed = [student for student in honest if grades[student] != alone[student]]
             print(f"{which}: {len(grades)} submissions, {figures}; {len(changed)} honest grades changed", *changed)
