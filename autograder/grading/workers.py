@@ -103,16 +103,17 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker, which first lists the names that the text uses, before it runs a line."""
+        """Load the text in a new worker; if a test forbids names, it first lists those used, before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless)
+        forbidden = list(self._workers.forbidden.get(self.assignment.name, ()))
         try:
-            uses = self.uses or self._read_uses(connection)
+            uses = self.uses or (self._read_uses(connection) if forbidden else [])
             loaded = connection.request(
                 "load",
                 self.load_seconds,
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
-                forbidden=list(self._workers.forbidden.get(self.assignment.name, ())),
+                forbidden=forbidden,
                 modules=self.file.module_texts,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )

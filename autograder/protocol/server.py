@@ -15,7 +15,6 @@ import tempfile
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
-from dataclasses import asdict, astuple
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -291,7 +290,7 @@ class Server:
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
         text = told.text.replace(str(self.folder.path), "tmp_path") if self.folder else told.text
-        return {**asdict(told), "text": text, "frames": [list(astuple(frame)) for frame in told.frames]}
+        return {**vars(told), "text": text, "frames": [[*vars(frame).values()] for frame in told.frames]}
 
     def receive(self, files: Any) -> None:
         """Write the files that came with a message; those of a test's first message into a new folder."""
