@@ -112,7 +112,7 @@ def grade(
     """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
-    are not graded again unless `regrade` is set. `jobs` is the number of parallel graders (default: one per processor).
+    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders (default: one per processor).
     `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
@@ -134,7 +134,7 @@ def grade(
         for _ in range(unchanged):
             tell(None)
         try:
-            summary = grade_class(plan, texts.iterate(folder, new), journal, tell, cluster)
+            summary = grade_class(plan.for_submissions(len(new)), texts.iterate(folder, new), journal, tell, cluster)
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []

@@ -1,4 +1,7 @@
-"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
+"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`).
+
+They are forks of one process that has imported PyTorch and what else they share; it handles no data of a submission.
+"""
 
 import multiprocessing
 import os
@@ -6,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from autograder.sandbox.launcher import Sandbox
 
 Result = TypeVar("Result")
+WORTH_ANOTHER = 24  # starting a grader takes about as long as grading this many submissions
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,10 @@ class Plan:
     tier: str = "best"
     jobs: int = 1
     names: tuple[str, ...] | None = None
+
+    def for_submissions(self, count: int) -> "Plan":
+        """Return this plan with no more graders than so many submissions keep busy for longer than a start takes."""
+        return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
 class GraderPool(ProcessPoolExecutor):
@@ -46,8 +54,12 @@ def graders(plan: Plan) -> GraderPool:
     from autograder.sandbox.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
-    context = multiprocessing.get_context("spawn")
-    return GraderPool(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
+    if plan.jobs == 1:  # whose sandbox imports PyTorch at the same time
+        context: Any = multiprocessing.get_context("spawn")
+    else:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["autograder.grading.warm_start"])
+    return GraderPool(plan.jobs, context, initializer=_prepare_fork, initargs=(plan, dict(os.environ)))
 
 
 _plan: Plan | None = None
@@ -79,6 +91,11 @@ def _disposable() -> Disposable:
     this_grader()
     _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
     return Disposable(_watch(), started=_end_with_parent)
+
+
+def _prepare_fork(plan: Plan, environment: dict[str, str]) -> None:
+    os.environ |= environment  # may differ from the one in which the fork server was started, by an earlier run
+    prepare_process(plan)
 
 
 def prepare_process(plan: Plan) -> None:

@@ -4,7 +4,6 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from types import ModuleType
 
 from autograder.course.digests import submission_digest, suite_digest
@@ -16,8 +15,6 @@ from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, Submission
-
-WORTH_ANOTHER = 8  # starting a grader takes about as long as grading this many submissions
 
 
 def grade_all(
@@ -53,7 +50,7 @@ def grade_all(
         else:
             due.append(submission)
     known = len(grades)
-    plan = replace(plan, jobs=min(plan.jobs, 1 + len(due) // WORTH_ANOTHER))
+    plan = plan.for_submissions(len(due))
     try:
         with nothing_to_import(), run, journal:
             for failure in grade_class(plan, due, journal, tell).failures:
