@@ -23,6 +23,7 @@ import pytest
 
 from autograder.sandbox.jail import SAFE_TIERS
 from autograder.sandbox.verify import THREADS, WALLS
+from tests.autograder.attacks.test_attacks import ATTACKS
 from tests.autograder.waiting import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,7 @@ class Surroundings:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
             "COLUMNS": "120",
+            "ATTACKS": os.environ.get("ATTACKS", ""),
         }
         return ["env", "-i", *(f"{name}={value}" for name, value in variables.items())]
 
@@ -153,6 +155,7 @@ def assert_all_pass(there: Surroundings, file: str, chosen: str, at_least: int) 
 
 def assert_attacks_fail(there: Surroundings, tier: str, at_least: int) -> None:
     """Run the attacks there in a tier, and print how many failed (`pytest -rP` shows it)."""
+    at_least = len(ATTACKS) if EVERY_ATTACK else at_least
     chosen = f"test_attack and {tier} and ({'test_attack' if EVERY_ATTACK else SOME_ATTACKS})"
     output = assert_all_pass(there, "tests/autograder/attacks/test_attacks.py", chosen, at_least)
     (held,) = re.findall(rf"^{tier}, as user \d+: held against (\d+) of (\d+) attacks$", output, re.MULTILINE)
