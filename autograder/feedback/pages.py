@@ -26,8 +26,8 @@ def feedback_path(grade: Grade) -> PurePosixPath:
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
-    """Write a template with every value escaped, piece by piece. Raises InfrastructureError without jinja2."""
-    return write_whole(path, _environment().get_template(template).generate(**values))
+    """Write a template with every value escaped. Raises InfrastructureError without jinja2."""
+    return write_whole(path, _environment().get_template(template).render(**values))
 
 
 @lru_cache(maxsize=10_000)
@@ -82,6 +82,7 @@ def _environment() -> "Environment":
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        auto_reload=False,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,
