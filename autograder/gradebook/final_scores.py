@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -120,6 +120,15 @@ class Effective(NamedTuple):
                 place = {"student": grade.student, "assignment": grade.assignment}
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
+
+    def by_student(self) -> Iterator["Effective"]:
+        """Yield the same for each student with a grade."""
+        for student, own in groupby(self.grades, key=lambda grade: grade.student):
+            grades = list(own)
+            finals = {grade.key: final_of(grade, self.finals) for grade in grades}
+            several = {key: self.several[key] for key in finals if key in self.several}
+            names = {student: self.people.names[student]} if student in self.people.names else {}
+            yield Effective(grades, finals, [], ClassList(names), several)
 
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
