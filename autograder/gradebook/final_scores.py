@@ -167,7 +167,7 @@ def what_counts(
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
     counted = latest_grades(counted)
-    decided = lay_over(course, entries, counted, groups, folder)
+    decided = list(lay_over(course, entries, counted, groups, folder))
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     scores = {}
