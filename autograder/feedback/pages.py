@@ -26,8 +26,11 @@ def feedback_path(grade: Grade) -> PurePosixPath:
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
-    """Write a template with every value escaped. Raises InfrastructureError without jinja2."""
-    return write_whole(path, _environment().get_template(template).render(**values))
+    """Write a template with every value escaped; an equal page is kept. Raises InfrastructureError without jinja2."""
+    page = _environment().get_template(template).render(**values).encode("utf-8", "replace")
+    if path.is_file() and path.read_bytes() == page:  # replacing a file takes longer than all else
+        return path
+    return write_whole(path, page)
 
 
 @lru_cache(maxsize=10_000)
