@@ -2,9 +2,8 @@
 
 import multiprocessing
 import signal
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any
@@ -12,27 +11,18 @@ from typing import Any
 from autograder.grading.pool import end_with_parent
 from autograder.records import InfrastructureError
 
-CHUNK = 30  # students
-AHEAD = 2  # chunks for each process
+AHEAD, CHUNK = 1_000, 10  # students whose grades wait in memory, and that are sent together
 
-Writer = Callable[[Any], object]  # called with a student
-_write: Writer
+_write: Callable[[Any], object]
 
 
-def write_in_processes(begin: Callable[[], Writer], students: Iterable[Any], jobs: int) -> None:
-    """Call the function that `begin` returns in each process for all students, of whom few are sent at a time.
-
-    Raises what a call raises, and InfrastructureError if a process was ended.
-    """
+def write_in_processes(begin: Callable[[], Callable[[Any], object]], students: Iterable[Any], jobs: int) -> None:
+    """Call the function that `begin` returns in each process for all students; raises what a call raises."""
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_prepare, initargs=(begin,))
-    rest, running = iter(students), deque[Future[None]]()
+    rest = iter(students)
     try:
-        while chunk := list(islice(rest, CHUNK)):
-            running.append(pool.submit(_write_each, chunk))
-            if len(running) > AHEAD * jobs:
-                running.popleft().result()
-        for future in running:
-            future.result()
+        while some := list(islice(rest, AHEAD)):
+            list(pool.map(_write_one, some, chunksize=CHUNK))
     except BrokenProcessPool:
         raise InfrastructureError(
             "A process that wrote pages was ended from outside, perhaps because memory was short. "
@@ -42,13 +32,12 @@ def write_in_processes(begin: Callable[[], Writer], students: Iterable[Any], job
         pool.shutdown(cancel_futures=True)
 
 
-def _prepare(begin: Callable[[], Writer]) -> None:
+def _prepare(begin: Callable[[], Callable[[Any], object]]) -> None:
     global _write
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     end_with_parent()
     _write = begin()
 
 
-def _write_each(students: Sequence[Any]) -> None:
-    for student in students:
-        _write(student)
+def _write_one(student: Any) -> None:
+    _write(student)

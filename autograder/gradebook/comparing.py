@@ -115,8 +115,9 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
             changes[place] = change
     unchanged = len(seeds) - len(changes)
     changes |= {place: Change(*place, "added", None, grade, ()) for place, grade in new.items() if place not in seeds}
-    found = tuple(sorted(changes.values(), key=_order))
-    return Comparison(found, unchanged, _distinct(seeds.values()), _distinct(map(_seed, new.values())))
+    order = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
+    found = sorted(changes.values(), key=lambda c: (order[c.kind], -abs(c.difference), c.student, c.assignment))
+    return Comparison(tuple(found), unchanged, _distinct(seeds.values()), _distinct(map(_seed, new.values())))
 
 
 def _seed(grade: Grade) -> int | None:
@@ -125,10 +126,6 @@ def _seed(grade: Grade) -> int | None:
 
 def _distinct(seeds: Iterable[int | None]) -> tuple[int, ...]:
     return tuple(sorted(seed for seed in set(seeds) if seed is not None))
-
-
-def _order(change: Change) -> tuple[int, float, str, str]:
-    return CHANGE_KINDS.index(change.kind), -abs(change.difference), change.student, change.assignment
 
 
 def _change(student: str, assignment: str, before: Grade, after: Grade | None) -> Change | None:

@@ -788,11 +788,11 @@ def test_pages_written_by_several_processes_are_the_same(
 
 def test_failure_of_a_writing_process_ends_the_report_early(tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "folder"
-    chunks = iter([missing] * 1000)
+    students = iter([missing] * 10_000)
     with pytest.raises(FileNotFoundError) as error:
-        write_in_processes(partial(partial, os.mkdir), chunks, jobs=1)
+        write_in_processes(partial(partial, os.mkdir), students, jobs=1)
     assert error.value.filename == str(missing)
-    assert len(list(chunks)) > 900
+    assert len(list(students)) >= 9_000
 
 
 def test_dead_writing_process_is_reported() -> None:
