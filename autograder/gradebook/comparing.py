@@ -109,19 +109,16 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     seeds: dict[tuple[str, str], int | None] = {}
     for grade in before:
         place = grade.key
-        seeds[place] = _seed(grade)
+        seeds[place] = grade.seed if grade.status == "graded" else None
         changes.pop(place, None)
         if change := _change(*place, grade, new.get(place)):
             changes[place] = change
     unchanged = len(seeds) - len(changes)
     changes |= {place: Change(*place, "added", None, grade, ()) for place, grade in new.items() if place not in seeds}
-    order = {kind: number for number, kind in enumerate(CHANGE_KINDS)}
-    found = sorted(changes.values(), key=lambda c: (order[c.kind], -abs(c.difference), c.student, c.assignment))
-    return Comparison(tuple(found), unchanged, _distinct(seeds.values()), _distinct(map(_seed, new.values())))
-
-
-def _seed(grade: Grade) -> int | None:
-    return grade.seed if grade.status == "graded" else None
+    found = (changes[place] for place in sorted(changes))
+    order = sorted(found, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference)))
+    graded = (grade.seed for grade in new.values() if grade.status == "graded")
+    return Comparison(tuple(order), unchanged, _distinct(seeds.values()), _distinct(graded))
 
 
 def _distinct(seeds: Iterable[int | None]) -> tuple[int, ...]:

@@ -26,9 +26,8 @@ def export(request: ExportRequest) -> Exported:
     who = sheet.column(*COLUMNS["name"])
     if who is None or not ids:
         raise RefusedError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
-    students, others = list[int](), list[int]()
-    for row in range(len(sheet.rows)):
-        (students if any(sheet.cell(row, column) for column in ids) else others).append(row)
+    students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
+    others = sorted(set(range(len(sheet.rows))) - set(students))
     filling = Filling(request, sheet, students, [*ids, who], [who], who, "EX", KEPT)
     if request.column is not None and len(request.assignments) != 1:
         raise RefusedError("One column is for one assignment; say which one with --assignment.")

@@ -26,8 +26,8 @@ def export(request: ExportRequest) -> Exported:
 
 def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterator[str]:
     root.text = "\n"
-    head, end = ElementTree.tostring(root, "unicode").splitlines(keepends=True)
-    yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}"
+    head, _, end = ElementTree.tostring(root, "unicode").rpartition("\n")
+    yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}\n"
     for grade in grades:
         suite = _suite(grade, final_of(grade, request.finals))
         ElementTree.indent(suite, " ", level=1)
