@@ -30,15 +30,14 @@ COLUMNS = (
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
-def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
-    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
+def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
+    """Write `grades.csv` (RFC 4180, UTF-8) with these grades, one of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
     `days_late` is empty if unknown. Each written answer has a column at the end.
     """
-    latest = latest_grades(grades)
-    names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
-    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
+    names = list(dict.fromkeys(test.name for grade in grades for test in grade.tests if is_answer(test)))
+    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in grades)
     return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 

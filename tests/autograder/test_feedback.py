@@ -216,7 +216,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
-    path = write_gradebook(tmp_path / "new folder", iter(grades))
+    path = write_gradebook(tmp_path / "new folder", latest_grades(grades))
     assert path.read_bytes() == (
         b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
         b"Ada,01_adding,graded,10,10,,10,,\r\n"
