@@ -7,7 +7,8 @@
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
 Each function does the work of the command of the same name and returns records instead of tables. Graders are separate
-processes: a script that calls `grade` must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
+processes, as are those that write the pages of a large class: a script that calls `grade` or `report` must do so below
+`if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
 import itertools
@@ -174,16 +175,16 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
     before, after = grades_at(Path(old)), grades_at(Path(new))
+    latest = latest_grades(replace(grade, test_seconds=()) for grade in after)
     if course is None:
-        comparison, notes = comparing.compare(before, after), []
+        comparison, notes = comparing.compare(before, latest), []
     else:
         loaded = load_course(course)
         entries = read_decisions(loaded)
-        laid = [
-            lay_over(loaded, entries, latest_grades(grades), folder=grades.path.parent) for grades in (before, after)
-        ]
-        comparison = comparing.compare(*([one.grade for one in decided] for decided in laid))
-        notes = unfitting(loaded, entries, laid[1], ())
+        laid = list(lay_over(loaded, entries, latest, folder=after.path.parent))
+        decided = (one.grade for one in lay_over(loaded, entries, before, folder=before.path.parent))
+        comparison = comparing.compare(decided, (one.grade for one in laid))
+        notes = unfitting(loaded, entries, laid, ())
     return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
 
 
@@ -228,7 +229,8 @@ def decide(
     made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
-        laid = decisions.lay_over(loaded, (*decisions.read_decisions(loaded), new), journal, folder=reading.path.parent)
+        entries = (*decisions.read_decisions(loaded), new)
+        laid = list(lay_over(loaded, entries, journal, folder=reading.path.parent))
         problems = decisions.unfitting(loaded, [new], laid, known)
         odd = [text for text in problems if text.startswith(new.place)]
         if odd or not journal:
@@ -364,7 +366,7 @@ def _write_pages(
         from autograder.feedback.painter import draw_pictures
 
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
-    index = write_what_counts(folder, plan.course, effective, section)
+    index = write_what_counts(folder, plan.course, effective, section, plan.jobs)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []

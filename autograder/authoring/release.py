@@ -78,7 +78,7 @@ def release(
     if made.problems:
         return made
     if _is_archive(output):
-        write_whole(output, zipped({f"{output.stem}/{name}": content for name, content in made.files.items()}))
+        write_whole(output, zipped((f"{output.stem}/{name}", content) for name, content in made.files.items()))
     else:
         for name, content in made.files.items():
             write_whole(output / name, content)

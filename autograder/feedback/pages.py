@@ -26,8 +26,11 @@ def feedback_path(grade: Grade) -> PurePosixPath:
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
-    """Write a template with every value escaped, piece by piece. Raises InfrastructureError without jinja2."""
-    return write_whole(path, _environment().get_template(template).generate(**values))
+    """Write a template with every value escaped; an equal page is kept. Raises InfrastructureError without jinja2."""
+    page = _environment().get_template(template).render(**values).encode("utf-8", "replace")
+    if path.is_file() and path.read_bytes() == page:  # replacing a file takes longer than all else
+        return path
+    return write_whole(path, page)
 
 
 @lru_cache(maxsize=10_000)
@@ -82,6 +85,7 @@ def _environment() -> "Environment":
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        auto_reload=False,
         undefined=jinja2.StrictUndefined,
         finalize=_printable,
         trim_blocks=True,

@@ -4,6 +4,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from autograder.records import Grade, TestResult
 from autograder.text.wording import message_skeleton
@@ -70,19 +71,23 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
 
 def items(grades: Sequence[Grade]) -> list[Item]:
     """Return each test of one assignment with its pass rate and discrimination, in the order of the suite."""
-    taken: dict[str, list[tuple[TestResult, float]]] = {}
+    taken: dict[str, tuple[list[TestResult], list[float]]] = {}
     for grade in grades:
         total = sum(test.score for test in grade.tests)
         for test in grade.tests:
-            taken.setdefault(test.name, []).append((test, total - test.score))
-    return [_item(results) for results in taken.values()]
+            tests, rests = taken.setdefault(test.name, ([], []))
+            tests.append(test)
+            rests.append(total - test.score)
+    return [_item(*results) for results in taken.values()]
 
 
-def _item(results: list[tuple[TestResult, float]]) -> Item:
-    last, passed = results[-1][0], sum(test.is_right for test, _ in results)
-    earning = [(test, rest) for test, rest in results if test.score + rest > 0]
-    both = (discrimination([t.is_right for t, _ in some], [rest for _, rest in some]) for some in (results, earning))
-    return Item(last.name, last.part, last.title, passed, len(results), *both)
+def _item(tests: list[TestResult], rests: list[float]) -> Item:
+    last, right = tests[-1], [test.is_right for test in tests]
+    whole = among = discrimination(right, rests)
+    earning = [test.score + rest > 0 for test, rest in zip(tests, rests)]
+    if not all(earning):
+        among = discrimination(list(compress(right, earning)), list(compress(rests, earning)))
+    return Item(last.name, last.part, last.title, sum(right), len(tests), whole, among)
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:

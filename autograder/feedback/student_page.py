@@ -40,27 +40,24 @@ def student_path(student: str) -> PurePosixPath:
     return PurePosixPath(FOLDER, f"{folder_name(student)}.html")
 
 
-def write_student_pages(
+def write_student_page(
     folder: Path, course: Course, effective: Effective, title_of: TitleOf, names: Mapping[str, str]
 ) -> None:
-    """Write a page for each student with a grade."""
-    students: dict[str, list[Grade]] = {}
-    for grade in effective.grades:
-        students.setdefault(grade.student, []).append(grade)
-    for student, grades in students.items():
-        works = [_work(folder, course, with_titles(grade, title_of), effective) for grade in grades]
-        timeline = sorted(
-            ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
-            key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
-        )
-        write_page(
-            folder / student_path(student),
-            "student.html.j2",
-            student=student,
-            name=names.get(student, student),
-            works=works,
-            timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
-        )
+    """Write the page of the student of these grades."""
+    grades = effective.grades
+    student = grades[0].student
+    timeline = sorted(
+        ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
+        key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
+    )
+    write_page(
+        folder / student_path(student),
+        "student.html.j2",
+        student=student,
+        name=effective.people.names.get(student, names.get(student, student)),
+        works=[_work(folder, course, with_titles(grade, title_of), effective) for grade in grades],
+        timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
+    )
 
 
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> dict[str, object]:

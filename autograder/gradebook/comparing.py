@@ -16,7 +16,7 @@ CHANGE_KINDS: tuple[ChangeKind, ...] = ("down", "removed", "up", "added", "same"
 TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TestChange:
     """A test with a different result; `before` or `after` is None if the suite did not contain it.
 
@@ -34,7 +34,7 @@ class TestChange:
     message: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """A submission with a different grade; `same` means an equal score from different test results."""
 
@@ -100,20 +100,34 @@ class Comparison:
 
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
-    """Compare two gradings by the last grade of each student and assignment; lower scores come first."""
-    old, new = ({g.key: g for g in grades} for grades in (before, after))
-    found = [_change(*place, old.get(place), new.get(place)) for place in sorted({*old, *new})]
-    changes = sorted((c for c in found if c), key=lambda c: (CHANGE_KINDS.index(c.kind), -abs(c.difference)))
-    return Comparison(tuple(changes), found.count(None), _seeds(old.values()), _seeds(new.values()))
+    """Compare two gradings by the last grade of each student and assignment; lower scores come first.
+
+    `before` is read lazily, and only the grades in it that have changed are kept.
+    """
+    new = {grade.key: grade for grade in after}
+    changes: dict[tuple[str, str], Change] = {}
+    seeds: dict[tuple[str, str], int | None] = {}
+    for grade in before:
+        place = grade.key
+        seeds[place] = grade.seed if grade.status == "graded" else None
+        changes.pop(place, None)
+        if change := _change(*place, grade, new.get(place)):
+            changes[place] = change
+    unchanged = len(seeds) - len(changes)
+    changes |= {place: Change(*place, "added", None, grade, ()) for place, grade in new.items() if place not in seeds}
+    found = (changes[place] for place in sorted(changes))
+    order = sorted(found, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference)))
+    graded = (grade.seed for grade in new.values() if grade.status == "graded")
+    return Comparison(tuple(order), unchanged, _distinct(seeds.values()), _distinct(graded))
 
 
-def _seeds(grades: Iterable[Grade]) -> tuple[int, ...]:
-    return tuple(sorted({grade.seed for grade in grades if grade.status == "graded"}))
+def _distinct(seeds: Iterable[int | None]) -> tuple[int, ...]:
+    return tuple(sorted(seed for seed in set(seeds) if seed is not None))
 
 
-def _change(student: str, assignment: str, before: Grade | None, after: Grade | None) -> Change | None:
-    if before is None or after is None:
-        return Change(student, assignment, "removed" if after is None else "added", before, after, ())
+def _change(student: str, assignment: str, before: Grade, after: Grade | None) -> Change | None:
+    if after is None:
+        return Change(student, assignment, "removed", before, None, ())
     tests = tuple(_test_changes(before.tests, after.tests))
     facts = [(grade.status, grade.problem, grade.max_score) for grade in (before, after)]
     difference = after.score - before.score

@@ -155,23 +155,25 @@ def lay_over(
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
     folder: Path | None = None,
-) -> list[Decided]:
-    """Return each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
+) -> Iterator[Decided]:
+    """Yield each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
 
     Written answers become results that wait until a decision gives them points; their texts are stored in `folder`.
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
+    `grades` are read twice if a test is dropped.
     """
-    decided = [Decided(_with_stored_answers(course, grade, folder), grade) for grade in grades]
-    tests = {(one.journal.assignment, t.name): t.max_score for one in decided if entries for t in one.journal.tests}
-    for entry in sorted(entries, key=lambda entry: entry.decision.drop is None):
-        decision = entry.decision
-        for one in decided:
-            grade = one.journal
-            group = (groups or {}).get(grade.key)
+    dropped = {(entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop}
+    tests = ((grade.assignment, test) for grade in (grades if dropped else ()) for test in grade.tests)
+    points = {(name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped}
+    ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
+    for grade in grades:
+        one, group = Decided(_with_stored_answers(course, grade, folder), grade), (groups or {}).get(grade.key)
+        for entry in ordered:
+            decision = entry.decision
             is_meant = decision.drop or decision.student in (grade.student, group)
             if is_meant and grade.assignment == decision.assignment:
-                _apply(course, entry, one, tests.get((grade.assignment, decision.drop or "")))
-    return decided
+                _apply(course, entry, one, points.get((grade.assignment, decision.drop or "")))
+        yield one
 
 
 def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -30,15 +30,14 @@ COLUMNS = (
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
-def write_gradebook(folder: Path, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
-    """Write `grades.csv` (RFC 4180, UTF-8, sorted) with the latest grade of each student and assignment.
+def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
+    """Write `grades.csv` (RFC 4180, UTF-8) with these grades, one of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
     `days_late` is empty if unknown. Each written answer has a column at the end.
     """
-    latest = latest_grades(grades)
-    names = list(dict.fromkeys(test.name for grade in latest for test in grade.tests if is_answer(test)))
-    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in latest)
+    names = list(dict.fromkeys(test.name for grade in grades for test in grade.tests if is_answer(test)))
+    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in grades)
     return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 
@@ -121,6 +120,15 @@ class Effective(NamedTuple):
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
         return found
 
+    def by_student(self) -> Iterator["Effective"]:
+        """Yield the same for each student with a grade."""
+        for student, own in groupby(self.grades, key=lambda grade: grade.student):
+            grades = list(own)
+            finals = {grade.key: final_of(grade, self.finals) for grade in grades}
+            several = {key: self.several[key] for key in finals if key in self.several}
+            names = {student: self.people.names[student]} if student in self.people.names else {}
+            yield Effective(grades, finals, [], ClassList(names), several)
+
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
         known = sorted(set(self.people.sections.values()))
@@ -158,7 +166,7 @@ def what_counts(
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
     counted = latest_grades(counted)
-    decided = lay_over(course, entries, counted, groups, folder)
+    decided = list(lay_over(course, entries, counted, groups, folder))
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     scores = {}

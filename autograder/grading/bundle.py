@@ -33,7 +33,8 @@ class Bundle:
 
     @classmethod
     def of(cls, plan: Plan) -> "Bundle":
-        archive = zipped({plan.course.label(file): file.read_bytes() for file in course_files(plan.course, plan.names)})
+        files = course_files(plan.course, plan.names)
+        archive = b"".join(zipped((plan.course.label(file), file.read_bytes()) for file in files))
         digest = hashlib.sha256(archive).hexdigest()
         return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
 

@@ -90,7 +90,7 @@ def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
 def _disposable() -> Disposable:
     this_grader()
     _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
-    return Disposable(_watch(), started=_end_with_parent)
+    return Disposable(_watch(), started=end_with_parent)
 
 
 def _prepare_fork(plan: Plan, environment: dict[str, str]) -> None:
@@ -104,7 +104,7 @@ def prepare_process(plan: Plan) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
     _plan = plan
-    _end_with_parent()
+    end_with_parent()
     try:
         _sandbox()
     except Exception:
@@ -119,7 +119,7 @@ def _sandbox() -> "Sandbox":
     return Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this process, and with it its sandbox, when the parent process has ended for any reason."""
     parent = multiprocessing.parent_process()
     if parent is None:

@@ -37,7 +37,7 @@ def pack(work: Work, folder: Path) -> Packed:
     text = read(work.file)
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
-    data = zipped({f"{assignment.name}/{each}": whole for each, whole in ((name, text), *work.modules)})
+    data = b"".join(zipped((f"{assignment.name}/{each}", whole) for each, whole in ((name, text), *work.modules)))
     names = numbered(folder / f"{assignment.name}.zip")
     newest, free = None, next(names)
     while free.exists():

@@ -1,16 +1,18 @@
 """Reading texts, atomic writing of files, and reproducible zip archives."""
 
 import errno
-import io
 import itertools
 import os
+import tempfile
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from autograder.records import RefusedError
 
 BEGINNING = 1000  # number of bytes in which a file's mark is searched
+PIECE = 1_000_000  # bytes
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE, PROGRAM = 0o100644, 0o100755
 
@@ -66,7 +68,7 @@ def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missi
     raise problem(told)
 
 
-def write_whole(file: Path, content: str | bytes | Iterable[str]) -> Path:
+def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Path:
     """Write a file atomically and return its path: no reader sees a partial file, and a failure keeps the old one.
 
     Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line ends unchanged; a lone
@@ -85,14 +87,15 @@ def write_whole(file: Path, content: str | bytes | Iterable[str]) -> Path:
         draft.unlink(missing_ok=True)
 
 
-def zipped(files: Mapping[str, str | bytes], programs: Collection[str] = ()) -> bytes:
-    """Return a zip of these files by name, those in `programs` executable; equal files give equal bytes."""
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w") as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name, EPOCH)
-            entry.create_system = 3  # Unix, on every platform
-            entry.external_attr = (PROGRAM if name in programs else FILE) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content)
-    return memory.getvalue()
+def zipped(files: Iterable[tuple[str, str | bytes]], programs: Collection[str] = ()) -> Iterator[bytes]:
+    """Yield pieces of a zip of these files, those in `programs` executable; equal files give equal bytes."""
+    with tempfile.TemporaryFile() as whole:
+        with zipfile.ZipFile(whole, "w") as archive:
+            for name, content in files:
+                entry = zipfile.ZipInfo(name, EPOCH)
+                entry.create_system = 3  # Unix, on every platform
+                entry.external_attr = (PROGRAM if name in programs else FILE) << 16
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, content)
+        whole.seek(0)
+        yield from iter(partial(whole.read, PIECE), b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,20 @@ def test_refused_then_graded_is_a_change_without_points():
 
 def test_last_grade_of_each_submission_is_compared():
     assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", NO_A)]).changes == ()
+
+
+def test_unchanged_grades_of_the_earlier_run_are_not_kept():
+    before = (grade(f"s{number}", A, flags=(f"{number}" * 10_000,)) for number in range(1000))
+    after = [grade(f"s{number}", A) for number in range(1000)]
+    tracemalloc.start()
+    assert compare(before, after).unchanged == 1000
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_last_grade_of_the_earlier_run_counts_although_an_earlier_one_differs():
+    assert compare([grade("ada", NO_A, seed=1), grade("ada", A)], [grade("ada", A)]).seeds_before == (41,)
+    assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", A)]).counts["up"] == 1
 
 
 def test_changed_submission_is_distinguished_from_a_changed_suite():

@@ -9,7 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tracemalloc
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +120,17 @@ def ask(course: Course, submitted: Path, tmp_path: Path):
         return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
 
     return exported
+
+
+@contextmanager
+def most_memory(limit: int) -> Iterator[None]:
+    """Check that the block allocates less than this at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()
 
 
 def golden(name: str) -> bytes:
@@ -316,6 +330,16 @@ def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
     with zipfile.ZipFile(tmp_path / "f.zip") as packed:
         (name,) = (name for name in packed.namelist() if name.startswith("Ada"))
     assert name.split("_", 4) == ["Ada King Lovelace 7", "1001", "assignsubmission", "file", f"{NAME}.html"]
+
+
+def test_moodle_feedback_holds_one_page_at_a_time(ask, course, submitted, tmp_path):
+    (submitted / "collected.json").unlink()  # its size is limited by a large buffer
+    write_all(tmp_path / "grades", course, CLASS)
+    for page in (tmp_path / "grades" / "feedback").rglob("*.html"):
+        page.write_bytes(os.urandom(5_000_000))
+    with most_memory(20_000_000):
+        ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
+    assert (tmp_path / "f.zip").stat().st_size > 15_000_000
 
 
 def test_moodle_feedback_without_pages_writes_nothing(ask, tmp_path):
@@ -551,6 +575,13 @@ def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
     assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
+def test_junit_export_holds_one_submission_at_a_time(ask, tmp_path):
+    grades = tuple(replace(grade, student=f"s{number}") for number in range(2000) for grade in CLASS)
+    with most_memory(5_000_000):
+        ask("junit", grades=grades, output=tmp_path / "junit.xml")
+    assert len(ElementTree.parse(tmp_path / "junit.xml").getroot()) == len(grades)
+
+
 def test_junit_schema_detects_an_error():
     wrong = ElementTree.fromstring("<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>")
     assert len(violations(wrong)) == 6
@@ -618,7 +649,7 @@ def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
     exported = ask("classroom50", output=tmp_path / "out")
     written = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
     assert written == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
-    assert "not known" in exported.summary
+    assert exported.files == [tmp_path / "out"] and "not known" in exported.summary
 
 
 @pytest.mark.parametrize("points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)])

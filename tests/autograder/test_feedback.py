@@ -9,11 +9,13 @@ import csv
 import hashlib
 import io
 import json
+import os
 import random
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -26,11 +28,12 @@ from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
-from autograder.feedback import class_report, pages
+from autograder.feedback import class_report, html, pages, processes
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import word, write_feedback
+from autograder.feedback.html import word, write_feedback, write_what_counts
 from autograder.feedback.pages import TEMPLATES, feedback_path
+from autograder.feedback.processes import write_in_processes
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, Reading
@@ -213,7 +216,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
-    path = write_gradebook(tmp_path / "new folder", iter(grades))
+    path = write_gradebook(tmp_path / "new folder", latest_grades(grades))
     assert path.read_bytes() == (
         b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
         b"Ada,01_adding,graded,10,10,,10,,\r\n"
@@ -764,6 +767,37 @@ def test_students_of_a_large_class_are_on_pages_of_their_own(
     page = (tmp_path / "index.2.html").read_text("utf-8")
     assert '<a href="index.html">Class report</a>' in page and "feedback/cy/" in page and "feedback/ada/" not in page
     assert page.count("<script>") == 1 and "script-src 'sha256-" in page
+
+
+def test_pages_written_by_several_processes_are_the_same(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "names.json").write_text('{"names": {"ada": "Ada Lovelace"}}', "utf-8")
+    again = replace(subtracting("bo"), submission_sha256="2" * 64)
+    effective = what_counts(tmp_path, course, [*whole_class(), again, again])
+    write_what_counts(tmp_path, course, effective)
+    alone = {path: path.read_bytes() for path in tmp_path.rglob("*.html")}
+    for path in alone:
+        path.unlink()
+    monkeypatch.setattr(html, "MOST_ALONE", 0)
+    monkeypatch.setattr(processes, "CHUNK", 2)
+    write_what_counts(tmp_path, course, effective, jobs=2)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.html")} == alone
+    assert b"Ada Lovelace" in alone[tmp_path / "students" / "ada.html"]
+
+
+def test_failure_of_a_writing_process_ends_the_report_early(tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "folder"
+    students = iter([missing] * 10_000)
+    with pytest.raises(FileNotFoundError) as error:
+        write_in_processes(partial(partial, os.mkdir), students, jobs=1)
+    assert error.value.filename == str(missing)
+    assert len(list(students)) >= 9_000
+
+
+def test_dead_writing_process_is_reported() -> None:
+    with pytest.raises(InfrastructureError, match="--jobs 1"):
+        write_in_processes(partial(partial, os._exit), [1], jobs=1)
 
 
 def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:

@@ -73,7 +73,7 @@ class ExportRequest:
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
 
-    def write(self, name: str, data: bytes | Iterable[str], mark: bytes) -> Path:
+    def write(self, name: str, data: bytes | Iterable[str | bytes], mark: bytes) -> Path:
         """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
@@ -193,8 +193,7 @@ def export(tool: str, request: ExportRequest) -> Exported:
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:
-    grades = [as_shown(request.course, grade) for grade in request.grades]
-    finals = dict(request.finals)
-    for grade, shown in zip(request.grades, grades, strict=True):
-        finals[grade.key] = final_as_shown(final_of(grade, finals), grade, shown)
-    return replace(request, grades=tuple(grades), finals=finals)
+    grades = tuple(as_shown(request.course, grade) for grade in request.grades)
+    pairs = ((old, new) for old, new in zip(request.grades, grades, strict=True) if new is not old)
+    changed = {old.key: final_as_shown(final_of(old, request.finals), old, new) for old, new in pairs}
+    return replace(request, grades=grades, finals={**request.finals, **changed} if changed else request.finals)

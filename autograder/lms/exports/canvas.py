@@ -27,14 +27,15 @@ def export(request: ExportRequest) -> Exported:
     if who is None or not ids:
         raise RefusedError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
     students = [row for row in range(len(sheet.rows)) if any(sheet.cell(row, column) for column in ids)]
+    others = sorted(set(range(len(sheet.rows))) - set(students))
     filling = Filling(request, sheet, students, [*ids, who], [who], who, "EX", KEPT)
     if request.column is not None and len(request.assignments) != 1:
         raise RefusedError("One column is for one assignment; say which one with --assignment.")
     for assignment in request.assignments:
         column = _column(request, sheet, assignment, filling.problems)
         if column is not None:
-            above = [sheet.cell(row, column) for row in range(len(sheet.rows)) if row not in students]
-            most = next((cell for cell in above if read_number(cell) is not None), "")
+            cells = (sheet.cell(row, column) for row in others)
+            most = next((cell for cell in cells if read_number(cell) is not None), "")
             filling.fill(request.grades_of(assignment), column, most)
     filling.problems += request.left_out
     return filling.finish()

@@ -36,7 +36,8 @@ def export(request: ExportRequest) -> Exported:
         record = result(request, grade, os.environ if alone else {})
         data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
-        replace(request, output=path).write(FILE_NAME, data, mark=SCHEMA.encode())
+        replace(request, output=path, written=[]).write(FILE_NAME, data, mark=SCHEMA.encode())
+    request.written.append(place)
     if alone and os.environ.get("SUBMISSION_TAG"):
         return Exported(f"The result is in {place}.")
     sentence = "Without a runner of Classroom 50 around, commit and release are not known."
@@ -69,7 +70,7 @@ def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> d
 
 def scale(points: Iterable[float]) -> int:
     """Return the smallest factor that makes all these points integers."""
-    return math.lcm(1, *(Fraction(p).limit_denominator(FINEST).denominator for p in points))
+    return math.lcm(1, *(Fraction(p).limit_denominator(FINEST).denominator for p in set(points)))
 
 
 def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:

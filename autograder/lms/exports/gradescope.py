@@ -28,7 +28,7 @@ def export(request: ExportRequest) -> Exported:
     if hidden not in VISIBILITIES:
         raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
     assignment = request.course.assignment(request.assignment)
-    data = zipped(files(request.course, assignment, hidden), PROGRAMS)
+    data = zipped(files(request.course, assignment, hidden).items(), PROGRAMS)
     path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
     return Exported(
         f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "

@@ -1,6 +1,8 @@
 """JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test."""
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -17,23 +19,30 @@ _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def export(request: ExportRequest) -> Exported:
     """Write all grades, or those of one assignment, to one file."""
     grades = list(request.grades) if request.assignment is None else request.wanted
-    root = Element("testsuites", _counts(grades), name=_text(request.course.title))
-    for grade in grades:
-        root.append(_suite(grade, final_of(grade, request.finals)))
-    ElementTree.indent(root, " ")
-    data = ElementTree.tostring(root, "utf-8", xml_declaration=True) + b"\n"
-    path = request.write("junit.xml", data, mark=b"<testsuites")
+    lines = _lines(Element("testsuites", _counts(grades), name=_text(request.course.title)), grades, request)
+    path = request.write("junit.xml", lines, mark=b"<testsuites")
     return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
 
 
+def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterator[str]:
+    root.text = "\n"
+    head, _, end = ElementTree.tostring(root, "unicode").rpartition("\n")
+    yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}\n"
+    for grade in grades:
+        suite = _suite(grade, final_of(grade, request.finals))
+        ElementTree.indent(suite, " ", level=1)
+        yield f" {ElementTree.tostring(suite, 'unicode')}\n"
+    yield f"{end}\n"
+
+
 def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
-    kinds = [_KINDS.get(test.outcome, "") for grade in grades for test in grade.tests]
+    kinds = Counter(_KINDS.get(test.outcome, "") for grade in grades for test in grade.tests)
     refused = sum(grade.status == "refused" for grade in grades)
     counts = {
-        "tests": len(kinds) + refused,
-        "failures": kinds.count("failure"),
-        "errors": kinds.count("error") + refused,
-        **({"skipped": kinds.count("skipped")} if with_skipped else {}),
+        "tests": kinds.total() + refused,
+        "failures": kinds["failure"],
+        "errors": kinds["error"] + refused,
+        **({"skipped": kinds["skipped"]} if with_skipped else {}),
         "time": f"{sum(grade.seconds for grade in grades):.3f}",
     }
     return {name: str(count) for name, count in counts.items()}

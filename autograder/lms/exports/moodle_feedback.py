@@ -22,7 +22,7 @@ def export(request: ExportRequest) -> Exported:
     assignment = the_assignment(request)
     filling, identifier, _ = worksheet(request)
     folder = request.folder or Path()
-    pages: dict[str, bytes] = {}
+    pages: dict[str, Path] = {}
     problems = []
     for grade in request.grades_of(assignment):
         row = filling.row(grade)
@@ -33,10 +33,11 @@ def export(request: ExportRequest) -> Exported:
         elif not page.is_file():
             problems.append(f"{page} is not there; `autograder report` makes it.")
         else:
-            pages[_name(request.name(grade.student), number, assignment.name)] = page.read_bytes()
+            pages[_name(request.name(grade.student), number, assignment.name)] = page
     if not pages:
         return Exported("No file was written.", problems or ["There is no grade of this assignment."])
-    path = request.write(f"moodle-feedback-{assignment.name}.zip", zipped(pages), mark=KIND.encode())
+    data = zipped((name, page.read_bytes()) for name, page in pages.items())
+    path = request.write(f"moodle-feedback-{assignment.name}.zip", data, mark=KIND.encode())
     return Exported(f"{counted_are(len(pages), 'page')} in {path}, for Moodle's feedback files.", problems)
 
 
