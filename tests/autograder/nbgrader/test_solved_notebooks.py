@@ -20,18 +20,11 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from autograder.course.config import load_course
-from tests.autograder.nbgrader.classroom import ROOT, Classroom
+from tests.autograder.nbgrader.classroom import ROOT, Classroom, train_briefly
 
 COURSE = load_course(ROOT)
 KEPT = ROOT / "build" / "notebooks"
 SECONDS = 900  # for one cell, on a machine that is busy with other things
-WHOLE = os.environ.get("NOTEBOOKS") == "whole"
-SHORTER = {
-    "07_mini_gpt": {"range(50, 1001, 50)": "range(50, 101, 50)"},
-    "08_encoder_decoder": {"steps, losses, alignments = 600,": "steps, losses, alignments = 160,"},
-    "09_masked_language_model": {"steps, losses, exams = 900,": "steps, losses, exams = 100,"},
-    "15_train_it_well": {"STEPS, EVERY = 1500, 250": "STEPS, EVERY = 100, 50", "steps: int = 300": "steps: int = 50"},
-}
 
 
 def executed(name: str, folder: Path) -> NotebookNode:
@@ -39,7 +32,7 @@ def executed(name: str, folder: Path) -> NotebookNode:
     room = Classroom(ROOT, name)
     shutil.copytree(COURSE.release_folder(room.assignment), folder, dirs_exist_ok=True)
     notebook = room.solution()
-    shorten(notebook, {} if WHOLE else SHORTER.get(name, {}))
+    train_briefly(notebook, name)
     threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # others run at the same time
     client = NotebookClient(
         notebook,
@@ -51,12 +44,6 @@ def executed(name: str, folder: Path) -> NotebookNode:
     )
     done: NotebookNode = client.execute(env={**os.environ, **threads})
     return done
-
-
-def shorten(notebook: NotebookNode, changes: dict[str, str]) -> None:
-    for old, new in changes.items():
-        (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
-        cell.source = cell.source.replace(old, new)
 
 
 def asks(cell: NotebookNode, what: str) -> bool:
