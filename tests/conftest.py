@@ -2,6 +2,9 @@ import os
 
 import pytest
 
+# Before anything imports PyTorch: the test processes use all cores, and threads that wait for one keep it busy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:

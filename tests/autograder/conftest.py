@@ -5,6 +5,7 @@ Everything is imported on first use, so that tests which need none of it start a
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,8 +53,8 @@ def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def released(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The released files of the tiny course with pictures, and the course from which they were built."""
     from tests.autograder.student_folder import release
 
-    return release(tmp_path_factory.mktemp("released") / "course")
+    return release(shutil.copytree(built_course, tmp_path_factory.mktemp("released") / "course"))

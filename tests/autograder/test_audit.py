@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 
 import pytest
 from rich.console import Console
@@ -13,17 +14,15 @@ from autograder.authoring.audit import Audit, AuditFinding, Case
 from autograder.authoring.build import build, check
 from autograder.cli import app, console
 from autograder.course.config import load_course
-from tests.autograder.tiny_course import write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
 
 
 @pytest.fixture
-def course(tmp_path):
-    folder = write_tiny_course(tmp_path / "course")
+def course(built_course, tmp_path):
+    folder = shutil.copytree(built_course, tmp_path / "course")
     needs = '@pytest.mark.needs("test_pushes_add_up")\ndef test_negative'  # no point for refusals alone
     edit(folder, f"{SUITE}/test_hidden.py", "def test_negative", needs)
-    build(load_course(folder))
     return folder
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from autograder.cli import app
@@ -414,6 +415,13 @@ def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch)
     )
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")
+
+
+def test_a_grader_computes_in_one_thread(tiny, sandbox):
+    """Whatever the environment asks for: graders run side by side."""
+    torch.set_num_threads(2)
+    Grader(tiny, sandbox, 1).close()
+    assert torch.get_num_threads() == 1
 
 
 def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox):

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -25,6 +27,17 @@ from tests.autograder.tiny_course import write_tiny_course
 ROOT = Path(__file__).resolve().parents[3]
 TINY = "01_adding"
 BIN = Path(sys.executable).parent
+
+WHOLE_TRAININGS = os.environ.get("NOTEBOOKS") == "whole"
+FEWER_STEPS = {
+    "07_mini_gpt": {"range(50, 1001, 50)": "range(50, 101, 50)"},
+    "08_encoder_decoder": {"steps, losses, alignments = 600,": "steps, losses, alignments = 160,"},
+    "09_masked_language_model": {"steps, losses, exams = 900,": "steps, losses, exams = 100,"},
+    "10_ready_made": {"lr=3e-3), 300": "lr=3e-3), 30"},
+    "11_spot_the_cheat": {"data, 800, name": "data, 80, name"},
+    "14_fine_tuning": {"steps=600": "steps=60", "epochs=12,": "epochs=2,"},
+    "15_train_it_well": {"STEPS, EVERY = 1500, 250": "STEPS, EVERY = 100, 50", "steps: int = 300": "steps: int = 50"},
+}
 
 Scores = dict[str, dict[str, float]]  # student → part → points
 
@@ -118,15 +131,35 @@ class Classroom:
 
 def tiny_classroom(folder: Path) -> Classroom:
     """Return the course about adding, with short limits for endless loops."""
-    course = write_tiny_course(folder) / "course.yml"
+    return Classroom(Path(_tiny_course().name)).copy(folder)
+
+
+def generated_classroom(folder: Path) -> Classroom:
+    """Return the course about adding after `nbgrader generate_assignment`."""
+    return Classroom(Path(_generated_course().name)).copy(folder)
+
+
+@cache
+def _tiny_course() -> TemporaryDirectory[str]:
+    """Build the course once for all tests of this process."""
+    place = TemporaryDirectory()
+    course = write_tiny_course(Path(place.name)) / "course.yml"
     course.write_text(course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8")
-    return with_settings(folder, TINY)
+    with_settings(Path(place.name), TINY)
+    return place
+
+
+@cache
+def _generated_course() -> TemporaryDirectory[str]:
+    place = TemporaryDirectory()
+    tiny_classroom(Path(place.name)).nbgrader("generate_assignment", TINY)
+    return place
 
 
 def real_classroom(folder: Path, assignment: str) -> Classroom:
-    """Copy the real course to its own folder, with this assignment generated."""
+    """Copy the real course to its own folder, with this assignment built: hints that are up to date stay."""
     shutil.copy(ROOT / "course.yml", folder)
-    for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}"):
+    for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}", f"assignments/{assignment}"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb"))
     return with_settings(folder, assignment)
 
@@ -144,6 +177,13 @@ def edited(notebook: NotebookNode, change: Callable[[NotebookNode], Any]) -> Not
     copy = nbformat.from_dict(json.loads(json.dumps(notebook)))
     change(copy)
     return copy
+
+
+def train_briefly(notebook: NotebookNode, assignment: str) -> None:
+    """Let long trainings take fewer steps, unless NOTEBOOKS=whole is in the environment."""
+    for old, new in () if WHOLE_TRAININGS else FEWER_STEPS.get(assignment, {}).items():
+        (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
+        cell.source = cell.source.replace(old, new)
 
 
 def test_cells(notebook: NotebookNode) -> Iterable[NotebookNode]:

@@ -14,23 +14,16 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 
 from autograder.authoring.build import build
 from autograder.course.config import load_course
-from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, real_classroom, tiny_classroom
+from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, generated_classroom, real_classroom
 
 FULL = {"add": 4.0, "total": 6.0}
 SECRET = "together = a + b"
 
 
-@pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
-    """Return a course whose gradebook contains its assignment."""
-    room = tiny_classroom(tmp_path_factory.mktemp("generated"))
-    room.nbgrader("generate_assignment", TINY)
-    return room
-
-
 @pytest.fixture
-def room(generated: Classroom, tmp_path: Path) -> Classroom:
-    return generated.copy(tmp_path)
+def room(tmp_path: Path) -> Classroom:
+    """Return a course whose gradebook contains its assignment."""
+    return generated_classroom(tmp_path)
 
 
 def files(folder: Path) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
 
-from tests.autograder.nbgrader.classroom import TINY, Classroom, tiny_classroom
+from tests.autograder.nbgrader.classroom import TINY, Classroom, generated_classroom
 
 pytestmark = pytest.mark.slow
 
@@ -16,11 +16,10 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """Ada's total forgets the earlier numbers (3 of 6 points); a point is given back for the part, 1.5 for the whole."""
-    room = tiny_classroom(tmp_path_factory.mktemp("decisions"))
+    room = generated_classroom(tmp_path_factory.mktemp("decisions"))
     solution = (room.folder / "solutions" / TINY / "adding.py").read_text("utf-8")
     wrong = solution.replace("self.value = self.value + number", "self.value = number")
     room.hand_in("ada", wrong, "adding.py")
-    room.nbgrader("generate_assignment", TINY)
     room.autograder("grade", "submitted", "--jobs", "1")
     about = ("ada", "--assignment", TINY, "--by", "Grace", "--reason", "Shown in the tutorial.", "--give")
     room.autograder("decide", *about, "1", "--part", "total")

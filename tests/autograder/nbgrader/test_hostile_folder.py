@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.autograder.hostile_folder import SECRET, make_hostile
-from tests.autograder.nbgrader.classroom import TINY, tiny_classroom
+from tests.autograder.nbgrader.classroom import TINY, generated_classroom
 
 FULL = {"add": 4.0, "total": 6.0}
 
 
 def test_autograde_meets_hostile_folders(tmp_path: Path) -> None:
-    room = tiny_classroom(tmp_path / "course")
-    room.nbgrader("generate_assignment", TINY)
+    room = generated_classroom(tmp_path / "course")
     room.hand_in("ada", room.solution())
     (room.folder / "submitted" / "ada" / TINY / "timestamp.txt").write_text("2026-11-20 10:00:00 UTC\n", "utf-8")
     hostile = make_hostile(room.folder / "submitted", TINY, "adding.py")

@@ -18,7 +18,16 @@ from nbformat import NotebookNode
 from autograder.course.config import load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
-from tests.autograder.nbgrader.classroom import ROOT, Classroom, edited, real_classroom, test_cells, tiny_classroom
+from tests.autograder.nbgrader.classroom import (
+    ROOT,
+    Classroom,
+    edited,
+    generated_classroom,
+    real_classroom,
+    test_cells,
+    tiny_classroom,
+    train_briefly,
+)
 
 COURSE = load_course(ROOT)
 NAME, MISTAKE = "03_masked_heads", "mask_one_late"
@@ -53,7 +62,9 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode
     for assignment in READY:
         folder = tmp_path_factory.mktemp(assignment.name)
         shutil.copytree(COURSE.release_folder(assignment), folder, dirs_exist_ok=True)
-        work[assignment.name] = nbformat.read(COURSE.notebook_file(assignment), as_version=4), folder
+        released = nbformat.read(COURSE.notebook_file(assignment), as_version=4)
+        train_briefly(released, assignment.name)
+        work[assignment.name] = released, folder
     return dict(zip(work, run_all(list(work.values())), strict=True))
 
 
@@ -124,8 +135,7 @@ def test_nbgrader_validate_names_unfinished_parts(tmp_path):
 
 def test_test_cell_raises_in_nbgraders_own_kernel(tmp_path):
     """nbgrader's own kernel would give full marks for a returned value, so the cell raises an error."""
-    room = tiny_classroom(tmp_path)
-    room.nbgrader("generate_assignment", room.name)
+    room = generated_classroom(tmp_path)
     own = "['nbgrader.preprocessors.Execute', 'nbgrader.preprocessors.SaveAutoGrades']"
     config = tmp_path / "nbgrader_config.py"
     config.write_text(

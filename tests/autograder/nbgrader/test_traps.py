@@ -20,7 +20,7 @@ import nbgrader
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from tests.autograder.nbgrader.classroom import TINY, Classroom, edited, test_cells, tiny_classroom
+from tests.autograder.nbgrader.classroom import TINY, Classroom, edited, generated_classroom, test_cells, tiny_classroom
 from tests.autograder.waiting import wait_until
 
 FULL = {"add": 4.0, "total": 6.0}
@@ -273,8 +273,7 @@ def nbgraders_own() -> dict[str, Trap]:
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """The class, graded."""
-    room = tiny_classroom(tmp_path_factory.mktemp("traps"))
-    room.nbgrader("generate_assignment", TINY)
+    room = generated_classroom(tmp_path_factory.mktemp("traps"))
     for student, trap in the_traps(room).items():
         if trap.work is not None:
             room.hand_in(student, trap.work, trap.file)
