@@ -231,8 +231,7 @@ def decide(
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
         laid = list(lay_over(loaded, entries, journal, folder=reading.path.parent))
-        problems = decisions.unfitting(loaded, [new], laid, known)
-        odd = [text for text in problems if text.startswith(new.place)]
+        odd = [text for text in decisions.unfitting(loaded, [new], laid, known) if text.startswith(new.place)]
         if odd or not journal:
             raise RefusedError("\n".join(odd) or "There are no grades.")
         decisions.add_decision(loaded, made)

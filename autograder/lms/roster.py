@@ -84,8 +84,7 @@ class Roster:
         self._directory = Directory[Person]()
         self._groups: dict[str, set[str]] = {}
         for person in self.people:
-            texts = (person.id, person.name, *person.aliases)
-            self._directory.add(person, texts, (person.name or person.id,))
+            self._directory.add(person, (person.id, person.name, *person.aliases), (person.name or person.id,))
             for group in person.groups:
                 self._groups.setdefault(_plain_letters(group), set()).add(_plain(group))
 
