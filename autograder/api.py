@@ -201,10 +201,9 @@ def decide(
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
     `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
-    assignment.
-    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written answer
-    `part="why"`, `comment="…"`, `excuse=True`,
-    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
+    assignment. `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written
+    answer `part="why"`, `comment="…"`, `excuse=True`, `accept_late=True`, or for all students (`student=None`)
+    `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
     loaded, reading = load_course(course), grades_at(Path(grades))

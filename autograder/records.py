@@ -75,8 +75,7 @@ class TestResult:
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
     instructor's decision about the points; "waiting": a written answer without points so far. Neither is ever in a
-    journal. `full_message` has the inputs and numbers of a hidden test, if the course shows them after the due date
-    only.
+    journal. `full_message` has the inputs and numbers of a hidden test, if they are shown after the due date only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name

@@ -69,8 +69,7 @@ class Grader:
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
 
-        Raises InfrastructureError if the machine fails, and CourseError if the solution of the assignment does not
-        pass its own tests.
+        Raises InfrastructureError if the machine fails, CourseError if the assignment's solution fails its own tests.
         """
         started = time.monotonic()
         try:
