@@ -113,8 +113,8 @@ def grade(
     """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
-    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders (default: one per processor).
-    `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
+    not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
