@@ -113,8 +113,8 @@ def grade(
     """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
-    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders (default: one per processor).
-    `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
+    not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
@@ -201,10 +201,9 @@ def decide(
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
     `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
-    assignment.
-    `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written answer
-    `part="why"`, `comment="…"`, `excuse=True`,
-    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
+    assignment. `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written
+    answer `part="why"`, `comment="…"`, `excuse=True`, `accept_late=True`, or for all students (`student=None`)
+    `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
     loaded, reading = load_course(course), grades_at(Path(grades))
@@ -231,8 +230,7 @@ def decide(
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
         laid = list(lay_over(loaded, entries, journal, folder=reading.path.parent))
-        problems = decisions.unfitting(loaded, [new], laid, known)
-        odd = [text for text in problems if text.startswith(new.place)]
+        odd = [text for text in decisions.unfitting(loaded, [new], laid, known) if text.startswith(new.place)]
         if odd or not journal:
             raise RefusedError("\n".join(odd) or "There are no grades.")
         decisions.add_decision(loaded, made)

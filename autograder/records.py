@@ -75,8 +75,7 @@ class TestResult:
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
     instructor's decision about the points; "waiting": a written answer without points so far. Neither is ever in a
-    journal. `full_message` has the inputs and numbers of a hidden test, if the course shows them after the due date
-    only.
+    journal. `full_message` has the inputs and numbers of a hidden test, if they are shown after the due date only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -99,10 +98,7 @@ class TestResult:
 
     @property
     def cause(self) -> object:
-        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
-
-        A test that is right, and one that waits, is alone with its name.
-        """
+        """What results of one cause share: a mistake's question, or the message; for one right or waiting, its name."""
         if self.is_right or self.outcome == "skipped":
             return self.name
         return self.hint or (self.outcome, self.message)
@@ -166,10 +162,7 @@ class Grade:
 
     @classmethod
     def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
-        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
-
-        Grades share equal texts and numbers.
-        """
+        """Make a grade of a parsed line, or with these tests; raises ValueError if invalid. Equal values are shared."""
         try:
             if tests is None:
                 tests = tuple(_test_result(*test.items()) for test in record["tests"])

@@ -41,11 +41,9 @@ def write_demo(
 ) -> list[DemoStudent]:
     """Write a class as `<student>/<assignment>/<file>` to `output`, and return its students.
 
-    `tell` is called with a description of each step.
-
     The assignments are the named ones, or for None all with a solution. In a class of thirty every kind of answer occurs,
-    the endless loop once. Raises CourseError if the course is broken, there is nothing to answer, or `output` is not
-    empty.
+    the endless loop once. `tell` is called with a description of each step. Raises CourseError if the course is broken,
+    there is nothing to answer, or `output` is not empty.
     """
     chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
     if not chosen:

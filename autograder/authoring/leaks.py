@@ -22,8 +22,7 @@ _SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common t
 def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None = None) -> list[str]:
     """Return the leaks in the released files of an assignment, one sentence per leak.
 
-    Checked are the files as a build would write them, the files on disk, and extra files.
-
+    Checked are the files as a build would write them, and the files on disk, extra ones included.
     A hidden test's name is a leak at any place. A line between the markers of a gap is a leak if its code, without
     comments and spaces, occurs within any released line. Common lines are exempt: those with fewer than twelve
     characters of code (`return x`, `else:`, `)`), those with fewer than two names that are neither Python's nor imported

@@ -167,8 +167,7 @@ class _Entry(YamlRecord):
 def load_equivalent_mutants(course: Course, assignment: Assignment, known: Collection[str]) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in `equivalent_mutants.yml`, including ids that are not among the `known` ones,
-    those of the current solution's mutants.
+    Raises CourseError with all errors in it, including ids that are not `known`, as the current mutants are.
     """
     if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
         return {}

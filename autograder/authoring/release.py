@@ -63,8 +63,7 @@ def release(
 
     Nothing is written if there are problems. `wheel` is the autograder's wheel to include; by default it is built if the
     source is available, and otherwise named in requirements.txt. Raises CourseError or RefusedError if the course or
-    `output` is unusable, InfrastructureError if the wheel cannot be built.
-    `tell` is called with a description of each step.
+    `output` is unusable, InfrastructureError if the wheel cannot be built. `tell` is called with each step.
     """
     assignments = course.select(names)
     _check_room(output)

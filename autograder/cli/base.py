@@ -46,9 +46,8 @@ def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object])
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Decorate a command so that errors a user can fix print a message and set an exit code.
 
-    CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the
-    machine with 3; an interruption with 130 or 143. Any other exception is a defect and keeps its traceback.
-    The command also gets the options --quiet and --verbose.
+    CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the machine with 3; an
+    interruption with 130 or 143. All others are defects with a traceback. The options --quiet and --verbose are added.
     """
 
     @wraps(command)

@@ -34,8 +34,7 @@ Step = Callable[[int, int], None]  # called with the number done and the total
 def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], Step]]:
     """Show a progress bar for each step of a long command; without a terminal, print a line from time to time.
 
-    Yields a function that takes the name of a step and returns its callback `step(done, total)`. The bar of a step
-    appears at the first call.
+    Yields a function from the name of a step to its callback `step(done, total)`; the first call shows its bar.
     """
     screen = Console(stderr=True, quiet=quiet or QUIET.get())
     if not screen.is_terminal:

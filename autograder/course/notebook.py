@@ -68,10 +68,7 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def with_narrow_lines(source: str) -> str:
-    """Move the shape at the end of each line that is too wide for a notebook: above code, or below a comment.
-
-    Docstrings are wrapped.
-    """
+    """Wrap docstrings, and move the shape at the end of a line that is too wide: above code, or below a comment."""
     lines = _with_narrow_docstrings(source.split("\n"), ast.parse(source))
     meaning = _meaning("\n".join(lines))
     for number in reversed(range(len(lines))):

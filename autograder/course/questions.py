@@ -11,8 +11,7 @@ from autograder.text.wording import counted
 def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tuple[str, str]]]:
     """Return the questions of each part with their answers; empty without an `answers.yml`.
 
-    Questions whose written answers count are left out. Raises CourseError if a part has more questions than answers, or
-    fewer.
+    Questions whose written answers count are left out. Raises CourseError if a part has an answer too many or too few.
     """
     if not (file := course.answers_file(assignment)).is_file():
         return {}

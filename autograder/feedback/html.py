@@ -106,8 +106,7 @@ def write_feedback(
     `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
     titles of mistakes, by default derived from their ids. `about` are further values for the template: the student's
     display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page does not tell the
-    points of hidden tests.
-    Raises InfrastructureError if jinja2 is missing.
+    points of hidden tests. Raises InfrastructureError if jinja2 is missing.
     """
     return write_page(
         folder / feedback_path(grade),

@@ -98,8 +98,7 @@ def draw_one(job: Job) -> None:
 
 @cache
 def _gallery(file: Path) -> dict[str, list[Draw]]:
-    found: dict[str, list[Draw]] = runpy.run_path(str(file))["PICTURES"]
-    return found
+    return dict(runpy.run_path(str(file))["PICTURES"])
 
 
 def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:

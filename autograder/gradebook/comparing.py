@@ -52,8 +52,7 @@ class Change:
     @property
     def other_submission(self) -> bool:
         """Whether the two grades are of different texts, so the suite need not be the cause."""
-        texts = {grade.submission_sha256 for grade in (self.before, self.after) if grade}
-        return len(texts) == 2
+        return len({grade.submission_sha256 for grade in (self.before, self.after) if grade}) == 2
 
     def as_record(self) -> dict[str, Any]:
         """Return the change as a JSON-serializable dict."""

@@ -230,10 +230,7 @@ def _with_stored_answers(course: Course, grade: Grade, folder: Path | None) -> G
 
 
 def with_answers(assignment: Assignment, grade: Grade, files: Iterable[SourceFile] | None) -> Grade:
-    """Add the written answers: they wait, or have no points if nothing is written or the submission was refused.
-
-    Without the files, all of them wait.
-    """
+    """Add the written answers: they wait, or have no points if empty or refused; without files, all of them wait."""
     texts = {} if files is None else written_answers(assignment, files)
     results = [_answer_result(answer, texts.get(answer.name)) for answer in assignment.answers]
     most = grade.max_score + sum(result.max_score for result in results)

@@ -43,8 +43,7 @@ def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[Grade
 
 def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a CSV file with these rows."""
-    line = csv.writer(SimpleNamespace(write=str))
-    return map(line.writerow, chain(*tables))
+    return map(csv.writer(SimpleNamespace(write=str)).writerow, chain(*tables))
 
 
 def latest_grades(grades: Iterable[Grade]) -> list[Grade]:

@@ -24,8 +24,7 @@ class Final:
     """The final score of a grade: its raw score less `minus` points for `days` late.
 
     `known` is False if the submission time is needed but unknown; `marked` is True if the course site marked the work as
-    late without giving a time. The instructors' `decisions` are part of the raw score; `journal` is the grade without
-    them.
+    late without giving a time. The raw score is that after the `decisions`; `journal` is the grade before them.
     """
 
     raw: float
@@ -89,8 +88,7 @@ def due_for(course: Course, assignment: Assignment, student: str) -> datetime | 
 def on_the_clock(moment: datetime, zone: ZoneInfo) -> datetime:
     """Convert a moment to a time zone; a moment without an offset is interpreted in that zone.
 
-    Around changes of daylight saving time a clock shows an hour twice or skips it. The later moment is used, in the
-    student's favour.
+    An hour that a clock shows twice or skips is read as the later moment, in the student's favour.
     """
     return moment.astimezone(zone) if moment.tzinfo else _readings(moment, zone)[1]
 

@@ -29,9 +29,7 @@ def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], tr
 
     `collected.json` is used only beside the students' folders, where students cannot place it. nbgrader's
     `timestamp.txt` lies in a student's own folder and is used only with `trust_timestamps`. Existing entries are kept,
-    including late marks of a course site that gave no time.
-
-    Raises RefusedError if `collected.json` cannot be read.
+    including late marks of a site that gave no time. Raises RefusedError if `collected.json` cannot be read.
     """
     around = _class_folder(path, [one.submission for one in submissions])
     collected = read_collected(around) if around else {}
@@ -58,8 +56,7 @@ def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], tr
 def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
     """Return the known submission times, and the submissions that a course site marked as late, with or without a time.
 
-    Both are empty without a file. Raises InfrastructureError if it cannot be read, because without it scores would be
-    too high.
+    Both are empty without a file. Raises InfrastructureError if it cannot be read, as scores would be too high.
     """
     with _reading(folder / FILE_NAME) as record:
         times = {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}

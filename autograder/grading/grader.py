@@ -69,8 +69,7 @@ class Grader:
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
 
-        Raises InfrastructureError if the machine fails, and CourseError if the solution of the assignment does not
-        pass its own tests.
+        Raises InfrastructureError if the machine fails, CourseError if the assignment's solution fails its own tests.
         """
         started = time.monotonic()
         try:
@@ -134,10 +133,7 @@ class Grader:
             self._begin(run_seed)
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
-        """Run trusted code in this process, without a sandbox; return its first failing test with the error, or None.
-
-        Loading and each test may use `seconds` of processor time.
-        """
+        """Run trusted code in this process, each step in `seconds` of processor time; return the first failure."""
         assignment = self.assignments[name]
         try:
             with self.watch.limit("loading", seconds):

@@ -55,10 +55,7 @@ class Directory(Generic[Place]):
                 self._places.setdefault(form, set()).add(place)
 
     def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> Place | None:
-        """Return the place that these texts identify; None if they identify none or several.
-
-        `names` are the known names of the person to find.
-        """
+        """Return the place of these texts, for a person of these `names`; None if they identify none or several."""
         fitting = [text for text in texts if len(self._named(text)) == 1]
         found = set[Place]().union(*map(self._named, fitting))
         if len(found) != 1:
@@ -87,8 +84,7 @@ class Roster:
         self._directory = Directory[Person]()
         self._groups: dict[str, set[str]] = {}
         for person in self.people:
-            texts = (person.id, person.name, *person.aliases)
-            self._directory.add(person, texts, (person.name or person.id,))
+            self._directory.add(person, (person.id, person.name, *person.aliases), (person.name or person.id,))
             for group in person.groups:
                 self._groups.setdefault(_plain_letters(group), set()).add(_plain(group))
 

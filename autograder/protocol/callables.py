@@ -67,8 +67,7 @@ class CallBack:
         return tuple(leaf for leaf in leaves(self.reply["value"]) if isinstance(leaf, torch.Tensor))
 
     def pull_back(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        question = {"pull_back": self.reply["call"], "gradients": list(gradients)}
-        return tuple(self.server.ask(question)["value"])
+        return tuple(self.server.ask({"pull_back": self.reply["call"], "gradients": list(gradients)})["value"])
 
 
 class _CalledBack(torch.autograd.Function):

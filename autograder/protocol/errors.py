@@ -41,10 +41,7 @@ class StudentCrashedError(StudentError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
-
-    `shapes` describes the tensors that the line names.
-    """
+    """One frame in the student's own text: its line, the code or comment `before` it, and its tensors' `shapes`."""
 
     file: str
     line: int

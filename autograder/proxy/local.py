@@ -31,10 +31,7 @@ class LocalStudent:
 
 
 def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
-    """Run a module's text, which can import these modules.
-
-    Names defined before an error are kept; the error is stored in `load_error`.
-    """
+    """Run a module's text, which can import `modules`; an error is kept in `load_error`, with the names before it."""
     provide(modules)
     module = types.ModuleType(name)
     module.__file__ = filename

@@ -219,9 +219,7 @@ class Mirror(nn.Module):
         return iter(self._modules.values())  # type: ignore[arg-type]
 
     def __getitem__(self, key: int | str | slice) -> Any:
-        if isinstance(key, str):
-            return self._modules[key]
-        return list(self._modules.values())[key]
+        return self._modules[key] if isinstance(key, str) else list(self._modules.values())[key]
 
     def __bool__(self) -> bool:
         return True  # a module without parts is truthy

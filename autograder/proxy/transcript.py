@@ -51,8 +51,7 @@ class Transcript:
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary
             value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
-        buffers = tuple(sorted(_buffers_in(value)))
-        self.add(Answer(operation, _target(arguments), _outside(value), buffers))
+        self.add(Answer(operation, _target(arguments), _outside(value), tuple(sorted(_buffers_in(value)))))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
@@ -207,9 +206,7 @@ def _same_answer(a: Answer, b: Answer) -> bool:
         return False
     if isinstance(a.value, Digest) or isinstance(b.value, Digest):
         return Digest.of(a.value) == Digest.of(b.value)
-    if a.operation == "backward":
-        return _same_in_any_order(a.value, b.value)
-    return _same(a.value, b.value)
+    return _same_in_any_order(a.value, b.value) if a.operation == "backward" else _same(a.value, b.value)
 
 
 def _same_in_any_order(gradients: Any, others: Any) -> bool:

@@ -90,5 +90,4 @@ def _from_here(file: Path) -> str:
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     if not file.is_file():
         raise RefusedError(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
-    pictures: dict[str, list[Callable[[Any], Any]]] = runpy.run_path(str(file))["PICTURES"]
-    return pictures
+    return dict(runpy.run_path(str(file))["PICTURES"])

@@ -24,10 +24,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @contextmanager
 def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder]:
-    """Open an archive as a folder that is named like the archive without its suffix.
-
-    Raises RefusedError if it is too large, broken, or not a zip archive.
-    """
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip."""
     if suffix(path.name) != files.ZIP:
         raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
     root = PackedFolder(stem(path.name), path)

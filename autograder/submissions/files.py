@@ -164,10 +164,7 @@ def disk_file(path: Path) -> File:
 
 
 def read_source(file: File) -> SourceFile:
-    """Return the text of a .py or .ipynb.
-
-    Raises RefusedError if the file is too large, not UTF-8, not text, or not a notebook.
-    """
+    """Return the text of a .py or .ipynb; raises RefusedError if it is too large, not UTF-8, or not such a file."""
     data, name = file.read(), shown(file.name)
     try:
         text = data.decode("utf-8-sig")

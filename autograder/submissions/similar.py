@@ -52,8 +52,7 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
         else:
             found.codes[submission.student] = code
     ours = [document.text, *(text for _, text in load_alternatives(course, assignment))]
-    known = [own_code(text, stub) for text in ours]
-    found.pairs = alike(found.codes, known, most, least)
+    found.pairs = alike(found.codes, [own_code(text, stub) for text in ours], most, least)
     return found
 
 

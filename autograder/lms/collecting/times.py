@@ -56,8 +56,7 @@ class SubmissionTimes:
 def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:
     """Read the times in a CSV file; raises RefusedError if they cannot be determined.
 
-    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or of
-    all archives.
+    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or archives.
     """
     named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
     common = next(iter(named.values())) if len(named) == 1 else None

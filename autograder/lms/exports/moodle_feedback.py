@@ -21,12 +21,11 @@ def export(request: ExportRequest) -> Exported:
     """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is ambiguous."""
     assignment = the_assignment(request)
     filling, identifier, _ = worksheet(request)
-    folder = request.folder or Path()
     pages: dict[str, Path] = {}
     problems = []
     for grade in request.grades_of(assignment):
         row = filling.row(grade)
-        page = folder / feedback_path(grade)
+        page = (request.folder or Path()) / feedback_path(grade)
         number = "" if row is None else participant(filling.sheet.cell(row, identifier))
         if not number:
             problems.append(filling.why_not(grade))

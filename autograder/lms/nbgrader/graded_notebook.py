@@ -51,10 +51,7 @@ def submitted_notebook(
 ) -> NotebookNode:
     """Return the submission with the test cells of `release`, below the `problem` of files that cannot be read."""
     notes = [problem] if problem else []
-    cells: list[_Cell] = []
-    for file in files:
-        if file.is_notebook:
-            cells = _of_notebook(file.text)
+    cells = next((_of_notebook(file.text) for file in reversed(files) if file.is_notebook), [])
     has_tests = bool(cells)
     for file in files:
         if not file.is_notebook:
@@ -86,8 +83,7 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade, pic
 
 def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
     if picture.image:
-        shown = {"image/png": picture.image, "text/plain": picture.title}
-        yield nbformat.v4.new_output("display_data", shown)
+        yield nbformat.v4.new_output("display_data", {"image/png": picture.image, "text/plain": picture.title})
         look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
         yield nbformat.v4.new_output("display_data", look_for)
     elif picture.problem:
@@ -143,8 +139,7 @@ def _pictures(attachments: Any) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, bundle in _dict(attachments).items():
         data = _dict(bundle)
-        kinds = {kind: data[kind] for kind in ("image/png", "image/jpeg") if _is_base64(data.get(kind))}
-        if kinds:
+        if kinds := {kind: data[kind] for kind in ("image/png", "image/jpeg") if _is_base64(data.get(kind))}:
             kept[_readable(name)] = kinds
     return kept
 
