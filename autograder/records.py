@@ -98,7 +98,10 @@ class TestResult:
 
     @property
     def cause(self) -> object:
-        """What results of one cause share: a mistake's question, or the message; for one right or waiting, its name."""
+        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
+
+        A test that is right, and one that waits, is alone with its name.
+        """
         if self.is_right or self.outcome == "skipped":
             return self.name
         return self.hint or (self.outcome, self.message)
@@ -162,7 +165,10 @@ class Grade:
 
     @classmethod
     def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
-        """Make a grade of a parsed line, or with these tests; raises ValueError if invalid. Equal values are shared."""
+        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
+
+        Grades share equal texts and numbers.
+        """
         try:
             if tests is None:
                 tests = tuple(_test_result(*test.items()) for test in record["tests"])

@@ -134,7 +134,10 @@ class AnswerBook:
         unwritten: Collection[Gap] = (),
         first: Mapping[Gap, Sequence[str]] | None = None,
     ) -> str:
-        """Return the solution without markers; it can have mistakes, gaps as in the stub, or lines first in a gap."""
+        """Return the solution as a student's file, without markers.
+
+        It can contain mistakes, unwritten gaps as in the stub, or lines that come first in a gap.
+        """
         parts, gaps = dict(self._parts), iter(self._document.gaps)
         for name in mistakes:
             parts |= self._changes[name]

@@ -167,7 +167,7 @@ class _Entry(YamlRecord):
 def load_equivalent_mutants(course: Course, assignment: Assignment, known: Collection[str]) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in it, including ids that are not `known`, as the current mutants are.
+    Raises CourseError with all errors in it, including ids that are not `known`: those of the current mutants.
     """
     if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
         return {}

@@ -81,7 +81,10 @@ EXCUSED = TableCell("", "excused", "quiet", "", 0.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One student in the table; a cell is None without a submission, `other` a refused one without an assignment."""
+    """One student in the table of all students; a cell is None without a submission.
+
+    `other` holds refused submissions without an assignment in the course.
+    """
 
     student: str
     cells: list[TableCell | None]
@@ -185,7 +188,10 @@ def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
 
 
 def _sections(course: Course, effective: Effective) -> list[Section]:
-    """Return a section for each assignment with submissions in the course's order, then for removed ones graded."""
+    """Return a section for each assignment with submissions, in the order of the course.
+
+    An assignment that was removed from the course is kept if it has graded submissions.
+    """
     found: dict[str, list[tuple[Grade, Grade]]] = {assignment.name: [] for assignment in course.assignments}
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":

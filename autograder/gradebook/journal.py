@@ -131,7 +131,11 @@ class Reading:
 
 
 def grades_at(path: Path) -> Reading:
-    """Read the journal at this path or in this folder; raises RefusedError without one, at its end without grades."""
+    """Read the journal at this path or in this folder; raises RefusedError if there is none.
+
+    RefusedError for a file without a single grade is raised at the end of reading, as any file can have the name of a
+    journal.
+    """
     journal = path / FILE_NAME if path.is_dir() else path
     if not journal.is_file():
         raise RefusedError(f"There is no journal {journal}. `autograder grade` writes one.")

@@ -55,7 +55,10 @@ class Directory(Generic[Place]):
                 self._places.setdefault(form, set()).add(place)
 
     def find(self, texts: Iterable[str], names: Sequence[str] = ()) -> Place | None:
-        """Return the place of these texts, for a person of these `names`; None if they identify none or several."""
+        """Return the place that these texts identify; None if they identify none or several.
+
+        `names` are the known names of the person to find.
+        """
         fitting = [text for text in texts if len(self._named(text)) == 1]
         found = set[Place]().union(*map(self._named, fitting))
         if len(found) != 1:

@@ -34,7 +34,10 @@ class SharedFolder:
             return None
 
     def news(self) -> dict[str, Any]:
-        """Return the contents for the next message, nothing if they are known there; raises RefusedError if unfit."""
+        """Return the contents as an entry of the next message, or nothing if the other side knows them.
+
+        Raises RefusedError for what cannot be sent.
+        """
         known, self._known = self._known, _read(self.path)
         return {} if self._known == known else {"files": self._known}
 

@@ -118,7 +118,10 @@ class Connection:
         return self._callables[number]
 
     def answer_callback(self, frame: dict[str, Any]) -> dict[str, Any]:
-        """Call the test's callable for the student's code, or run its backward pass; returns that code's errors."""
+        """Call the test's callable for the student's code, or run its backward pass.
+
+        Errors of the student's code are returned, never raised.
+        """
         try:
             self._take_beside(frame)
             if "pull_back" in frame:

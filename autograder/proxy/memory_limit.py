@@ -14,7 +14,10 @@ MORE = 512 << 20  # bytes in addition to those in use at the beginning of a test
 
 
 class MemoryLimit:
-    """The memory limit of this process: `begin` sets it relative to current use, and the last active `end` lifts it."""
+    """The memory limit of this process: `begin` sets it relative to current use, `end` lifts it.
+
+    With several active limits, it is lifted by the last `end`.
+    """
 
     _usual: tuple[int, int] | None = None
     _begun: "weakref.WeakSet[MemoryLimit]" = weakref.WeakSet()

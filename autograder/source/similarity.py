@@ -90,7 +90,10 @@ class _Weights:
         return rarity * (KNOWN if gram in self._known else 1.0)
 
     def of(self, tokens: Sequence[str]) -> float:
-        """Return the weight of a passage: each token weighs as the gram that begins with it, the last as the last."""
+        """Return the weight of a passage: each token has the weight of the gram that begins with it.
+
+        The last tokens have the weight of the last gram.
+        """
         weights = [self(gram) for gram in _grams(tokens)]
         return sum(weights) + (len(tokens) - len(weights)) * weights[-1]
 

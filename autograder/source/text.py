@@ -89,7 +89,10 @@ def cell_source(cell: dict[str, Any]) -> str:
 
 
 def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, code) of each piece to run: the `.py`, or each code cell; raises ValueError if that is invalid."""
+    """Yield (name, code) of each piece to run: one for a `.py`, one per code cell for an `.ipynb`.
+
+    Raises ValueError if a notebook is invalid.
+    """
     if not filename.endswith(".ipynb"):
         yield filename, text
         return

@@ -30,7 +30,10 @@ def student_name(raw: str) -> str:
 
 
 def safe_name(student: str) -> str:
-    """Return a student's folder name for every file system: only letters, digits and ` ._@+-`, different for each."""
+    """Return a folder name for a student's files that works on every file system.
+
+    Letters, digits and ` ._@+-` are kept; two different students never get the same folder.
+    """
     return _marked(student, _kept(student))
 
 

@@ -67,7 +67,10 @@ def grade_all(
 
 @contextmanager
 def nothing_to_import() -> Iterator[None]:
-    """Keep processes started here from importing the command's main module: nbgrader or Jupyter, which are slow."""
+    """Prevent processes started in this context from importing the main module of the command.
+
+    Importing nbgrader or a Jupyter server takes a grader longer than grading ten submissions.
+    """
     command = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
