@@ -29,7 +29,6 @@ FILE = "masked_heads.py"
 HONEST, CLASS = 20, 30
 SAMPLE_SECONDS = 0.1
 SEED = 7
-STARTS = (b"multiprocessing.spawn", b"multiprocessing.forkserver")  # in the command line of a grader
 NOT_COMPARED = ("seconds", "test_seconds")
 ENDLESS = {
     "endless_import": "while True: pass",
@@ -100,7 +99,7 @@ class GraderMemory(threading.Thread):
                     status = Path(f"/proc/{pid}/status").read_text()
                 except OSError:
                     continue  # it ended meanwhile
-                if any(start in command for start in STARTS) and "VmHWM:" in status:
+                if b"multiprocessing.spawn" in command and "VmHWM:" in status:
                     peak = int(status.partition("VmHWM:")[2].split()[0]) / 1024
                     self.resident = max(self.resident, peak)
                     self.proportional = max(self.proportional, proportional_mb(pid))

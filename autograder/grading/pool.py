@@ -1,7 +1,4 @@
-"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`).
-
-They are forks of one process that has imported PyTorch and what else they share; it handles no data of a submission.
-"""
+"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
 
 import multiprocessing
 import os
@@ -54,12 +51,8 @@ def graders(plan: Plan) -> GraderPool:
     from autograder.sandbox.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
-    if plan.jobs == 1:  # whose sandbox imports PyTorch at the same time
-        context: Any = multiprocessing.get_context("spawn")
-    else:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["autograder.grading.warm_start"])
-    return GraderPool(plan.jobs, context, initializer=_prepare_fork, initargs=(plan, dict(os.environ)))
+    context = multiprocessing.get_context("spawn")
+    return GraderPool(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
 
 
 _plan: Plan | None = None
@@ -91,11 +84,6 @@ def _disposable() -> Disposable:
     this_grader()
     _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
     return Disposable(_watch(), started=end_with_parent)
-
-
-def _prepare_fork(plan: Plan, environment: dict[str, str]) -> None:
-    os.environ |= environment  # may differ from the one in which the fork server was started, by an earlier run
-    prepare_process(plan)
 
 
 def prepare_process(plan: Plan) -> None:
