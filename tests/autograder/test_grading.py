@@ -465,6 +465,11 @@ def plan_of(course: Course, jobs: int = 1) -> Plan:
     return Plan(course, run_seed=7, jobs=jobs)
 
 
+@pytest.mark.parametrize(("submissions", "graders"), [(0, 1), (23, 1), (24, 2), (95, 4), (10_000, 4)])
+def test_a_grader_is_started_only_for_enough_submissions(tiny, submissions, graders):
+    assert plan_of(tiny, jobs=4).for_submissions(submissions).jobs == graders
+
+
 def scores(journal: Journal) -> dict[str, float]:
     return {student: grade.score for (student, _), grade in journal.latest.items()}
 
