@@ -45,7 +45,7 @@ def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
 
 def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:
     """Return the stored pictures of a grade; empty before they are drawn."""
-    file = picture_file(folder, course, grade)
+    file = picture_file(folder, course, grade) if (folder / FOLDER).is_dir() else None
     if file is None:
         return []
     try:

@@ -38,6 +38,8 @@ def titles_of(course: Course) -> TitleOf:
 
 def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
     """Return the grade with the title of each known mistake in place of its id."""
+    if not any(test.mistake for test in grade.tests):
+        return grade
     title_of = title_of or (lambda _, mistake: in_words(mistake))
     tests = (replace(t, mistake=title_of(grade.assignment, t.mistake)) if t.mistake else t for t in grade.tests)
     return replace(grade, tests=tuple(tests))

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
@@ -37,6 +38,7 @@ def safe_name(student: str) -> str:
     return _marked(student, _kept(student))
 
 
+@lru_cache(maxsize=1_000)
 def folder_name(name: str) -> str:
     """As `safe_name`, and distinct even on case-insensitive file systems.
 
