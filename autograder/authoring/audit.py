@@ -290,8 +290,9 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
-    tried = replace(tried, good=grade.score < grade.max_score, missed=tuple(test.name for test in missed))
-    return replace(tried, named=named, detail=detail, part_score=part_score)
+    good = grade.score < grade.max_score
+    names = tuple(test.name for test in missed)
+    return replace(tried, good=good, named=named, detail=detail, part_score=part_score, missed=names)
 
 
 def _earned(grade: Grade) -> str:

@@ -80,9 +80,14 @@ def report(
 ) -> int:
     """Write the report pages again from a journal, without grading."""
     with progress(quiet=as_json) as steps:
-        drawing = steps("Drawing")
         pages = api.report(
-            grades, course_path, pictures=pictures, section=section, jobs=jobs, unsafe=unsafe, on_picture=drawing
+            grades,
+            course_path,
+            pictures=pictures,
+            section=section,
+            jobs=jobs,
+            unsafe=unsafe,
+            on_picture=steps("Drawing"),
         )
     say(*pages.messages)
     show(as_json, pages.as_record, lambda: print(pages.index))

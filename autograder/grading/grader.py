@@ -133,7 +133,10 @@ class Grader:
             self._begin(run_seed)
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
-        """Run trusted code in this process, each step in `seconds` of processor time; return the first failure."""
+        """Run trusted code in this process, without a sandbox; return its first failing test with the error, or None.
+
+        Loading and each test may use `seconds` of processor time.
+        """
         assignment = self.assignments[name]
         try:
             with self.watch.limit("loading", seconds):

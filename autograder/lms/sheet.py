@@ -44,7 +44,9 @@ class Sheet:
 
     def cell(self, row: int, column: int | None) -> str:
         """Return a value without surrounding spaces; empty if the row is short or the column is missing."""
-        return "" if column is None or column >= len(self.rows[row]) else self.rows[row][column].strip()
+        if column is None or column >= len(self.rows[row]):
+            return ""
+        return self.rows[row][column].strip()
 
     def fill(self, row: int, column: int, value: str) -> None:
         """Write a value to an existing cell."""

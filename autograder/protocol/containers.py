@@ -36,7 +36,9 @@ def containers(value: Any) -> list[list[Any] | dict[str, Any]]:
 
 def contents(container: list[Any] | dict[str, Any]) -> list[Any]:
     """Return a snapshot of a container, keys and values alternating, to detect later changes."""
-    return [part for entry in container.items() for part in entry] if isinstance(container, dict) else list(container)
+    if isinstance(container, dict):
+        return [part for entry in container.items() for part in entry]
+    return list(container)
 
 
 def same_things(one: list[Any], other: list[Any]) -> bool:

@@ -41,7 +41,10 @@ class StudentCrashedError(StudentError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame in the student's own text: its line, the code or comment `before` it, and its tensors' `shapes`."""
+    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
+
+    `shapes` describes the tensors that the line names.
+    """
 
     file: str
     line: int

@@ -20,7 +20,10 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 @dataclass
 class Use:
-    """A name in a student's text with its place; `cell` is 0 in a `.py`, `dynamic` if it looks up names at run time."""
+    """The use of a name in a student's text, with its place; `cell` is 0 for a `.py`.
+
+    `dynamic` marks a name that looks up other names at run time.
+    """
 
     name: str
     line: int
@@ -44,7 +47,10 @@ class Subject:
         self._forbidden: dict[tuple[str, ...], Use | None] = {}
 
     def begin(self, seed: int, reads_output: bool = False) -> None:
-        """Prepare a test: seed the generators, equally for all; if it `reads_output`, print what students print."""
+        """Prepare a test: seed the random generators, equally for all students of a run.
+
+        If the test `reads_output`, what the student's code prints is printed in this process, too.
+        """
         torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)

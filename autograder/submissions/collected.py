@@ -44,7 +44,10 @@ class Collected:
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
-    """Return the records in a folder by student and assignment, if it was collected; raises RefusedError if invalid."""
+    """Return the records of a folder of submissions by student and assignment; empty if it was not collected.
+
+    Raises RefusedError if the file exists but is invalid.
+    """
     path = folder / FILE_NAME
     if not path.is_file():
         return {}

@@ -126,8 +126,11 @@ def _stems(course: Course) -> dict[str, str]:
 
 
 def _plainly_named(file: File, stems: dict[str, str]) -> File:
-    whole, plain = stem(file.name), plain_stem(file.name)
-    return file if whole in stems or plain not in stems else replace(file, name=f"{plain}{suffix(file.name)}")
+    whole = stem(file.name)
+    plain = plain_stem(file.name)
+    if whole in stems or plain not in stems:
+        return file
+    return replace(file, name=f"{plain}{suffix(file.name)}")
 
 
 def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:

@@ -127,7 +127,10 @@ class GradedExporter(NotebookExporter):
 
 
 def take_every_folder(converter: Any) -> None:
-    """Make nbgrader process each student's folder once; itself, it searches for notebooks, and a `.py` has none."""
+    """Make nbgrader process each student's folder once, whatever the names of its files.
+
+    nbgrader itself searches for notebooks, and a submission of a `.py` has none.
+    """
     folder = converter.coursedir
     converter.assignments, converter.notebooks = {}, []
     if issubclass(converter.exporter_class, GradedExporter):
