@@ -175,7 +175,7 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
     before, after = grades_at(Path(old)), grades_at(Path(new))
-    latest = latest_grades(replace(grade, test_seconds=()) for grade in after)
+    latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
     if course is None:
         comparison, notes = comparing.compare(before, latest), []
     else:

@@ -32,7 +32,7 @@ class WorkerFactory:
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = forbidden or {}  # by assignment: names whose calls are recorded
+        self.forbidden = forbidden  # by assignment: names whose calls are recorded; None if they are not known
         self.references = {each.name: load_reference(course, each) for each in assignments}
         self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
@@ -57,6 +57,8 @@ class LoadedSubmission:
         self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
+        self._forbidden = list((workers.forbidden or {}).get(assignment.name, ()))
+        self._lists_names = workers.forbidden is None or bool(self._forbidden)
         self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self.uses: list[Use] = []  # the names that the text uses, as found by a worker
@@ -81,14 +83,13 @@ class LoadedSubmission:
             self._subject = None
 
     def _read_entries(self, subject: RemoteSubject[WorkerConnection]) -> None:
-        forbidden = self._workers.forbidden.get(self.assignment.name)
-        if not forbidden or subject.connection.dead:
+        if not self._forbidden or subject.connection.dead:
             return
         with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
             claims = subject.connection.request("entered", ENTRIES_SECONDS)
             with malformed("a list of names"):
                 for name, line, cell in claims:
-                    if name in forbidden and subject.forbidden([name]) is None:
+                    if name in self._forbidden and subject.forbidden([name]) is None:
                         self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
@@ -103,17 +104,16 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test forbids names, it first lists those used, before it runs a line."""
+        """Load the text in a new worker; if a test may forbid names, it lists those used before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless)
-        forbidden = list(self._workers.forbidden.get(self.assignment.name, ()))
         try:
-            uses = self.uses or (self._read_uses(connection) if forbidden else [])
+            uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
             loaded = connection.request(
                 "load",
                 self.load_seconds,
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
-                forbidden=forbidden,
+                forbidden=self._forbidden,
                 modules=self.file.module_texts,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )

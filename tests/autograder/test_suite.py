@@ -42,6 +42,16 @@ def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     assert "1 failed, 3 passed, 1 skipped" in output and "add(2, 3)" in output
 
 
+def test_forbidden_name_in_a_file_fails_the_test_that_forbids_it(course, tmp_path):
+    tests = course / SUITE / "test_visible.py"
+    mark = '@pytest.mark.forbids("operator.add")\ndef test_two_and_three'
+    tests.write_text(tests.read_text("utf-8").replace("def test_two_and_three", mark), "utf-8")
+    file = tmp_path / "adding.py"
+    file.write_text("import operator\n" + ALTERNATIVE.replace("sum((a, b))", "operator.add(a, b)"), "utf-8")
+    output = run_pytest(course, SUITE, "--autograder-submission", str(file))
+    assert "1 failed, 3 passed, 1 skipped" in output and "operator.add" in output
+
+
 @pytest.mark.slow
 def test_file_without_an_assignment_is_reported(course, tmp_path):
     file = tmp_path / "subtracting.py"
