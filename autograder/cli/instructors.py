@@ -132,7 +132,7 @@ def decide(
         show(as_json, lambda: found, lambda: show_to_review(console, found))
         return DONE
     if by is None:
-        raise RefusedError("Say which author with --by.")
+        raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
