@@ -178,17 +178,25 @@ def test_points_and_a_comment_for_an_answer_reach_the_export(browser: Any, jupyt
         page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'ada')}/")
         page.get_by_text(ANSWER).wait_for()
         cell = page.locator(".nbgrader_cell", has_text=ANSWER)
-        cell.locator("input.score").fill("1.5")
-        cell.locator("input.score").press("Tab")
-        cell.locator("textarea.comment").fill("Which number do you count from?")
-        cell.locator("textarea.comment").press("Tab")
-        deadline = hang_guard()
-        while "Which number" not in exported(room) and time.monotonic() < deadline:
-            page.wait_for_timeout(500)
+        fill_and_save(page, cell, "input.score", "1.5")
+        fill_and_save(page, cell, "textarea.comment", "Which number do you count from?")
         cell.scroll_into_view_if_needed()
     rows = {row["student"]: row for row in csv.DictReader(io.StringIO(exported(room)))}
     assert (rows["ada"][TINY], rows["ada"][f"{TINY}: why_one"]) == ("11.5", "1.5")
     assert rows["ada"]["comments"] == f"{TINY}: Which number do you count from?"
+
+
+def fill_and_save(page: Any, cell: Any, field: str, text: str) -> None:
+    """Fill a field once formgrader has loaded its value, and wait until the server has saved the text.
+
+    Formgrader sets placeholders when a cell's grade and comment are loaded; it ignores what is typed before that.
+    """
+    for loaded in ("input.extra-credit[placeholder]", "textarea.comment[placeholder]"):
+        cell.locator(loaded).wait_for()
+    with page.expect_response(lambda response: response.request.method in ("PUT", "POST")) as saved:
+        cell.locator(field).fill(text)
+        cell.locator(field).press("Tab")
+    assert saved.value.ok
 
 
 def exported(room: Classroom) -> str:
