@@ -2,7 +2,7 @@
 
 import errno
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -129,7 +129,7 @@ class Grade:
     suite_sha256: str = ""
     autograder: str = ""
     flags: tuple[str, ...] = ()
-    test_seconds: tuple[float, ...] = ()
+    test_seconds: Sequence[float] = ()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -191,7 +192,8 @@ def _noting(
     seconds: bool,
 ) -> Iterator[Grade]:
     latest: dict[GradeKey, Grade] = {}
-    for grade in grades if seconds else (replace(grade, test_seconds=()) for grade in grades):
+    for timed in grades:
+        grade = replace(timed, test_seconds=array("f", timed.test_seconds) if seconds else ())
         before = latest.get(grade.key, grade)
         if grade.key in several or before.submission_sha256 != grade.submission_sha256:
             first = {before.submission_sha256: _past(before, times.get(before.attempt))}

@@ -34,7 +34,7 @@ def export(request: ExportRequest) -> Exported:
     place = request.output or Path(FILE_NAME if alone else FOLDER)
     for grade in grades:
         record = result(request, grade, os.environ if alone else {})
-        data = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
+        data = (json.dumps(record, ensure_ascii=False, indent=2 if alone else None) + "\n").encode()
         path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
         replace(request, output=path, written=[]).write(FILE_NAME, data, mark=SCHEMA.encode())
     request.written.append(place)
