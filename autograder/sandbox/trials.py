@@ -26,7 +26,7 @@ from autograder.sandbox.libc import libc
 
 MEGABYTE = 1 << 20
 PIECE = MEGABYTE // 4
-LEFT_BEHIND = "left_behind"
+LEFT_BEHIND = "sandbox_trial"
 PACKAGES = ("torch", "numpy", "IPython")
 SYSTEM_FILES = ("/etc/passwd", "/etc/hostname", "/var/log", "/sys/kernel", "/dev/shm")
 LIMITS = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.sandbox import trials
 from autograder.sandbox.jail import SAFE_TIERS
 from tests.autograder.attacks import (
     compile_time,
@@ -36,7 +37,7 @@ from tests.autograder.attacks import (
     type_confusion,
     wire_frames,
 )
-from tests.autograder.attacks.field import HEADS, TINY, Attack, Field, open_field
+from tests.autograder.attacks.field import HEADS, LEFT_BEHIND, TINY, Attack, Field, open_field
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
@@ -161,6 +162,11 @@ def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
+
+
+def test_files_of_sandbox_trials_are_not_taken_for_files_of_attacks() -> None:
+    """Both can run at the same time, and trials without a boundary do write, for a moment, into shared folders."""
+    assert LEFT_BEHIND not in trials.LEFT_BEHIND
 
 
 def test_modules_that_attacks_import_exist() -> None:
