@@ -37,7 +37,8 @@ class SolutionFailsError(InfrastructureError):
 class TestEnding:
     """The end of one test: an error, a reason for skipping it, or neither if it passed.
 
-    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time.
+    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time, and
+    `alone` is whether the worker had run no other test.
     """
 
     __test__ = False
@@ -49,6 +50,7 @@ class TestEnding:
     ended_grader: bool = False
     used: tuple[str, ...] = ()
     seconds: float = 0.0
+    alone: bool = False
 
     @property
     def passed(self) -> bool:
@@ -87,6 +89,7 @@ class SuiteRun:
         self._kept = KeptTranscripts()
         self._end = time.monotonic() + self._limits.submission_seconds
         self._titles: dict[str, str] = {}
+        self._crashes = 0
 
     def take(self, test: Test) -> TestEnding:
         """Run one test; raises InfrastructureError if the machine fails."""
@@ -112,15 +115,19 @@ class SuiteRun:
     def _deserves_another(self, ending: TestEnding) -> bool:
         """Whether to repeat a test: a failure counts only if it occurs twice.
 
-        Endless loops are not repeated, nor code that says that it is not written, nor names missing in two workers.
+        Endless loops are not repeated, nor code that says that it is not written, nor names missing in two workers. After
+        two crashes, a test that crashed alone in its worker is not repeated.
         """
         if isinstance(ending.error, StudentTimeoutError):
             return ending.error.starved
+        if isinstance(ending.error, StudentCrashedError) and ending.alone and self._crashes > 2:
+            return False
         if ending.not_written or isinstance(ending.error, MissingNameError) and self._loaded.times > 1:
             return False
         return ending.failed and ending.transcript is not None
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
+        times = self._loaded.times
         try:
             subject = self._loaded.subject(fresh)
         except StudentError as refusal:
@@ -147,7 +154,9 @@ class SuiteRun:
             self._session.accept(test)
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
-        return TestEnding(test, error=error, transcript=connection.transcript)
+        self._crashes += isinstance(error, StudentCrashedError)
+        alone = self._loaded.times > times
+        return TestEnding(test, error=error, transcript=connection.transcript, alone=alone)
 
     @property
     def _seconds_here(self) -> float:

@@ -330,6 +330,15 @@ def test_code_that_is_missing_is_not_repeated_for_each_test(grade, grader, solut
     assert len(connections) == workers
 
 
+def test_crashes_are_repeated_until_a_test_has_crashed_alone_in_its_worker(grade, grader, solution, monkeypatch):
+    connect, connections = grader.workers.connect, []
+    monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
+    monkeypatch.setattr(grader.workers, "connect", lambda *given: connections.append(given) or connect(*given))
+    found = grade(solution.replace(IN_THE_MASK, f"import os; os._exit(3)\n    {IN_THE_MASK}"))
+    crashed = [test for test in found.tests if test.outcome == "crashed"]
+    assert len(crashed) > 9 and len(connections) <= len(crashed) + 4
+
+
 def test_all_grades_of_one_run_are_the_same(grade, grader, solution):
     wrong = solution.replace("math.sqrt(q.shape[-1])", "q.shape[-1]")
     first = grade(wrong)
