@@ -101,6 +101,7 @@ def main() -> None:
     bytes_each = (options.output / FILE_NAME).stat().st_size / options.grades
     print(f"journal: {bytes_each:.0f} bytes a grade, written in {time.monotonic() - started:.0f} s", flush=True)
     write_sheets(options.output, options.grades // len(load_course(".").assignments) + 1)
+    (options.output / "exported").mkdir()
     for name in options.commands:
         words = [str(Path(sys.executable).with_name("autograder")), *commands(options.output)[name]]
         cost = measured([words], Path())

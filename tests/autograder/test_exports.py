@@ -32,6 +32,7 @@ from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
+from benchmarks.large_class import commands
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -908,3 +909,11 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
 
 def test_every_exporter_defines_one_export_function():
     assert all(callable(import_module(module).export) for module in EXPORTERS.values())
+
+
+@pytest.mark.slow
+def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "benchmarks.large_class", "--grades", "64", "--output", str(tmp_path / "large")]
+    done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), "a line for the journal and for each command"
