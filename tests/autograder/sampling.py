@@ -1,4 +1,4 @@
-"""Select the parameters of a test that `make test` runs; the others are marked slow."""
+"""Select the parameters of a test that `make test` runs, the others are marked slow; and mistakes not to compare."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+
+# Keys and values of these mistakes of 08 differ in length. PyTorch's attention for processors does not check that, and
+# reads beyond the end of one of them: the answers differ each time.
+UNSTEADY = {"keys_from_the_writer", "values_from_the_writer"}
 
 
 def sampled(cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[Any], str] | None = None) -> list:
