@@ -103,5 +103,5 @@ build: .venv/.ready-grade
 	@touch $@
 
 clean:
-	rm -rf .venv examples/class examples/class-of-* audit.json build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
+	rm -rf .venv examples/class examples/class-of-* audit.json .coverage build dist .pytest_cache .hypothesis .ruff_cache .mypy_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -r {} +

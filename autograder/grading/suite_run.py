@@ -37,8 +37,7 @@ class SolutionFailsError(InfrastructureError):
 class TestEnding:
     """The end of one test: an error, a reason for skipping it, or neither if it passed.
 
-    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time, and
-    `alone` is whether the worker had run no other test.
+    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time.
     """
 
     __test__ = False
@@ -50,7 +49,6 @@ class TestEnding:
     ended_grader: bool = False
     used: tuple[str, ...] = ()
     seconds: float = 0.0
-    alone: bool = False
 
     @property
     def passed(self) -> bool:
@@ -101,10 +99,11 @@ class SuiteRun:
             return TestEnding(test, skipped=Failure("skipped", sentence))
         if time.monotonic() > self._end:
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
-        begun = time.monotonic()
+        begun, loaded = time.monotonic(), self._loaded.times
         ending = self._once(test, fresh=False)
+        alone = self._loaded.times > loaded
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
-        if self._deserves_another(ending) and (late or not self._again):
+        if self._deserves_another(ending, alone) and (late or not self._again):
             ending = self._once(test, fresh=True)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
@@ -112,7 +111,7 @@ class SuiteRun:
             self._kept.add(ending.transcript)
         return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
-    def _deserves_another(self, ending: TestEnding) -> bool:
+    def _deserves_another(self, ending: TestEnding, alone: bool) -> bool:
         """Whether to repeat a test: a failure counts only if it occurs twice.
 
         Endless loops are not repeated, nor code that says that it is not written, nor names missing in two workers. After
@@ -120,14 +119,13 @@ class SuiteRun:
         """
         if isinstance(ending.error, StudentTimeoutError):
             return ending.error.starved
-        if isinstance(ending.error, StudentCrashedError) and ending.alone and self._crashes > 2:
+        if isinstance(ending.error, StudentCrashedError) and alone and self._crashes > 2:
             return False
         if ending.not_written or isinstance(ending.error, MissingNameError) and self._loaded.times > 1:
             return False
         return ending.failed and ending.transcript is not None
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
-        times = self._loaded.times
         try:
             subject = self._loaded.subject(fresh)
         except StudentError as refusal:
@@ -155,8 +153,7 @@ class SuiteRun:
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
         self._crashes += isinstance(error, StudentCrashedError)
-        alone = self._loaded.times > times
-        return TestEnding(test, error=error, transcript=connection.transcript, alone=alone)
+        return TestEnding(test, error=error, transcript=connection.transcript)
 
     @property
     def _seconds_here(self) -> float:
