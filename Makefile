@@ -31,7 +31,8 @@ EXAMPLE_SIZE = $(if $(STUDENTS),--students $(STUDENTS),--students 12 $(EXAMPLE_A
 # What needs more than the tests themselves; each is skipped with a sentence where it cannot be had.
 APART := tests/autograder/nbgrader tests/autograder/browser
 SLOWEST := --durations=20 --durations-min=10
-WORKERS = -n $(or $(JOBS),auto) $(SLOWEST) --autograder-seed 1 $(APART:%=--ignore=%)
+PROCESSES = $(or $(JOBS),auto)
+WORKERS = -n $(PROCESSES) $(SLOWEST) --autograder-seed 1 $(APART:%=--ignore=%)
 
 step = @echo "== $@: $(1)"
 
@@ -61,6 +62,7 @@ test: lint
 	$(call step,pytest without the slow tests; make test-all runs those as well)
 	$(PYTEST) $(WORKERS) --dist loadfile -m "not slow"
 
+test-all: PROCESSES = $(or $(JOBS),$(shell expr 2 '*' $$(nproc) + 1))  # most attacks only wait for a deadline
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
 	$(PYTEST) $(WORKERS) --dist worksteal  # the attacks are one file
@@ -78,7 +80,7 @@ oldest-pytest: .venv/.ready-test
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
-	$(PYTEST) -rs -n $(or $(JOBS),auto) $(SLOWEST) --dist loadfile $(wildcard $(APART))
+	$(PYTEST) -rs -n $(PROCESSES) $(SLOWEST) --dist loadfile $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)
