@@ -148,7 +148,7 @@ def answers_screen(answers: Mapping[str, Sequence[tuple[str, str]]], titles: Map
         for question, answer in answers.get(part, ()):
             lines += [_indented(Text(question)), _indented(Text(answer.strip(), "cyan")), Text()]
     if any(part not in answers for part in titles):
-        lines.append(Text("Without an answer: no question, or its tests do not pass yet.", "dim"))
+        lines.append(Text("A part without answers has no question, or its visible tests do not all pass yet.", "dim"))
     return Group(*lines)
 
 
