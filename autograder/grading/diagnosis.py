@@ -7,7 +7,7 @@ which tests each mistake fails, and those that fail the same tests as the submis
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.course.mistakes import Mistake
@@ -108,6 +108,11 @@ class Diagnosis:
                 return {mistake: tests}  # most students make one mistake, and none fits better
             if tests:
                 partly[mistake] = tests
+        for mistake in mistakes if not partly else ():  # other inputs may make it fail more tests than recorded
+            recorded = [failure for failure in failed if failure[0].name in (mistake.fails or ())]
+            likely = 2 * len(recorded) >= len(failed) and self._explained(mistake, recorded)
+            if likely and (tests := self._explained(replace(mistake, fails=None), failed)):
+                partly[mistake] = tests
         one_is_enough = len(failed) in map(len, partly.values())
         return partly if one_is_enough else partly | self._two_mistakes(mistakes, failed)
 
@@ -174,10 +179,7 @@ class Diagnosis:
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
-        load_text(text, self._filename(name), module, self._solution.module_texts)
+        filename = f"{self._solution.name}.{name}.py"  # unique: Python finds the lines of a traceback by file name
+        load_text(text, filename, module, self._solution.module_texts)
         connection = LoopbackConnection(Server(sys.modules[module]))
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
-
-    def _filename(self, name: str) -> str:
-        """Return a file name that is unique for each text: Python finds the lines of a traceback by file name."""
-        return f"{self._solution.name}.{name}.py"

@@ -58,6 +58,12 @@ OTHERS = """
   replace: if number < 0
   with: if number < -9
   hint: Which numbers are refused?
+
+- id: refuses_the_wrong_numbers
+  in: Total.push
+  replace: if number < 0
+  with: if number > 3
+  hint: On which side of the line are the numbers that are refused?
 """
 REFUSES = """if b > 99:
         raise ValueError("too large")
@@ -188,6 +194,15 @@ def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):
     monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
     assert named(grader, "subtracts") == {"subtracts"}
     assert attempted(grader) == {"subtracts"}
+
+
+def test_a_mistake_that_fails_more_tests_than_recorded_is_named(grader, recorded):
+    """Other random inputs can make a mistake fail a test that it passed when the audit recorded it."""
+    pushes = frozenset({"test_first_push_is_the_sum", "test_pushes_add_up"})
+    recorded(refuses_the_wrong_numbers=pushes, subtracts=frozenset({FIRST}))
+    found = names(grader, ("if number < 0:", "if number > 3:"))
+    assert len(found) == 3 and set(found.values()) == {"refuses_the_wrong_numbers"}
+    assert attempted(grader) == {"refuses_the_wrong_numbers"}
 
 
 def test_answers_of_the_solution_are_nobodys_mistake(grader):
