@@ -28,6 +28,9 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(remedies, "kernel_version", lambda: (6, 8))
     monkeypatch.setattr(landlock, "version", lambda: 5)
     monkeypatch.setattr(seccomp, "supported", lambda: True)
+    monkeypatch.setattr(remedies, "MARKS_OF_CONTAINERS", (str(tmp_path / "container"),))
+    for name in ("container", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     return Machine(tmp_path)
 
@@ -84,12 +87,24 @@ def test_every_cause_is_named(machine, monkeypatch):
     assert all(words in said for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces"))
 
 
-def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
+def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
+    for user in (1000, 0):
+        monkeypatch.setattr(os, "getuid", lambda user=user: user)
+        assert "No setting" in remedy("host-network")
+    (machine.folder / "container").touch()
+    assert "CAP_SYS_ADMIN" in remedy("host-network") and "seccomp=unconfined" in remedy("namespaces")
+
+
+@pytest.mark.parametrize(("name", "value"), [("container", "podman"), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")])
+def test_a_container_is_known_by_its_variables(machine, monkeypatch, name, value):
+    assert not remedies.in_container()
+    monkeypatch.setenv(name, value)
+    assert remedies.in_container()
+
+
+def test_a_filter_outside_a_container_is_named(machine):
     machine.status(2)
-    assert "seccomp=unconfined" in remedy("namespaces")
-    machine.status(0)
-    monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert "CAP_SYS_ADMIN" in remedy("host-network")
+    assert "filter of system calls" in remedy("namespaces") and "container" not in remedy("namespaces")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +112,8 @@ def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
     [
         (errno.EOPNOTSUPP, 0, "lsm="),
         (errno.ENOSYS, 0, "CONFIG_SECURITY_LANDLOCK"),
-        (errno.ENOSYS, 2, "filter of this container"),
-        (errno.EPERM, 2, "filter of this container"),
+        (errno.ENOSYS, 2, "filter of system calls"),
+        (errno.EPERM, 2, "filter of system calls"),
         (errno.EPERM, 0, "CONFIG_SECURITY_LANDLOCK"),
     ],
 )
@@ -107,6 +122,9 @@ def test_without_landlock_the_reason_is_named(machine, monkeypatch, number, mode
     machine.status(mode)
     assert words in remedy("landlock")
     assert "andlock" not in remedy("namespaces")
+    if words == "filter of system calls":
+        (machine.folder / "container").touch()
+        assert "filter of this container" in remedy("landlock")
 
 
 def test_an_old_kernel_is_named(machine, monkeypatch):
