@@ -40,7 +40,7 @@ from autograder.lms import collecting, exports
 from autograder.lms.nbgrader.by_hand import with_hand_grading
 from autograder.lms.roster import FILE_NAME as ROSTER
 from autograder.lms.roster import Roster, read_roster
-from autograder.records import Grade, RefusedError
+from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.text.files import check_folder
 
@@ -118,8 +118,8 @@ def grade(
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
-    Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
-    because of the machine is listed in `run.summary.failures`.
+    Raises CourseError, RefusedError (unusable paths), and InfrastructureError if nothing can be graded. Submissions that
+    could not be graded because of the machine are listed in `run.summary.failures`.
     """
     source, loaded = Path(submissions), load_course(course)
     found = find_submissions(source, loaded, assignment)
@@ -140,6 +140,8 @@ def grade(
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
+        if summary.failures and not journal.latest:
+            raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
     notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
@@ -329,12 +331,19 @@ def check(target: AnyPath = ".") -> "CheckReport":
     return check_target(Path(target))
 
 
-def doctor(walls: bool = False) -> "list[TierReport]":
-    """Report which sandbox tiers work on this machine, and why others do not; with `walls`, test every boundary."""
-    from autograder.sandbox.doctor import examine
+def doctor(walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | None = None) -> "list[TierReport]":
+    """Report in which sandbox tiers grading works on this machine, and why not in others.
+
+    A small submission is graded in each tier, with what the assignments of the course import, if there is a course.
+    With `walls`, every boundary is tested instead. `on_tier` is called with the number of tiers done and their total.
+    """
+    from autograder.grading.trial_submission import examine_grading
     from autograder.sandbox.verify import verify
 
-    return verify() if walls else examine()
+    if walls:
+        return verify()
+    loaded = load_course(course) if config.course_file(Path(course)).is_file() else None
+    return examine_grading(loaded, on_tier or _ignore)
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:

@@ -191,11 +191,13 @@ def similar(
     return DONE
 
 
-def doctor(walls: bool = False, as_json: bool = False) -> int:
-    """Show which sandbox tiers work on this machine, and why others do not."""
+def doctor(walls: bool = False, course_path: Path = Path("."), as_json: bool = False) -> int:
+    """Show in which sandbox tiers grading works on this machine, and why not in others."""
     from autograder.sandbox.verify import is_sound
 
-    reports = api.doctor(walls)
+    with progress(quiet=as_json or walls) as steps:
+        reports = api.doctor(walls, course_path, on_tier=steps("Trying"))
     screen = show_walls if walls else show_tiers
     show(as_json, lambda: [asdict(report) for report in reports], lambda: screen(reports))
-    return DONE if is_sound(reports) else FOUND
+    usable = [report for report in reports if report.works]
+    return DONE if is_sound(reports) and not usable[0].problems else FOUND

@@ -14,6 +14,7 @@ from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
+from autograder.grading.reference import MissingModuleError, import_needed
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -34,7 +35,8 @@ class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
     The constructor loads the needed files of the course and runs every test on the solution, so that all imports are
-    done before the first submission. Raises CourseError or InfrastructureError.
+    done before the first submission. Assignments whose modules cannot be imported are left out: `grade` raises
+    MissingModuleError for them. Raises CourseError or InfrastructureError.
     """
 
     def __init__(
@@ -48,7 +50,8 @@ class Grader:
         torch.set_num_threads(1)  # graders run side by side, and threads that wait for a processor keep it busy
         self.course = course
         self.watch = watch or Watch()
-        self.assignments = {assignment.name: assignment for assignment in course.select(names)}
+        self._missing = dict[str, MissingModuleError]()
+        self.assignments = self._importable(course.select(names))
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
@@ -75,6 +78,8 @@ class Grader:
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
+            if submission.assignment in self._missing:
+                raise self._missing[submission.assignment]
             if submission.assignment not in self.assignments:
                 raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
@@ -159,6 +164,18 @@ class Grader:
     def close(self) -> None:
         self.session.close()
         self.workers.close()
+
+    def _importable(self, assignments: Iterable[Assignment]) -> dict[str, Assignment]:
+        """Return the assignments whose modules can be imported, by name; remember the others."""
+        importable = {}
+        for assignment in assignments:
+            try:
+                import_needed(assignment)
+            except MissingModuleError as error:
+                self._missing[assignment.name] = error
+            else:
+                importable[assignment.name] = assignment
+        return importable
 
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed

@@ -8,8 +8,12 @@ from autograder.proxy.local import LocalStudent, load_file
 from autograder.records import InfrastructureError
 
 
+class MissingModuleError(InfrastructureError):
+    """A module that an assignment needs cannot be imported: none of its submissions can be graded."""
+
+
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
-    """Return the solution; raises CourseError if it does not run, InfrastructureError if a package is missing."""
+    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package is missing."""
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
@@ -29,13 +33,13 @@ def entry_points(course: Course, assignment: Assignment) -> list[str]:
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import the modules of `preload` in this process, too; raises InfrastructureError if one is not installed."""
+    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot be imported."""
     for module in assignment.preload:
         try:
             importlib.import_module(module)
-        except ImportError as error:
+        except Exception as error:
             package = module.partition(".")[0]
-            raise InfrastructureError(
+            raise MissingModuleError(
                 f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
                 f"Install it: pip install {package}"
             ) from None

@@ -23,9 +23,13 @@ BOOT = Path(__file__).with_name("boot.py.txt").read_text("utf-8")
 class SandboxUnavailableError(InfrastructureError):
     """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the remedy."""
 
-    def __init__(self, sentence: str, remedy: str = "") -> None:
-        super().__init__(f"{sentence} {remedy}".strip())
-        self.reason, self.remedy = sentence, remedy
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}".strip()
 
 
 def unavailable(tier: str, why: str) -> SandboxUnavailableError:
@@ -34,20 +38,25 @@ def unavailable(tier: str, why: str) -> SandboxUnavailableError:
 
 
 class SandboxImportError(SandboxUnavailableError):
-    """A module that workers need cannot be imported inside the sandbox."""
+    """A module that workers need cannot be imported inside the sandbox; `module` is its name."""
+
+    def __init__(self, reason: str, remedy: str, module: str) -> None:
+        super().__init__(reason, remedy)
+        self.args = (reason, remedy, module)
+        self.module = module
 
 
 def import_failed(tier: str, module: str, reason: str) -> SandboxImportError:
     """Return the error for a module whose import fails in a tier; `reason` is Python's last line."""
     sentence = f"`import {module}` failed inside the sandbox ({tier}): {reason.rstrip('.')}."
     if not _is_installed(module):
-        return SandboxImportError(sentence, f"It is not installed in {sys.prefix}.")
+        return SandboxImportError(sentence, f"It is not installed in {sys.prefix}.", module)
     program = shlex.join([sys.executable, "-c", f"import {module}"])
-    return SandboxImportError(
-        sentence,
+    remedy = (
         f"Run {program} to see whether it fails outside the sandbox, too. If so, install the "
-        "package again. If not, please report this message.",
+        "package again. If not, please report this message."
     )
+    return SandboxImportError(sentence, remedy, module)
 
 
 def _is_installed(module: str) -> bool:
