@@ -1,5 +1,6 @@
 """The command-line interface. Each command parses its arguments, calls the engine and prints the result."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -50,5 +51,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
+    # a process with several threads should not fork, and NumPy's library starts some when it is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     end_on_sigterm()
     app()
