@@ -25,7 +25,7 @@ from autograder.text.wording import counted, counted_are, listed
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.source.similarity import Pair
-    from autograder.submissions.similar import Similar
+    from autograder.submissions.similar import CourseAnswer, Similar
 
 OTHER = "other"  # the column of refused submissions without an assignment in the course
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
@@ -231,8 +231,10 @@ SHOWN_WORDS = 5
 
 
 def show_similar(console: Console, found: "Similar") -> None:
-    """Print the pairs and the lines they share, with a note that likeness is no verdict."""
+    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is no verdict."""
     console.print(_pairs(found.pairs) if found.pairs else "No pair is unusually alike.")
+    if found.course_answers:
+        console.print(_course_answers(found.course_answers))
     console.print(
         f"{len(found.codes)} submissions compared, {len(found.empty)} without code of their own. "
         "Likeness is not a verdict: short answers are naturally alike."
@@ -247,6 +249,15 @@ def _pairs(pairs: Iterable["Pair"]) -> Table:
     for pair in pairs:
         students = f"{escape(pair.one)}, {escape(pair.other)}"
         table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))
+    return table
+
+
+def _course_answers(matches: Iterable["CourseAnswer"]) -> Table:
+    columns = _numbers("contains"), "student", "of the course's own answers", _numbers("and its words")
+    table = Table(*columns, box=box.SIMPLE_HEAD)
+    for match in matches:
+        words = f"{len(match.words)} of {match.of_words}"
+        table.add_row(f"{match.share:.0%}", escape(match.student), escape(match.answer), words)
     return table
 
 

@@ -74,6 +74,19 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
     return sorted(listed, key=lambda pair: (-pair.likeness, pair.one, pair.other))[:most]
 
 
+def contained(answer: Code, code: Code) -> float:
+    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM in a row.
+
+    The order of functions and what else the code contains make no difference.
+    """
+    grams = frozenset(_grams(code.tokens))
+    shared: set[int] = set()
+    for start, gram in enumerate(_grams(answer.tokens)):
+        if gram in grams:
+            shared.update(range(start, start + len(gram)))
+    return len(shared) / len(answer.tokens)
+
+
 class _Weights:
     """The rarity of token sequences in a class, from 0 (in every submission) to 1 (in at most two)."""
 

@@ -108,11 +108,51 @@ def accepted_by_pytest(words):
     assert {word for word in words if word.startswith("-")} <= {"--autograder-submission"}
 
 
+def links(page: Path) -> list[tuple[str, str]]:
+    """Return the text and the target of each link of a page, outside of its code blocks."""
+    prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\[([^]\[]*)\]\(([^)\s]+)\)", prose)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_have_a_target(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
-        elsewhere = target.startswith("https://")
-        assert elsewhere or (page.parent / target).exists(), f"{page.name} links to {target}"
+    for text, target in links(page):
+        name, _, anchor = target.partition("#")
+        if name.startswith("https://"):
+            continue
+        file = page.parent / name if name else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name} links to {target}"
+        if text.startswith("`test_") and file.suffix == ".py":
+            assert re.search(rf"^def {text.strip('`')}\(", read(file), re.MULTILINE), f"{page.name} names {text}"
+
+
+def test_links_are_found():
+    assert ("here", "#for-students") in links(ROOT / "README.md")
+    assert len(links(ROOT / "docs" / "adopting.md")) > 40
+    assert {"before-you-adopt-the-course", "for-students"} <= anchors(ROOT / "README.md")
+
+
+SPEED = re.compile(
+    r"\d (?:\w+ )?submissions a second"
+    r"|(?<![\d.])\d+ ms of processor time"
+    r"|\d times as (?:fast|much)"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_speeds_are_said_once(page):
+    """The speed of grading is said on one page, so that no two pages disagree."""
+    speeds = SPEED.findall(" ".join(read(page).split()))
+    assert bool(speeds) == (page.name == "performance.md"), speeds
 
 
 def test_files_in_the_layout_exist():
