@@ -14,7 +14,7 @@
 ## make clean                       removes what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
-##            JOBS=2, PYTHON=python3, MUTANTS=no (an audit without mutants)
+##            JOBS=2, PYTHON=python3, MUTANTS=no (an audit without mutants), SLOW=no (make jupyter without slow tests)
 
 PYTHON ?= python3
 OUTPUT ?= grades$(if $(SUBMISSIONS),,$(STUDENTS:%=-of-%))
@@ -66,6 +66,8 @@ test-all: PROCESSES = $(or $(JOBS),$(shell expr 2 '*' $$(nproc) + 1))  # most at
 test-all: lint
 	$(call step,pytest with all tests but those of make jupyter)
 	$(PYTEST) $(WORKERS) --dist worksteal  # the attacks are one file
+	$(call step,the first command on many kinds of machines)
+	scripts/everywhere
 
 cluster: .venv/.ready-test
 	$(call step,whole clusters on this machine and random kills)
@@ -80,7 +82,7 @@ oldest-pytest: .venv/.ready-test
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
-	$(PYTEST) -rs -n $(PROCESSES) $(SLOWEST) --dist loadfile $(wildcard $(APART))
+	$(PYTEST) -rs -n $(PROCESSES) $(SLOWEST) --dist loadfile $(if $(filter no,$(SLOW)),-m "not slow") $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)
