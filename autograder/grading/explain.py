@@ -13,6 +13,7 @@ from types import FrameType
 
 from autograder.checks import CheckFailed
 from autograder.checks.sentences import article
+from autograder.grading.needs import unmet_need
 from autograder.protocol import errors
 from autograder.protocol.errors import Frame, RemoteException, describe_error
 from autograder.records import Outcome, SourceFile
@@ -55,12 +56,18 @@ def explain(
         sentence = str(error) if full else error.public
         return Failure("failed", clean(sentence + (no_return(file) if " None; " in sentence else "")))
     if isinstance(error, errors.MissingNameError):
-        return Failure("failed", clean(str(error)))
+        need = unmet_need(error.stopped, file) if error.stopped else ""
+        return Failure("failed", clean(f"{error} {need}".rstrip()))
     if isinstance(error, errors.StudentRaisedError):
+        if need := unmet_need(error.remote, file):
+            shown = _placed(as_submitted(error.remote, file or SourceFile("", "")), file)
+            return Failure("failed", clean(_with_place(need, shown)))
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         absent = no_return(file) if "NoneType" in error.remote.text else ""
         return Failure("failed", clean(_raised(_placed(remote, file), full) + absent))
     told = describe_error(error, own) if own else RemoteException(type(error).__name__)
+    if own and (need := unmet_need(told, file)):
+        return Failure("failed", clean(_with_place(need, told)))
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
     absent = no_return(file) if "NoneType" in str(error) else ""
@@ -173,6 +180,11 @@ def _raised(error: RemoteException, full: bool) -> str:
     line = f"\n    {where.code}" if where and where.code else ""
     shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
     return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
+
+
+def _with_place(sentence: str, error: RemoteException) -> str:
+    code = error.frames[-1].code if error.frames else ""
+    return f"{sentence.rstrip('.')}{_at(error)}." + (f"\n    {code}" if code else "")
 
 
 def _is_code(line: str) -> bool:

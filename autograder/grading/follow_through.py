@@ -55,6 +55,7 @@ class FollowThrough:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins)
         loaded.uses, loaded.load_seconds = own.uses, own.load_seconds
+        loaded.stopped = own.stopped
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

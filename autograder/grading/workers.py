@@ -18,6 +18,8 @@ from autograder.records import InfrastructureError, SourceFile
 from autograder.sandbox.launcher import Sandbox
 
 ENTRIES_SECONDS = 1.0
+LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
+MOST_STOPS = 20
 LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
 
 
@@ -64,6 +66,7 @@ class LoadedSubmission:
         self.uses: list[Use] = []  # the names that the text uses, as found by a worker
         self.times = 0  # how often it was loaded
         self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
+        self.stopped: list[list[Any]] = []  # where loading took too long: the piece of the text and its line
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -110,15 +113,18 @@ class LoadedSubmission:
             uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
             loaded = connection.request(
                 "load",
-                self.load_seconds,
+                LOADING_FACTOR * self.load_seconds,
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
                 forbidden=self._forbidden,
                 modules=self.file.module_texts,
+                limit=self.load_seconds,
+                skipped=self.stopped,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
+                self.stopped = [[str(name)[:LONGEST_NAME], int(line)] for name, line in loaded["stopped"][:MOST_STOPS]]
         except StudentError:
             connection.close()
             raise

@@ -14,6 +14,8 @@ from autograder.source import text as source
 MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
+LOADING_STOPPED = "LoadingTimeoutError"
+BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
 }  # built-in exceptions by name
@@ -24,7 +26,11 @@ class StudentError(Exception):
 
 
 class MissingNameError(StudentError, AttributeError):
-    """The submission does not define a name that the suite asks for."""
+    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
+
+    def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
+        super().__init__(sentence)
+        self.stopped = stopped
 
 
 class StudentTimeoutError(StudentError):
@@ -121,7 +127,9 @@ def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError
     if stopped is None:
         return MissingNameError(f"There is no `{name}` in the submission.")
     where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
-    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.")
+    if stopped.type == LOADING_STOPPED:
+        return MissingNameError(f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped)
+    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped)
 
 
 # errors that take a single message, by name; no outcomes of pytest, no SystemExit

@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.protocol import wire
+from autograder.protocol import loading, wire
 from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
 from autograder.protocol.entries import Entries, record_entries
-from autograder.protocol.errors import MIRRORED, describe_error
+from autograder.protocol.errors import LOADING_STOPPED, MIRRORED, Frame, RemoteException, describe_error
 from autograder.protocol.files import SharedFolder, checked
 from autograder.protocol.graphs import Graphs
 from autograder.protocol.module_state import ModuleState, Snapshot, is_same
@@ -75,11 +75,15 @@ class Server:
         forbidden: Sequence[str] = (),
         stand_ins: dict[str, bool] | None = None,
         modules: Iterable[tuple[str, str]] = (),
+        limit: float | None = None,
+        skipped: Sequence[Sequence[Any]] = (),
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
-        they are classes of modules. `modules` are the files that the submission can import.
+        they are classes of modules. `modules` are the files that the submission can import. Loading is stopped after
+        `limit` seconds of processor time; what was defined before counts. `stopped` of the answer tells where, and `skipped`
+        are such places of an earlier loading.
         """
         provide(modules)
         self.entries = record_entries(forbidden)
@@ -90,16 +94,32 @@ class Server:
             sys.modules["autograder.notebook"] = source.silent_notebook()
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
-        errors = []
+        errors, absent, stopped = [], list[list[Any]](), list[loading.Place]()
+        ends = {(str(name), int(line)) for name, line in skipped}
+        time_left = loading.LoadingLimit(limit)
         skips_main = source.leaves_main_out(text)
-        for cell_name, code in source.cells(text, filename):
-            linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
-            try:
-                piece = source.without_main(code, cell_name) if skips_main else code
-                exec(compile(piece, cell_name, "exec"), space, names)
-            except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
-                errors.append(self.describe_error(error))
-        return {"errors": errors[:20]}
+        with loading.own_settings():
+            for cell_name, code in source.cells(text, filename):
+                linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
+                try:
+                    tree = source.without_main(code, cell_name, skips_main)
+                    missing = loading.run_piece(tree, cell_name, (space, names), time_left, ends)
+                    absent += [[name, line, cell_name] for name, line in missing]
+                except loading.LoadingTimeoutError as late:
+                    place = next((end for end in ends if end[0] == cell_name), None)
+                    stopped.append(place or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name))))
+                    errors.append(self._stopped_at(stopped[-1]))
+                    time_left.begin_rest()
+                except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+                    errors.append(self.describe_error(error))
+        places = [[name, line] for name, line in stopped]
+        return {"errors": errors[:20], "stopped": places[:20], "absent": absent[:20]}
+
+    def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
+        name, line = place
+        frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
+        told = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
+        return {**vars(told), "frames": [[*vars(each).values()] for each in told.frames]}
 
     def entered(self) -> list[list[Any]]:
         """Return the forbidden names that were entered, each with the line and the cell."""
@@ -338,6 +358,7 @@ class _PrintedText(io.BytesIO):
 
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
+    torch.compile = loading.uncompiled
     server = Server(types.ModuleType("submission"))
     server.exchange = partial(exchange, server, sock)
     while True:

@@ -14,7 +14,15 @@ from typing import Any
 
 from autograder.course.markers import UNWRITTEN
 from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import MissingNameError, RemoteException, describe_error, told_exception
+from autograder.grading.needs import SYNTAX_ERRORS, unmet_need
+from autograder.protocol.errors import (
+    BELOW_MAIN,
+    LOADING_STOPPED,
+    MissingNameError,
+    RemoteException,
+    describe_error,
+    told_exception,
+)
 from autograder.protocol.server import Server
 from autograder.proxy.local import LocalStudent, from_file
 from autograder.proxy.loopback import LoopbackConnection
@@ -23,13 +31,15 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import CodeLocation, Text, Work, find_work, label_of, read
-from autograder.source.text import names_of_module
+from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, read
+from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
+from autograder.source.text import cells, names_of_module
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
 SEED = 0
 SECONDS = 20.0
+SLOW_LOADING = 3.0  # seconds of processor time
 PRINTED = 2000  # maximum length of the output stored for each test
 
 Own = Callable[[FrameType], bool]
@@ -120,9 +130,9 @@ def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text = Text(read(work.file), label_of(work.file))
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), time_limit():
-        loaded = work.load()
-    problem, place = _stopped(loaded.errors) if text.text.strip() else ("Your file is empty. Was it saved?", None)
+    with contextlib.redirect_stdout(printed):
+        loaded = work.load(SECONDS)
+    problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text)) if text.text.strip() else ("Your file is empty. Was it saved?", None)
     uses = uses_in(text.text, text.name, work.test_file.read_text("utf-8"))
     for name, module in work.modules:
         uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
@@ -135,7 +145,7 @@ def check_work(work: Work) -> CheckReport:
         parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or ""),
-        note=_note(work),
+        note=_note(work, text, loaded),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=LockedHints(work.folder).has_answers,
         has_pictures=(work.folder / "pictures.py").is_file(),
@@ -240,7 +250,7 @@ class _Examination:
 
 
 def time_limit() -> contextlib.AbstractContextManager[None]:
-    """Return the limit of loading a file, and of a test."""
+    """Return the limit of a test."""
     return alarm(SECONDS)
 
 
@@ -275,16 +285,21 @@ def place_of_frame(told: RemoteException) -> CodeLocation | None:
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
 
 
-def _stopped(errors: tuple[dict[str, Any], ...]) -> tuple[str, CodeLocation | None]:
+def _stopped(errors: tuple[dict[str, Any], ...], file: SourceFile) -> tuple[str, CodeLocation | None]:
     if not errors:
         return "", None
     told = told_exception(errors[0])
     place = place_of_frame(told)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
-    if told.type == "TestAlarm":
-        return f"{told.text.replace('This test', 'Your file', 1)} It stopped{where}, before any test began.", place
-    if told.type == "SyntaxError":
+    if told.type == LOADING_STOPPED:
+        return (
+            f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}. "
+            f"Is there an endless loop? {BELOW_MAIN}"
+        ), place
+    if need := unmet_need(told, file):
+        return clean(f"{need.rstrip('.')}{where}." if told.type not in SYNTAX_ERRORS else need), place
+    if told.type in SYNTAX_ERRORS:
         return clean(f"Python cannot read your file: {told.text}."), place
     return clean(f"Your file stops{where}: {told.type}: {told.text}"), place
 
@@ -296,10 +311,29 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
     return finding
 
 
-def _note(work: Work) -> str:
-    if work.other is None or UNWRITTEN in read(work.other):
-        return ""
-    return f"{work.other.name} is complete, too. To check that one, name it."
+def _note(work: Work, text: Text, loaded: Loaded) -> str:
+    """Return what the student should know beside the results: what the grader will see differently."""
+    notes = []
+    if work.other is not None and UNWRITTEN not in read(work.other):
+        notes.append(f"{work.other.name} is complete, too. To check that one, name it.")
+    if loaded.seconds > SLOW_LOADING and not any(each["type"] == LOADING_STOPPED for each in loaded.errors):
+        seconds = f"{loaded.seconds:.0f} s"
+        notes.append(f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}")
+    for name, line, piece in loaded.absent:
+        where = _where(line, piece)
+        notes.append(f"There is no module `{name}` here ({where}): what uses it fails, here and where it is graded.")
+    for piece, code in cells(text.text, text.name):
+        if newer := newer_than_oldest(code):
+            notes.append(
+                f"{_where(newer.line, piece).capitalize()}: {newer.needs}. Write it without, unless your instructor "
+                f"grades with that version; every grader has Python {dotted(OLDEST)}."
+            )
+    return "\n".join(dict.fromkeys(notes))
+
+
+def _where(line: int, piece: str) -> str:
+    cell = piece.rpartition(" cell ")[2] if " cell " in piece else ""
+    return f"line {line} of cell {cell}" if cell else f"line {line}"
 
 
 def _details(test: Test) -> str:

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import sys
+import time
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -46,9 +47,9 @@ class Work:
             return ()
         return tuple((file.name, read(file)) for file in files if file.is_file())
 
-    def load(self) -> "Loaded":
+    def load(self, seconds: float | None = None) -> "Loaded":
         """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
-        return run_text(read(self.file), label_of(self.file), self.modules)
+        return run_text(read(self.file), label_of(self.file), self.modules, seconds)
 
     @property
     def stem(self) -> str:
@@ -166,10 +167,15 @@ def read(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module as far as it ran, and the errors that stopped it."""
+    """A module as far as it ran, the errors that stopped it, and the processor time that it took.
+
+    `absent` are the modules that it imports and that are not there, each with the line and the name of its cell.
+    """
 
     module: types.ModuleType
     errors: tuple[dict[str, Any], ...] = field(default=())
+    absent: tuple[tuple[str, int, str], ...] = ()
+    seconds: float = 0.0
 
 
 def label_of(file: Path) -> str:
@@ -177,21 +183,28 @@ def label_of(file: Path) -> str:
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
-def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = ()) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other."""
+def run_text(
+    text: str, filename: str, modules: Iterable[tuple[str, str]] = (), seconds: float | None = None
+) -> Loaded:
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
+
+    With `seconds` of processor time, a file that takes longer is stopped there.
+    """
     from autograder.protocol.server import Server
 
     server = Server(types.ModuleType(Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")
+    begun = time.process_time()
     try:
-        errors = server.load(text, filename, modules=modules)["errors"]
+        loaded = server.load(text, filename, modules=modules, limit=seconds)
     except ValueError:
         raise RefusedError(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
     finally:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
             sys.modules["autograder.notebook"] = notebook
-    return Loaded(server.module, tuple(errors))
+    absent = tuple((name, line, piece) for name, line, piece in loaded["absent"])
+    return Loaded(server.module, tuple(loaded["errors"]), absent, time.process_time() - begun)
 
 
 @dataclass(frozen=True)

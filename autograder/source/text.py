@@ -158,10 +158,10 @@ def leaves_main_out(text: str) -> bool:
     return "__name__" in text and "__main__" in text
 
 
-def without_main(code: str, filename: str) -> ast.Module:
+def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Module:
     """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
     tree = ast.parse(code, filename)
-    blocks: list[Any] = [tree]
+    blocks: list[Any] = [tree] if leaves_out else []
     for block in blocks:  # without expressions, which are most of a tree
         if isinstance(block, ast.If) and asks_for_main(block.test):
             block.test = ast.copy_location(ast.Constant(False), block.test)
