@@ -12,6 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.cli.base import QUIET
+from autograder.source.python_versions import OLDEST, dotted, present
 from autograder.text.wording import counted
 
 if TYPE_CHECKING:
@@ -73,6 +74,13 @@ def show_tiers(reports: Sequence["TierReport"]) -> None:
             console.print(f"  [dim]{escape(report.hint)}[/]", soft_wrap=True)
         for problem in report.problems:
             console.print(f"  [red]{escape(problem)}[/]", soft_wrap=True)
+    console.print(_python_for_students(), soft_wrap=True)
+
+
+def _python_for_students() -> str:
+    oldest, here = dotted(OLDEST), dotted(present())
+    which = f"Python {oldest}" if oldest == here else f"a Python from {oldest} to {here}"
+    return f"Submissions are run with Python {here}: students should use {which}."
 
 
 VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}

@@ -15,6 +15,7 @@ from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.stand_ins import StandIns
+from autograder.proxy.worker_connection import SHARE_LEFT
 from autograder.suite.session import SuiteSession, Test
 
 STUB_SEED = 0  # the same in all runs: whether a test counts must not depend on the run
@@ -54,8 +55,8 @@ class FollowThrough:
     def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins)
-        loaded.uses, loaded.load_seconds = own.uses, own.load_seconds
-        loaded.stopped = own.stopped
+        loaded.uses = own.uses
+        loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)  # the solution may cure it
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)

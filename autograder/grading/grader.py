@@ -265,9 +265,10 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person about uses of forbidden names that the search in the text cannot follow."""
+    """Return notes for a person: where loading was stopped, and uses of forbidden names that no search can follow."""
+    late = tuple(f"{place} was stopped when the file was loaded: it takes too long." for place in loaded.stopped_places)
     if not prepared.forbidden:
-        return ()
+        return late
     looked_up = (
         f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
         for use in loaded.uses
@@ -277,4 +278,4 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
         f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
         for use in loaded.entered.values()
     )
-    return (*looked_up, *entered)
+    return (*late, *looked_up, *entered)

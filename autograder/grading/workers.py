@@ -79,6 +79,12 @@ class LoadedSubmission:
             self._subject = self._open()
         return self._subject
 
+    @property
+    def stopped_places(self) -> list[str]:
+        """Where loading was stopped: `Line 3`, or `Line 3 of cell 5`."""
+        cells = [(piece.rpartition(" cell ")[2], line) for piece, line in self.stopped]
+        return [Use("", line, int(cell) if cell.isdecimal() else 0).place for cell, line in cells]
+
     def close(self) -> None:
         if self._subject is not None:
             self._read_entries(self._subject)

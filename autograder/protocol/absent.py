@@ -17,7 +17,7 @@ Missing = tuple[str, int]  # the name of what is not there, and the line of its 
 
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With)
 _RAISING = (
-    *("__iter__", "__len__", "__bool__", "__int__", "__float__", "__index__", "__enter__", "__contains__"),
+    *("__iter__", "__len__", "__bool__", "__int__", "__float__", "__index__", "__enter__", "__exit__", "__contains__"),
     *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__matmul__", "__rmatmul__"),
     *("__truediv__", "__rtruediv__", "__pow__", "__rpow__", "__neg__", "__setitem__", "__delitem__"),
     *("__lt__", "__le__", "__gt__", "__ge__", "__instancecheck__", "__subclasscheck__"),
@@ -110,7 +110,7 @@ def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
         found.extend((f"{name}.{each}", importer.f_lineno) for each in missing)
         return _with_stand_ins(module, names or (), missing) if missing else module
 
-    builtins.__import__ = import_or_absent
+    builtins.__import__ = import_or_absent  # type: ignore[assignment]
     try:
         yield found
     finally:

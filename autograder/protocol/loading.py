@@ -30,7 +30,8 @@ class LoadingLimit:
     def __init__(self, seconds: float | None) -> None:
         usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         self.seconds = seconds if usable else None
-        self._left = {signal.ITIMER_PROF: seconds, signal.ITIMER_REAL: CLOCK_FACTOR * seconds} if self.seconds else {}
+        self._left: dict[int, float] = {}
+        self._begin(1.0)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -55,8 +56,12 @@ class LoadingLimit:
 
     def begin_rest(self) -> None:
         """Give the next piece of a notebook a short time, after one that was stopped."""
-        share = SHARE_AFTER * (self.seconds or 0)
-        self._left = {signal.ITIMER_PROF: share, signal.ITIMER_REAL: CLOCK_FACTOR * share}
+        self._begin(SHARE_AFTER)
+
+    def _begin(self, share: float) -> None:
+        if self.seconds is not None:
+            seconds = share * self.seconds
+            self._left = {signal.ITIMER_PROF: seconds, signal.ITIMER_REAL: CLOCK_FACTOR * seconds}
 
 
 def _ring(number: int, frame: FrameType | None) -> None:

@@ -82,8 +82,8 @@ class Server:
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
         they are classes of modules. `modules` are the files that the submission can import. Loading is stopped after
-        `limit` seconds of processor time; what was defined before counts. `stopped` of the answer tells where, and `skipped`
-        are such places of an earlier loading.
+        `limit` seconds of processor time; what was defined before counts. `stopped` of the answer tells where, and
+        `skipped` are such places of an earlier loading.
         """
         provide(modules)
         self.entries = record_entries(forbidden)

@@ -132,7 +132,9 @@ def check_work(work: Work) -> CheckReport:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         loaded = work.load(SECONDS)
-    problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text)) if text.text.strip() else ("Your file is empty. Was it saved?", None)
+    problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text))
+    if not text.text.strip():
+        problem, place = "Your file is empty. Was it saved?", None
     uses = uses_in(text.text, text.name, work.test_file.read_text("utf-8"))
     for name, module in work.modules:
         uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
@@ -326,7 +328,7 @@ def _note(work: Work, text: Text, loaded: Loaded) -> str:
         if newer := newer_than_oldest(code):
             notes.append(
                 f"{_where(newer.line, piece).capitalize()}: {newer.needs}. Write it without, unless your instructor "
-                f"grades with that version; every grader has Python {dotted(OLDEST)}."
+                f"grades with that version: the course itself needs only Python {dotted(OLDEST)}."
             )
     return "\n".join(dict.fromkeys(notes))
 

@@ -183,9 +183,7 @@ def label_of(file: Path) -> str:
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
-def run_text(
-    text: str, filename: str, modules: Iterable[tuple[str, str]] = (), seconds: float | None = None
-) -> Loaded:
+def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = (), seconds: float | None = None) -> Loaded:
     """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
 
     With `seconds` of processor time, a file that takes longer is stopped there.

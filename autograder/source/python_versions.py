@@ -27,7 +27,7 @@ _F_STRINGS = "an f-string with its own quotes, a backslash or a comment inside t
 _SYNTAX = (
     (r"^\s*(?:async\s+def|def|class)\s+\w+\s*\[", "type parameters in square brackets need", (3, 12)),
     (r"^\s*type\s+\w+\s*(?:\[.*\]\s*)?=", "the statement `type` needs", (3, 12)),
-    (r"""\b[rR]?[fF][rR]?(["']).*?\{[^}]*(?:\1|\\|#)""", _F_STRINGS, (3, 12)),
+    (r"""\b[rR]?[fF][rR]?(["']).*?\{[^}]*(?:\1[^}]*\}|\\|#)""", _F_STRINGS, (3, 12)),
     (r"^\s*except\s*\*", "`except*` needs", (3, 11)),
     (r"\w\[[^\]#]*(?<![\w)*\s])\s*\*\s*\w", "a star inside square brackets needs", (3, 11)),
     (r"^\s*except\s+[\w.]+\s*,\s*[\w.]+", "`except` with several types without parentheses needs", (3, 14)),
@@ -113,11 +113,17 @@ def newer_than_oldest(code: str) -> Newer | None:
     try:
         ast.parse(code, feature_version=OLDEST)
     except SyntaxError as error:
-        lines = code.splitlines()
-        line = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""
-        told = newer_syntax(line, OLDEST) or Newer("it needs", present())
-        found.append(Newer(told.what, told.version, error.lineno or 0))
+        found.append(_of_error(code, error.lineno or 1))
     return min(found, key=lambda each: each.line, default=None)
+
+
+def _of_error(code: str, last: int) -> Newer:
+    """Return what is newer in the last line of these that shows it: Python can point to the end of a statement."""
+    lines = code.splitlines()[:last]
+    for number in range(len(lines), 0, -1):
+        if told := newer_syntax(lines[number - 1], OLDEST):
+            return Newer(told.what, told.version, number)
+    return Newer("this needs", present(), last)
 
 
 def _named(tree: ast.Module) -> list[Newer]:
@@ -142,19 +148,21 @@ def _nested_f_strings(code: str) -> list[Newer]:
         return []
     found, outside = [], list[tokenize.TokenInfo]()
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
-        if token.type == start:
-            if outside and _quotes(token) == _quotes(outside[-1]):
-                found.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
-            outside.append(token)
-        elif token.type == end and outside:
+        if token.type == end:
             outside.pop()
-        elif outside and token.type == tokenize.STRING and _quotes(token) == _quotes(outside[-1]):
+        elif outside and _is_new_inside(token, outside[-1], start):
             found.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
-        elif outside and token.type == tokenize.STRING and "\\" in token.string:
-            found.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
-        elif outside and token.type == tokenize.COMMENT:
-            found.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
+        if token.type == start:
+            outside.append(token)
     return found
+
+
+def _is_new_inside(token: tokenize.TokenInfo, outside: tokenize.TokenInfo, start: int) -> bool:
+    if token.type == tokenize.COMMENT:
+        return True
+    if token.type not in (start, tokenize.STRING):
+        return False
+    return _quotes(token) == _quotes(outside) or "\\" in token.string
 
 
 def _quotes(token: tokenize.TokenInfo) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import ctypes
 import errno
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from autograder.grading import trial_submission
 from autograder.records import Grade, InfrastructureError
+from autograder.cli.console import show_tiers
 from autograder.sandbox import cgroup, doctor, landlock, remedies, seccomp
 from autograder.sandbox.command import import_failed, unavailable
 from autograder.sandbox.doctor import TierReport
@@ -289,3 +291,10 @@ def test_a_right_answer_without_its_points_is_a_failure():
     grade = Grade("trial", "01_trial", "refused", 0.0, 1.0, problem="It is not UTF-8.")
     with pytest.raises(InfrastructureError, match="graded as wrong: It is not UTF-8"):
         trial_submission.require_full_marks(grade)
+
+
+def test_the_doctor_says_which_python_students_should_use(capsys):
+    show_tiers([])
+    here = ".".join(map(str, sys.version_info[:2]))
+    which = "Python 3.10" if here == "3.10" else f"a Python from 3.10 to {here}"
+    assert f"Submissions are run with Python {here}: students should use {which}." in capsys.readouterr().out

@@ -15,6 +15,7 @@ from autograder.course.mistakes import load_mistakes
 from autograder.grading import prepared
 from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
+from autograder.grading.workers import LOADING_FACTOR
 from autograder.protocol.server import Server
 from autograder.proxy.local import load_text
 from autograder.proxy.loopback import LoopbackConnection
@@ -128,7 +129,7 @@ def student() -> SimpleNamespace:
     stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
-    assert loaded == {"errors": []}
+    assert loaded["errors"] == []
     connection.start_test(3)
     student = RemoteStudent(connection)
     return SimpleNamespace(names=student, solution=reference, stand_ins=stand_ins)
@@ -339,5 +340,5 @@ def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(course,
     text = solution_of(course, HEADS, ("    scores = ", "    while True: pass\n    scores = "))
     grade = graded(grader, HEADS, f"{text}\nx = torch.ones(1, 1, 1)\nattention(x, x, x)\n")
     full = course.assignment(HEADS).limits.load_seconds
-    assert asked[0] == full and asked[-1] == SHARE_LEFT[0] * full
+    assert asked[0] == LOADING_FACTOR * full and asked[-1] == SHARE_LEFT[0] * LOADING_FACTOR * full
     assert any(test.outcome == "followed" for test in of_part(grade, "head"))

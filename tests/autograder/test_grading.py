@@ -215,7 +215,7 @@ EAT = "hoard = []\n    while True: hoard.append(bytearray(1 << 20))"
 NULL = "import ctypes; ctypes.string_at(0)"
 AFTER_THE_MASK, AFTER_ATTENTION = 12.0, 8.0  # the points of later parts count, tested with the solution in place
 DISASTERS = {
-    "endless loop at import": ("import math", "while True: pass", 0, "gave no answer within"),
+    "endless loop at import": ("import math", "while True: pass", 0, "loading the file took too long in line"),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
     "endless loop": (IN_THE_MASK, "while True: pass", AFTER_THE_MASK, "gave no answer within"),
@@ -321,7 +321,7 @@ def test_repeated_failure_counts(grade, solution):
 
 @pytest.mark.parametrize(
     ("place", "line", "workers"),
-    [(IN_THE_MASK, "raise NotImplementedError\n    ", 1), ("import math", "import missing_module\n", 2)],
+    [(IN_THE_MASK, "raise NotImplementedError\n    ", 1), ("import math", "raise SystemExit\n", 2)],
     ids=["not written", "not there"],
 )
 def test_code_that_is_missing_is_not_repeated_for_each_test(grade, grader, solution, monkeypatch, place, line, workers):

@@ -92,7 +92,8 @@ def test_check_reloads_changed_files(folder: Path) -> None:
         ("check_error", RIGHT.replace("a + b", "print('a is', a) or a + c"), 1),
         ("check_syntax_error", RIGHT.replace("return together", "return together)"), 1),
         ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 1),
-        ("check_unfinished", RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"), 1),
+        ("check_unfinished", RIGHT.replace("class Total:", "1 / 0\n\n\nclass Total:"), 1),
+        ("check_missing_module", RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"), 0),
         ("check_empty", "", 1),
     ],
 )
@@ -379,8 +380,8 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert "more than 0.5 seconds of processor time" in (looping.result.message or "")
     write(folder, "while True:\n    pass\n")
     sentence = (
-        r"Your file used more than 0.5 seconds of processor time\. Is there an endless loop\? "
-        r"It stopped in line [12], before any test began\."
+        r"Your file used more than 0.5 seconds of processor time when it was loaded, and was stopped in line 1\. "
+        r"Is there an endless loop\? Put what takes long, such as training, below `if __name__ == \"__main__\":`\."
     )
     assert re.fullmatch(sentence, check_target(folder).problem)
 

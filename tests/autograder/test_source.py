@@ -155,7 +155,7 @@ def test_code_below_main_is_not_executed(renamed):
     """
     server = Server(ModuleType("a_text"))
     text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
-    assert server.load(text, "net.py") == {"errors": []}
+    assert server.load(text, "net.py")["errors"] == []
     assert server.find("ran") == {"kind": "value", "value": 11}
 
 
@@ -175,7 +175,7 @@ INSIDE = [
 def test_code_below_main_is_not_executed_in_any_block(block):
     server = Server(ModuleType("a_text"))
     text = f"__name__, ran = '__main__', 0\n{block}\n        if __name__ == '__main__': ran = 2\n"
-    assert server.load(f"{text}if 'Inner' in globals(): Inner()", "net.py") == {"errors": []}
+    assert server.load(f"{text}if 'Inner' in globals(): Inner()", "net.py")["errors"] == []
     assert server.find("ran")["value"] in (0, 1)
 
 

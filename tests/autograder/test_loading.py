@@ -1,0 +1,461 @@
+"""Loading a text: modules that are missing, a newer Python's syntax, a limit of time, and PyTorch's settings."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import signal
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.course.config import load_course
+from autograder.grading.explain import explain
+from autograder.grading.grader import Grader
+from autograder.grading.needs import unmet_need
+from autograder.protocol.errors import RemoteException, missing_name, student_raised, told_exception
+from autograder.protocol.server import Server
+from autograder.records import Grade, SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+from autograder.selfcheck.check import check_target
+from autograder.source.python_versions import newer_name, newer_syntax, newer_than_oldest
+from tests.autograder.student_folder import RIGHT, copy_of
+from tests.autograder.tiny_course import COURSE, write_tiny_course
+
+NAME = "01_adding"
+BELOW = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
+
+
+def load(text: str, filename: str = "net.py", **how: object) -> tuple[types.ModuleType, dict]:
+    server = Server(types.ModuleType("submission"))
+    told = server.load(text, filename, **how)
+    return server.module, told
+
+
+def cells(*texts: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": text} for text in texts]})
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+    folder = write_tiny_course(tmp_path_factory.mktemp("loading") / "course")
+    (folder / "course.yml").write_text(COURSE.replace("load_seconds: 5", "load_seconds: 1"))
+    course = load_course(folder)
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    yield grader
+    grader.close()
+
+
+def graded(grader: Grader, text: str, name: str = "adding.py") -> Grade:
+    return grader.grade(Submission("ada", NAME, (SourceFile(name, text),)))
+
+
+def messages(grade: Grade) -> set[str]:
+    return {test.message for test in grade.tests if test.message}
+
+
+# ------------------------------------------------------------------ modules that are missing
+
+IMPORTS = [
+    "from no_einops import rearrange, einsum",
+    "import no_pandas as pd",
+    "import no_sklearn.metrics",
+    "import no_sklearn.metrics as metrics",
+    "from no_sklearn.metrics import *",
+    "from torch import no_such_name",
+    "from typing import no_such_name",
+    "from . import own_file",
+    "if True:\n    import no_pandas",
+    "from no_jaxtyping import Float\ndef f(x: Float[int, 'b t']) -> Float[int, 'b'] | None: pass",
+    "import no_jaxtyping as jt\ndef f(x: jt.Float[int, 'b t'], y: 'int' = 1) -> int | jt.Int: pass",
+    "from no_beartype import beartype\n@beartype\ndef unused(x): pass",
+    "from no_jaxtyping import jaxtyped, checker\n@jaxtyped(typechecker=checker)\ndef unused(x): pass",
+    "import no_lightning as pl\nclass Unused(pl.LightningModule):\n    pass",
+    "from no_torchinfo import summary\nif __name__ == '__main__':\n    summary(1)",
+]
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_missing_module_that_is_not_used_costs_nothing(line: str) -> None:
+    module, told = load(f"{line}\n\ndef answer():\n    return 1\n")
+    assert told["errors"] == [] and module.answer() == 1 and told["absent"]
+
+
+USES = {
+    "call": "def f(x):\n    return rearrange(x)",
+    "call without arguments": "def f(x):\n    return rearrange()",
+    "attribute's call": "def f(x):\n    return rearrange.more(x)",
+    "item": "def f(x):\n    return rearrange['a'](x)",
+    "arithmetic": "def f(x):\n    return x + rearrange",
+    "matrix product": "def f(x):\n    return rearrange @ x",
+    "iteration": "def f(x):\n    return list(rearrange)",
+    "condition": "def f(x):\n    return 1 if rearrange else 2",
+    "type": "def f(x):\n    return isinstance(x, rearrange)",
+    "context": "def f(x):\n    with rearrange:\n        return x",
+    "decorated": "@rearrange\ndef f(x):\n    return x",
+    "decorated class": "@rearrange\nclass f:\n    pass",
+    "decorated with options": "@rearrange(typechecker=rearrange)\ndef f(x):\n    return x",
+    "base class": "class f(rearrange):\n    pass",
+    "base class with options": "class f(rearrange, frozen=True):\n    pass",
+    "import inside": "def f(x):\n    import no_einops\n    return x",
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_use_of_a_missing_module_raises_the_error_of_its_import(name: str) -> None:
+    module, told = load(f"from no_einops import rearrange\n{USES[name]}\n")
+    assert told["errors"] == []
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError, match="No module named 'no_einops'"):
+            module.f(1)
+
+
+def test_import_that_its_author_guards_fails_as_always() -> None:
+    text = "try:\n    import no_einops\nexcept ImportError:\n    no_einops = None\n"
+    module, told = load(text)
+    assert module.no_einops is None and told == {"errors": [], "stopped": [], "absent": []}
+
+
+def test_only_the_students_own_imports_are_forgiven() -> None:
+    before = builtins.__import__
+    module, told = load(
+        "import helper\ndef f():\n    return helper.x\n", modules=[("helper.py", "import no_einops\nx = 1")]
+    )
+    assert builtins.__import__ is before
+    assert told["absent"] == [["no_einops", 1, "net.py"]], "an error of the helper is one of its import"
+    with pytest.raises(ModuleNotFoundError, match="no_einops"):
+        module.f()()
+
+
+def test_a_grade_names_the_missing_module(grader: Grader) -> None:
+    unused = RIGHT.replace("STEP = 1", "from no_einops import rearrange\nSTEP = 1")
+    assert graded(grader, unused).score == 10
+    used = unused.replace("together = a + b", "together = rearrange(a, b)")
+    grade = graded(grader, used)
+    assert 0 < grade.score < 10
+    line = used[: used.index("together = rearr")].count("\n") + 1
+    sentence = f"Your code uses `no_einops`, and there is no such module where it runs (line {line}).\n    together ="
+    assert all(message.startswith(sentence) for message in messages(grade) if "waits" not in message), messages(grade)
+    decorated = unused.replace("def add(", "@rearrange\ndef add(")
+    assert "Your code uses `no_einops`, and there is no such module where it runs." in messages(
+        graded(grader, decorated)
+    )
+
+
+def test_check_says_that_a_module_is_missing(released: Path, tmp_path: Path) -> None:
+    folder = copy_of(released, tmp_path)
+    (folder / "adding.py").write_text(RIGHT.replace("STEP = 1", "STEP = 1\nfrom no_einops import rearrange"))
+    report = check_target(folder / "adding.py")
+    assert report.all_passed
+    assert "There is no module `no_einops` here (line 9): what uses it fails" in report.note
+    (folder / "adding.py").write_text(
+        RIGHT.replace("STEP = 1", "from no_einops import rearrange").replace("together = a", "together = rearrange(a)")
+    )
+    told = check_target(folder / "adding.py").findings[0]
+    assert (told.result.message or "").startswith("Your code uses `no_einops`, and there is no such module")
+
+
+def test_names_that_do_not_stand_in_the_file_are_not_quoted() -> None:
+    """A worker could report an input as the name of a module."""
+    file = SourceFile("net.py", "import no_einops\nfrom typing import override\n")
+    claim = RemoteException("ModuleNotFoundError", ("ImportError",), "No module named 'secret'")
+    assert unmet_need(claim, file) == ""
+    assert "secret" not in explain(student_raised(claim), full=False, file=file).message
+    known = RemoteException("ModuleNotFoundError", ("ImportError",), "No module named 'no_einops'")
+    assert "`no_einops`" in explain(student_raised(known), full=False, file=file).message
+
+
+def test_a_graphics_card_that_is_missing_is_named() -> None:
+    file = SourceFile("net.py", "x.to('cuda')\n")
+    claim = RemoteException("AssertionError", (), "Torch not compiled with CUDA enabled")
+    assert (
+        "asks for the device `cuda`, and there is none" in explain(student_raised(claim), full=False, file=file).message
+    )
+    assert unmet_need(claim, SourceFile("net.py", "x")) == ""
+
+
+# ------------------------------------------------------------------ a newer Python
+
+NEWER = [
+    ('x = f"{d["a"]}"', (3, 12)),
+    ("x = rf'{d['a']}'", (3, 12)),
+    ('x = f"{"\\n".join(a)}"', (3, 12)),
+    ("class A[T]:", (3, 12)),
+    ("def f[T](x: T) -> T:", (3, 12)),
+    ("async def f[T: int](x):", (3, 12)),
+    ("type X = int", (3, 12)),
+    ("type X[T] = list[T]", (3, 12)),
+    ("except* ValueError:", (3, 11)),
+    ("except ValueError, TypeError:", (3, 14)),
+    ('x = t"{a}"', (3, 14)),
+    ("y = x[*rows]", (3, 11)),
+]
+
+
+@pytest.mark.parametrize(("line", "version"), NEWER)
+def test_syntax_of_a_newer_python_is_recognised(line: str, version: tuple[int, int]) -> None:
+    told = newer_syntax(line, (3, 10))
+    assert told is not None and told.version == version
+    assert newer_syntax(line, version) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "def f(x: T:",
+        "class A(T:",
+        'x = f"{d["',
+        'x = f"{d}" + "a',
+        "x = f'{a!r}' 'b",
+        "type(x) = 3",
+        "y = x[a * b] = = 1",
+        "except ValueError",
+        "x = print 'a'",
+        "for t in 'abc'",
+    ],
+)
+def test_other_errors_are_not_blamed_on_python(line: str) -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse(line)
+    assert newer_syntax(line, (3, 10)) is None
+
+
+def test_names_of_newer_libraries_are_recognised() -> None:
+    assert newer_name("typing.override", (3, 11)).needs == "`typing.override` needs Python 3.12 or later"
+    assert newer_name("typing.override", (3, 12)) is None and newer_name("typing.Any", (3, 10)) is None
+
+
+def test_the_table_of_names_is_true_here() -> None:
+    """Each name is there exactly where its version says so."""
+    import importlib
+
+    from autograder.source import python_versions
+
+    for name, version in {**python_versions._NAMES, **python_versions._MODULES}.items():
+        module, _, attribute = name.rpartition(".") if name in python_versions._NAMES else (name, "", "")
+        try:
+            found = not attribute or hasattr(importlib.import_module(module), attribute)
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            found = False
+        assert found == (sys.version_info[:2] >= version), name
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("from typing import Any, override\n", 1),
+        ("x = 1\nimport tomllib\n", 2),
+        ("x = 1\n\ntry:\n    pass\nexcept* ValueError:\n    pass\n", 5),
+    ],
+)
+def test_text_that_the_oldest_python_cannot_read_is_found(text: str, line: int) -> None:
+    if sys.version_info < (3, 11):
+        pytest.skip("This Python cannot read it either.")
+    assert newer_than_oldest(text).line == line
+    assert newer_than_oldest("from typing import Any\nx = f'{1}'\n") is None
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="reads it itself since 3.12")
+@pytest.mark.parametrize(
+    "text", ['x = f"{d["a"]}"', "class A[T]: pass", "type X = int", 'x = f"{"\\n".join(a)}"', 'x = f"{f"{1}"}"']
+)
+def test_newer_text_is_found_by_the_python_that_reads_it(text: str) -> None:
+    told = newer_than_oldest(f"y = 1\n{text}\n")
+    assert told is not None and told.line == 2 and told.version == (3, 12)
+    assert newer_than_oldest('x = f"{d[\'a\']}" + "\\n"') is None
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads it")
+def test_grade_and_check_name_the_python_that_is_needed(grader: Grader, released: Path, tmp_path: Path) -> None:
+    text = RIGHT.replace("together = a + b", 'd = {"a": 1}\n    print(f"{d["a"]}")\n    together = a + b')
+    line = text[: text.index("print(")].count("\n") + 1
+    here = ".".join(map(str, sys.version_info[:2]))
+    sentence = f"Python {here}, which runs your code, cannot read line {line}: an f-string with its own quotes"
+    assert all(sentence in message for message in messages(graded(grader, text)) if message.startswith("There is no"))
+    assert any(sentence in message for message in messages(graded(grader, text)))
+    folder = copy_of(released, tmp_path)
+    (folder / "adding.py").write_text(text)
+    assert check_target(folder / "adding.py").problem.startswith(sentence)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="this Python cannot read it")
+def test_check_warns_of_what_an_older_grader_cannot_read(released: Path, tmp_path: Path) -> None:
+    folder = copy_of(released, tmp_path)
+    (folder / "adding.py").write_text(RIGHT + '\nd = {"a": 1}\nx = f"{d["a"]}"\n')
+    report = check_target(folder / "adding.py")
+    assert report.all_passed and "needs Python 3.12 or later" in report.note and "Python 3.10" in report.note
+
+
+def test_a_name_of_a_newer_library_is_named(grader: Grader) -> None:
+    if sys.version_info >= (3, 14):
+        pytest.skip("there is no newer one in the table")
+    text = RIGHT.replace("STEP = 1", "from functools import Placeholder\nSTEP = 1")
+    assert graded(grader, text).score == 10
+    told = messages(graded(grader, text.replace("together = a + b", "together = Placeholder(a, b)")))
+    assert any("has no `functools.Placeholder`: `functools.Placeholder` needs Python 3.14" in each for each in told), (
+        told
+    )
+
+
+# ------------------------------------------------------------------ a limit of time
+
+SPINS = "while True:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SPINS,
+        "import time\nfor _ in range(9**9):\n    try:\n        time.sleep(9)\n    except Exception:\n        pass\n",
+    ],
+)
+def test_what_was_defined_before_the_limit_counts(text: str) -> None:
+    module, told = load(f"def f():\n    return 1\n\n{text}\ndef g():\n    return 2\n", limit=0.2)
+    assert module.f() == 1 and not hasattr(module, "g")
+    first = 4 + ("import time" in text)
+    assert told["stopped"] == [["net.py", first]]
+    error = told_exception(told["errors"][0])
+    assert str(missing_name("g", error)) == f"There is no `g`: loading the file took too long in line {first}. {BELOW}"
+
+
+def test_later_cells_of_a_notebook_still_run() -> None:
+    text = cells("def f():\n    return 1", f"x = 1\n{SPINS}", "def g():\n    return f()", f"y = 1\n{SPINS}", "z = 1")
+    module, told = load(text, "net.ipynb", limit=0.2)
+    assert module.g() == 1 and (module.x, module.y, module.z) == (1, 1, 1)
+    assert told["stopped"] == [["net.ipynb cell 2", 2], ["net.ipynb cell 4", 2]]
+
+
+def test_a_second_loading_stops_where_the_first_one_was_stopped() -> None:
+    text = cells("x = 1\n" + SPINS + "y = 1", "z = 1")
+    module, told = load(text, "net.ipynb", limit=30.0, skipped=[["net.ipynb cell 1", 2]])
+    assert (module.x, module.z) == (1, 1) and not hasattr(module, "y")
+    assert told["stopped"] == [["net.ipynb cell 1", 2]]
+
+
+def test_timers_that_ran_before_go_on() -> None:
+    rung = []
+    before = signal.signal(signal.SIGPROF, lambda *_: rung.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_PROF, 1000.0)
+        load("x = 1", limit=5.0)
+        assert signal.getitimer(signal.ITIMER_PROF)[0] > 900
+        assert signal.getsignal(signal.SIGPROF) is not signal.SIG_DFL and not rung
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+TRAINING = f"\n\ndef helper():\n    {SPINS.strip()}\n\n\nhelper()\nlater = 1\n".replace("\n    pass", "\n        pass")
+
+
+def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
+    grade = graded(grader, RIGHT + TRAINING)
+    assert grade.score == 10 and not messages(grade)
+    assert any("was stopped when the file was loaded" in flag for flag in grade.flags), grade.flags
+
+
+def test_training_in_a_cell_costs_nothing(grader: Grader) -> None:
+    code = RIGHT.partition("# %%\n")[2]
+    top, middle = code.split("class Total:")
+    text = cells(top, SPINS, f"class Total:{middle}")
+    assert graded(grader, text, "adding.ipynb").score == 10
+
+
+def test_names_below_a_training_are_missing_with_a_reason(grader: Grader) -> None:
+    grade = graded(grader, RIGHT.replace("class Total:", f"{SPINS}\nclass Total:"))
+    assert 0 < grade.score < 10
+    line = RIGHT[: RIGHT.index("class Total:")].count("\n") + 1
+    assert f"There is no `Total`: loading the file took too long in line {line}. {BELOW}" in messages(grade)
+
+
+def test_code_that_disarms_the_limit_meets_the_hard_one(grader: Grader) -> None:
+    text = f"import signal\nsignal.setitimer(signal.ITIMER_PROF, 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n{SPINS}"
+    grade = graded(grader, f"from __future__ import annotations\n{text}{RIGHT.replace('from __future__', '# from')}")
+    assert grade.score == 0 and any("gave no answer within" in message for message in messages(grade))
+
+
+def test_check_warns_of_a_file_that_takes_long_to_load(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = copy_of(released, tmp_path)
+    monkeypatch.setattr("autograder.selfcheck.check.SLOW_LOADING", 0.2)
+    works = "import time\nbegun = time.process_time()\nwhile time.process_time() - begun < 0.3:\n    pass\n"
+    (folder / "adding.py").write_text(f"{RIGHT}\n{works}")
+    report = check_target(folder / "adding.py")
+    assert report.all_passed and "when it is loaded" in report.note and BELOW in report.note
+    monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
+    (folder / "adding.py").write_text(f"{RIGHT}\n{SPINS}")
+    report = check_target(folder / "adding.py")
+    assert all(finding.passed for finding in report.findings) and BELOW in report.problem
+
+
+# ------------------------------------------------------------------ settings of PyTorch
+
+SETTINGS = """
+import torch
+torch.set_default_dtype(torch.float64)
+torch.autograd.set_detect_anomaly(True)
+torch.set_grad_enabled(False)
+torch.set_default_device("meta")
+torch.use_deterministic_algorithms(True)
+torch.set_num_threads(2)
+torch.manual_seed(3)
+torch.set_printoptions(precision=2)
+"""
+
+
+def state() -> tuple:
+    return (
+        *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()),
+        *(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.ones(1).device.type),
+    )
+
+
+def test_settings_of_a_text_end_with_its_loading() -> None:
+    before = state()
+    assert load(SETTINGS)[1]["errors"] == [] and state() == before
+
+
+COMPILED = """
+import torch
+
+@torch.compile
+def f(x):
+    return x + 1
+
+@torch.compile(mode="reduce-overhead")
+def g(x):
+    return x + 1
+
+@torch.jit.script
+def h(x):
+    return x + 1
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+net = torch.compile(Net())
+"""
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+def test_compiled_functions_are_called_as_they_are(name: str) -> None:
+    compiler = torch.compile
+    module, told = load(COMPILED if name == "net.py" else cells(COMPILED), name)
+    assert told["errors"] == [] and torch.compile is compiler
+    assert {int(each(torch.ones(()))) for each in (module.f, module.g, module.h, module.net)} == {2}
+
+
+def test_compiled_answers_and_other_settings_have_full_marks(grader: Grader) -> None:
+    text = RIGHT.replace("STEP = 1", f"{SETTINGS}\nSTEP = 1").replace("def add(", "@torch.compile\ndef add(")
+    grade = graded(grader, text)
+    assert grade.score == 10, messages(grade)
+    inside = RIGHT.replace("together = a + b", "import torch\n    together = torch.compile(lambda: a + b)()")
+    assert graded(grader, inside).score == 10
