@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import ctypes
 import errno
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from autograder.cli.console import show_tiers
 from autograder.grading import trial_submission
 from autograder.records import Grade, InfrastructureError
-from autograder.cli.console import show_tiers
 from autograder.sandbox import cgroup, doctor, landlock, remedies, seccomp
 from autograder.sandbox.command import import_failed, unavailable
 from autograder.sandbox.doctor import TierReport
