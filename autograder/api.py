@@ -33,6 +33,7 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
+from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
@@ -42,6 +43,7 @@ from autograder.lms.roster import FILE_NAME as ROSTER
 from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
+from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 
 if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
@@ -105,6 +107,7 @@ def grade(
     regrade: bool = False,
     unsafe: bool = False,
     trust_timestamps: bool = False,
+    trust_grades: bool = False,
     pictures: bool = False,
     cluster: str | None = None,
     on_grade: OnProgress | None = None,
@@ -115,6 +118,7 @@ def grade(
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
     not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    `trust_grades` believes what somebody else, or another machine, wrote into the output folder.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
@@ -122,11 +126,13 @@ def grade(
     because of the machine is listed in `run.summary.failures`.
     """
     source, loaded = Path(submissions), load_course(course)
-    found = find_submissions(source, loaded, assignment)
+    submissions_found = find_submissions(source, loaded, assignment)
+    first = next(submissions_found)
+    check_output(Path(output), source, first)
     check_folder(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
-    with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
-        stored = texts.put(folder, found)
+    with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
+        stored = texts.put(folder, itertools.chain([first], submissions_found))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
         names = {one.submission.assignment for one in new}
@@ -142,7 +148,7 @@ def grade(
             raise KeyboardInterrupt(*filter(None, told)) from None
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
+    notes = (*filter(None, (moved, run.problem, journal.problem)), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -357,6 +363,7 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     folder = journal.path.parent
+    refuse_links(folder)
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
     undrawn = []

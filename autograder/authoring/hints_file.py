@@ -7,7 +7,6 @@ tests or `ANSWERS_VERSION` changed: near a border, two computers can choose diff
 import ast
 import hashlib
 import json
-import multiprocessing
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
+from autograder.sandbox.trusted_process import leave_current_folder, spawning
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -56,7 +56,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 
 
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_begin) as process:
+    with ProcessPoolExecutor(1, spawning(), initializer=_begin) as process:
         try:
             return process.submit(make, course, assignment).result()
         except (CourseError, InfrastructureError):
@@ -67,6 +67,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def _begin() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
+    leave_current_folder()
     sys.stdout = sys.stderr  # what a solution prints is no output of the command
 
 

@@ -29,6 +29,7 @@ from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 from autograder.records import InfrastructureError
+from autograder.sandbox.trusted_process import module_command
 from autograder.text.files import check_file, write_whole, zipped
 from autograder.text.wording import counted, counted_are
 
@@ -214,7 +215,7 @@ def _built(source: Path) -> dict[str, bytes]:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             if (source / name).is_file():
                 shutil.copy(source / name, copy)
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
+        command = module_command("pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps")
         command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
         try:

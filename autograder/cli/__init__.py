@@ -9,6 +9,7 @@ import typer
 from autograder import __version__
 from autograder.cli import authors, instructors, students
 from autograder.cli.base import end_on_sigterm, report_errors
+from autograder.sandbox.trusted_process import forget_current_folder
 
 app = typer.Typer(
     name="autograder",
@@ -50,5 +51,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
+    forget_current_folder()
     end_on_sigterm()
     app()

@@ -48,6 +48,7 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Calla
     `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
     message. If the machine fails, finished pictures are kept and the others can be drawn later.
     """
+    folder = folder.absolute()  # graders work in another current folder
     files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
     jobs = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
     plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in jobs})))

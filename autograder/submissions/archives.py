@@ -23,18 +23,21 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
-def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder]:
-    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip."""
+def open_archive(path: Path, whole_class: bool = False, root: Path | None = None) -> Iterator[PackedFolder]:
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip.
+
+    It is opened without following links below `root`.
+    """
     if suffix(path.name) != files.ZIP:
         raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
-    root = PackedFolder(stem(path.name), path)
+    packed = PackedFolder(stem(path.name), path)
     size, entries = files.STUDENT_BYTES, files.STUDENT_ENTRIES
     if whole_class:
         size, entries = files.CLASS_BYTES, files.CLASS_ENTRIES
-    with open_regular(path, size) as stream:
+    with open_regular(path, size, root) as stream:
         with _broken(path.name):
-            _fill(root, stream, entries)
-        yield root
+            _fill(packed, stream, entries)
+        yield packed
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class _Search:
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
-            folder = DiskFolder(path)
+            folder = DiskFolder(path, Path(path.anchor))  # resolved: what is a link from now on was swapped
             yield from self._top(folder, self._visible(folder), path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
@@ -56,7 +56,7 @@ class _Search:
                 raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield take.submission_of(student, assignment, [disk_file(path)])
+            yield take.submission_of(student, assignment, [disk_file(path, Path(path.anchor))])
         elif path.is_file() and take.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:

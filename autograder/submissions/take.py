@@ -151,7 +151,7 @@ def opened(entry: Entry) -> AbstractContextManager[Folder]:
         return nullcontext(entry)
     if entry.path is None:
         raise RefusedError(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
-    return open_archive(entry.path)
+    return open_archive(entry.path, root=entry.root)
 
 
 def is_source(entry: Entry) -> bool:

@@ -35,7 +35,7 @@ class SubmissionFolder:
         digests = _hashed(files)
         key = facts.student, facts.assignment
         before = self.known.get(key)
-        there = _digests(place)
+        there = _digests(place, self.folder)
         status = self._status(before, facts, there, digests)
         if status in ("older", "changed by hand"):
             return status
@@ -60,7 +60,7 @@ class SubmissionFolder:
 
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether other files are already stored for this student and assignment."""
-        return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))
+        return _digests(self.folder / student_folder / assignment, self.folder) not in ({}, _hashed(files))
 
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
@@ -81,11 +81,11 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
-def _digests(place: Path) -> dict[str, str]:
+def _digests(place: Path, root: Path) -> dict[str, str]:
     """Return the digests of the stored files by name, and of what cannot be read a word that is no digest."""
     if not place.is_dir():
         return {}
-    entries = [each for each in DiskFolder(place).entries() if isinstance(each, File | Odd)]
+    entries = [each for each in DiskFolder(place, root).entries() if isinstance(each, File | Odd)]
     return {each.name: _digest(each) for each in entries if not each.name.startswith(".")}
 
 

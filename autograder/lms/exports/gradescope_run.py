@@ -112,7 +112,7 @@ def _settings(path: Path) -> dict[str, str]:
 def _submission(folder: Path, assignment: Assignment) -> Submission:
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
-    return submission_of("student", assignment, [DiskFolder(place)])
+    return submission_of("student", assignment, [DiskFolder(place, folder)])
 
 
 def main(arguments: list[str]) -> int:
