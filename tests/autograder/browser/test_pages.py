@@ -117,7 +117,7 @@ def two_alike() -> Similar:
         for name in ("ada", "bo")
     }
     pair = Pair("ada", "bo", 0.9, 0.8, ("listener", "speaker"), (Passage((1, 2), (1, 2), 30),))
-    return Similar([pair], codes)
+    return Similar(pairs=[pair], codes=codes)
 
 
 PAGES = {

@@ -41,6 +41,7 @@ def hand_in_known_answers(room: Classroom) -> int:
     return len(mistakes) + len(alternatives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: Path, name: str) -> None:
     room = real_classroom(tmp_path, name)

@@ -89,6 +89,7 @@ def ready(url: str) -> str:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_gradebook_in_postgresql(database: str, tmp_path: Path) -> None:
     """Run all commands of an instructor with the address in the environment, and then in course.yml."""
     room = tiny_classroom(tmp_path)
