@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from autograder import __version__
+from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.tables import read_table
 
@@ -55,6 +56,8 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         QUIET.set(quiet)
         VERBOSE.set(verbose)
         begun = time.monotonic()
+        if warning := warning_about_namesake():
+            say(warning)
         try:
             with open(os.devnull, "w") as nowhere:
                 silent = quiet and not kwargs.get("as_json")

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
+from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
 from autograder.records import SourceFile
 from autograder.text.files import read_utf8
@@ -433,11 +433,7 @@ def unfit_stem(stem: str) -> str | None:
 @lru_cache(maxsize=1)
 def _modules_of_the_kit() -> frozenset[str]:
     """Return the names of the engine's module and of the packages required in its metadata."""
-    try:
-        lines = metadata.requires("autograder") or ()
-    except metadata.PackageNotFoundError:  # run from source, not installed
-        lines = ()
-    packages = {re.split(r"[^\w.-]", line)[0].lower().replace("-", "_") for line in lines}
+    packages = {requirement.name.replace("-", "_") for requirement in requirements()}
     return frozenset({"autograder", "torch", "numpy", "pytest", "yaml", *packages})
 
 

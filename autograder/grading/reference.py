@@ -4,6 +4,7 @@ import ast
 import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.installation.distribution import install_command
 from autograder.proxy.local import LocalStudent, load_file
 from autograder.records import InfrastructureError
 
@@ -41,5 +42,5 @@ def import_needed(assignment: Assignment) -> None:
             package = module.partition(".")[0]
             raise MissingModuleError(
                 f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
-                f"Install it: pip install {package}"
+                f"Install it: {install_command([package])}"
             ) from None

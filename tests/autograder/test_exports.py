@@ -808,6 +808,31 @@ def test_gradescope_installs_the_packages_of_the_assignment(course):
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
 
+FAKE_PYTHON = """\
+#!/bin/sh
+case "$*" in
+    -c*) ;;
+    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *) echo "$*" && test -f "$1" && test -f constraints.txt && test -f requirements.txt ;;
+esac
+"""
+
+
+def test_gradescope_set_up_installs_with_the_choice_of_pytorch(gradescope, tmp_path):
+    """With an apt-get and a Python that only record; the installer is that of the kit."""
+    for name, text in (("apt-get", "#!/bin/sh\n"), ("python3", FAKE_PYTHON)):
+        program = tmp_path / "programs" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text, "utf-8")
+        program.chmod(0o755)
+    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin"}
+    script = gradescope.root / "source" / "setup.sh"
+    done = subprocess.run(["bash", script], env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    installer = "kit/autograder/installation/install.py"
+    assert done.stdout == f"{installer} --quiet --constraint constraints.txt --requirement requirements.txt\n"
+
+
 def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
     with pytest.raises(RefusedError, match="--assignment"):
         export("gradescope", ExportRequest(course, ()))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
-pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[nbgrader]'")
 
 from tests.autograder.nbgrader.classroom import TINY, tiny_classroom
 from tests.autograder.waiting import HANGS, hang_guard
