@@ -103,7 +103,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=_flags(prepared, loaded),
+            flags=(*map(clean, submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
 

@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
+from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import take
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
@@ -45,6 +46,7 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 class _Search:
     course: Course
     wanted: Assignment | None
+    stubs: dict[str, ReleasedStub] = field(default_factory=dict)  # those that were needed so far
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
@@ -56,11 +58,16 @@ class _Search:
                 raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield take.submission_of(student, assignment, [disk_file(path)])
+            yield take.submission_of(student, self._released(assignment), [disk_file(path)])
         elif path.is_file() and take.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
             raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
+
+    def _released(self, assignment: Assignment) -> take.Wanted:
+        if assignment.name not in self.stubs:
+            self.stubs[assignment.name] = released_stub(self.course, assignment)
+        return take.Wanted(assignment, self.stubs[assignment.name])
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent
@@ -84,7 +91,7 @@ class _Search:
                 yield Submission(student, assignment.name, problem=str(refusal), path=path)
                 return
             if assignment and not entries:
-                yield take.submission_of(student, assignment, [folder])
+                yield take.submission_of(student, self._released(assignment), [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
@@ -92,7 +99,7 @@ class _Search:
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
         if search.wanted and take.is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
-            yield take.submission_of(student, search.wanted, [folder])
+            yield take.submission_of(student, self._released(search.wanted), [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
@@ -145,7 +152,7 @@ class _Search:
             )
             yield self._refused(student, entries[0], problem)
         elif self.wanted and all(take.is_source(entry) for entry in entries):
-            yield take.submission_of(student, self.wanted, entries)
+            yield take.submission_of(student, self._released(self.wanted), entries)
         elif len(entries) > 1:
             yield self._refused(student, entries[0], f"Found {take.names(entries)}; hand in only one of them.")
         else:
@@ -189,9 +196,9 @@ class _Search:
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
         wanted = self.wanted
         if wanted and wanted.name in by_assignment:
-            yield take.submission_of(student, wanted, by_assignment[wanted.name], strays)
+            yield take.submission_of(student, self._released(wanted), by_assignment[wanted.name], strays)
         elif wanted and not by_assignment:
-            yield take.submission_of(student, wanted, [folder])
+            yield take.submission_of(student, self._released(wanted), [folder])
         elif wanted:
             misspelt = [entry for entry in strays if self._close(take.label(entry)) == wanted.name]
             for entry in misspelt[:1]:
@@ -215,7 +222,8 @@ class _Search:
                 unknown[close if close and free else safe_name(take.label(entry))] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
-                yield take.submission_of(student, self.course.assignment(name), by_assignment[name], strays)
+                wanted = self._released(self.course.assignment(name))
+                yield take.submission_of(student, wanted, by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)

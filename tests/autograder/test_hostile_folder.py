@@ -129,7 +129,7 @@ def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     make_hostile(tmp_path / "class", NAME, "adding.py")
-    submission = gradescope_run._submission(tmp_path / "class" / student, course.assignment(NAME))
+    submission = gradescope_run._submission(tmp_path / "class" / student, course, course.assignment(NAME))
     assert SECRET not in str(submission)
     assert bool(submission.problem) == (student != "beside")
     subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)

@@ -38,8 +38,9 @@ from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_co
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
+from autograder.source.stub import released_stub
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of
+from autograder.submissions.take import Wanted, submission_of
 from autograder.text.names import safe_name, shown
 
 
@@ -80,7 +81,8 @@ class GradedExporter(NotebookExporter):
         folder = self._folder_of_journal
         try:
             folders = {student: DiskFolder(self._submitted(student)) for student in self._due()}
-            self.submissions = {who: submission_of(who, self.assignment, [each]) for who, each in folders.items()}
+            wanted = Wanted(self.assignment, released_stub(self.course, self.assignment))
+            self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
