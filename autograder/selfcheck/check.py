@@ -297,6 +297,8 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
 
 
 def _note(work: Work) -> str:
+    if work.note:
+        return work.note
     if work.other is None or UNWRITTEN in read(work.other):
         return ""
     return f"{work.other.name} is complete, too. To check that one, name it."

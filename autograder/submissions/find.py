@@ -9,7 +9,6 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
-from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import take
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
@@ -46,7 +45,7 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 class _Search:
     course: Course
     wanted: Assignment | None
-    stubs: dict[str, ReleasedStub] = field(default_factory=dict)  # those that were needed so far
+    released: dict[str, take.Wanted] = field(default_factory=dict)  # the assignments that were needed so far
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
@@ -65,9 +64,9 @@ class _Search:
             raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
     def _released(self, assignment: Assignment) -> take.Wanted:
-        if assignment.name not in self.stubs:
-            self.stubs[assignment.name] = released_stub(self.course, assignment)
-        return take.Wanted(assignment, self.stubs[assignment.name])
+        if assignment.name not in self.released:
+            self.released[assignment.name] = take.wanted_of(self.course, assignment.name)
+        return self.released[assignment.name]
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent

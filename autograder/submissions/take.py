@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
-from autograder.course.config import Assignment
+from autograder.course.config import Assignment, Course
 from autograder.records import RefusedError, SourceFile, Submission
-from autograder.source.stub import ReleasedStub
+from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import files
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder, Odd, plain_stem, stem, suffix
@@ -46,15 +46,21 @@ class Wanted:
         return " or ".join(f"{self.stem}{kind}" for kind in SOURCES)
 
     def is_expected(self, entry: Entry) -> bool:
-        return entry.name in {f"{self.stem}{kind}" for kind in SOURCES}
+        return _file_name(entry) in {f"{self.stem}{kind}" for kind in SOURCES}
 
     def is_called_like(self, entry: Entry) -> bool:
-        return self.is_expected(entry) or plain_stem(entry.name) == self.stem
+        return self.is_expected(entry) or plain_stem(_file_name(entry)) == self.stem
 
     def sources(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the sources that can be the student's own."""
         given = {*self.assignment.files, *self.stub.given}
         return [entry for entry in entries if is_source(entry) and entry.name not in given]
+
+
+def wanted_of(course: Course, name: str) -> Wanted:
+    """Return the assignment with that name and its released stub; raises CourseError if there is none."""
+    assignment = course.assignment(name)
+    return Wanted(assignment, released_stub(course, assignment))
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class _Found:
         called = [entry for entry in here if wanted.is_called_like(entry)]
         others = [entry for entry in here if entry not in called]
         below = _below(folders, wanted) if here else []
-        called_below = [entry for entry in below if wanted.is_called_like(_plain(entry))]
+        called_below = [entry for entry in below if wanted.is_called_like(entry)]
         others_below = [entry for entry in below if entry not in called_below]
         first = sorted(called, key=lambda entry: not wanted.is_expected(entry))
         if not first:
@@ -102,7 +108,7 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
     if not found.called:
         found.called = list(entries)
     found.others += _work_beside(beside, wanted)
-    return with_modules(_chosen(found, wanted), beside, wanted.assignment)
+    return _with_modules(_chosen(found, wanted), beside, wanted)
 
 
 def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()) -> Submission:
@@ -117,8 +123,7 @@ def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside
 
 def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", beside: Sequence[Entry] = ()) -> Taken:
     """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
-    assignment = wanted.assignment
-    if depth < DEPTH and _is_of_another(label(holder), assignment):
+    if depth < DEPTH and _is_of_another(label(holder), wanted.assignment):
         another = label(holder)
     with opened(holder) as folder:
         folder.inspect()
@@ -132,7 +137,7 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
             raise RefusedError(f"Found {names([*found.called, *packed])}; {wanted.expected} is expected.")
         if found.called:
             found.others += _work_beside(beside, wanted)
-            return with_modules(_chosen(found, wanted), entries, assignment)
+            return _with_modules(_chosen(found, wanted), entries, wanted)
         if len(inner) > 1:
             inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
@@ -152,13 +157,19 @@ def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
 
 
 def _called_below(folder: Entry, wanted: Wanted) -> list[Entry]:
-    return [entry for entry in _below([folder], wanted) if wanted.is_called_like(_plain(entry))]
+    return [entry for entry in _below([folder], wanted) if wanted.is_called_like(entry)]
 
 
-def with_modules(taken: Taken, entries: Iterable[Entry], assignment: Assignment) -> Taken:
+def with_modules(
+    texts: Iterable[SourceFile], entries: Iterable[Entry], assignment: Assignment
+) -> tuple[SourceFile, ...]:
     """Return the texts with the further modules of the assignment that are among `entries`; raises RefusedError."""
     modules = tuple(_text(entry) for entry in entries if entry.name in assignment.files)
-    return replace(taken, files=tuple(replace(text, modules=modules) for text in taken.files))
+    return tuple(replace(text, modules=modules) for text in texts)
+
+
+def _with_modules(taken: Taken, entries: Iterable[Entry], wanted: Wanted) -> Taken:
+    return replace(taken, files=with_modules(taken.files, entries, wanted.assignment))
 
 
 def _chosen(found: _Found, wanted: Wanted) -> Taken:
@@ -201,7 +212,7 @@ def _below(folders: Iterable[Entry], wanted: Wanted) -> list[Entry]:
 
     In the folder of another assignment, these are only files that are called like the module.
     """
-    found = []
+    found: list[Entry] = []
     for way, entry in itertools.islice(_walk(folders, "", DEPTH), files.STUDENT_ENTRIES):
         in_place = not any(_is_of_another(name, wanted.assignment) for name in way.split("/"))
         if wanted.sources([entry]) and (in_place or wanted.is_called_like(entry)):
@@ -234,8 +245,9 @@ def _is_of_another(name: str, assignment: Assignment) -> bool:
     return name != assignment.name and _NUMBERED.fullmatch(name) is not None
 
 
-def _plain(entry: Entry) -> Entry:
-    return replace(entry, name=entry.name.rpartition("/")[2])
+def _file_name(entry: Entry) -> str:
+    """Return the name of a file without the way to it."""
+    return entry.name.rpartition("/")[2]
 
 
 def _texts(sources: Sequence[Entry], beside: Sequence[Entry]) -> list[SourceFile]:

@@ -17,9 +17,8 @@ from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, Submission, TestResult
-from autograder.source.stub import released_stub
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import Wanted, submission_of
+from autograder.submissions.take import submission_of, wanted_of
 
 RESULTS = Path("results", "results.json")
 SUBMITTED = "submission"
@@ -113,7 +112,7 @@ def _settings(path: Path) -> dict[str, str]:
 def _submission(folder: Path, course: Course, assignment: Assignment) -> Submission:
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
-    return submission_of("student", Wanted(assignment, released_stub(course, assignment)), [DiskFolder(place)])
+    return submission_of("student", wanted_of(course, assignment.name), [DiskFolder(place)])
 
 
 def main(arguments: list[str]) -> int:

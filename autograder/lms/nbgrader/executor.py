@@ -38,9 +38,8 @@ from autograder.lms.nbgrader.converter import enter_due, first_and_last, open_co
 from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.source.stub import released_stub
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import Wanted, submission_of
+from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 
 
@@ -81,7 +80,7 @@ class GradedExporter(NotebookExporter):
         folder = self._folder_of_journal
         try:
             folders = {student: DiskFolder(self._submitted(student)) for student in self._due()}
-            wanted = Wanted(self.assignment, released_stub(self.course, self.assignment))
+            wanted = wanted_of(self.course, self.assignment.name)
             self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
