@@ -79,5 +79,5 @@ def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
             inside = (f for f in sorted(folder.rglob("*")) if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts))
             yield from filter(Path.is_file, inside)
-        released = course.release_folder(assignment)  # its sources show which files of a student hold work
-        yield from (file for kind in ("*.py", "*.ipynb") for file in sorted(released.glob(kind)))
+        given = (course.release_folder(assignment) / name for name in (f"{assignment.stem}.py", *assignment.files))
+        yield from filter(Path.is_file, given)

@@ -102,6 +102,8 @@ def find_work(target: str | Path = ".") -> Work:
 def find_works(target: str | Path = ".") -> list[Work]:
     """Find the assignments in a course's folder, or a single one. Raises RefusedError if there is none."""
     path = Path(target)
+    if target == "":
+        raise RefusedError("The name of the assignment is empty. Name an assignment, its folder, or your file.")
     if path.is_file():
         return [_work_of_file(path)]
     if not path.is_dir():

@@ -14,6 +14,7 @@ from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.text.names import safe_name, shown, student_name
 
+JOURNAL = "grades.jsonl"  # in a folder of grades
 MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
 
@@ -111,7 +112,8 @@ class _Search:
 
     def _visible(self, folder: Folder) -> list[Entry]:
         given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
-        return [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
+        work = [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
+        return [entry for entry in work if not _is_of_grades(entry)]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
         """Whether all folders here are named like assignments or, without folders, a file is."""
@@ -250,6 +252,16 @@ class _Search:
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None
+
+
+def _is_of_grades(entry: Entry) -> bool:
+    """Whether this is a folder that an earlier run wrote among the students' folders."""
+    if isinstance(entry, File | Odd):
+        return False
+    try:
+        return JOURNAL in {inner.name for inner in entry.entries()} and not take.holds_work(entry)
+    except RefusedError:
+        return False
 
 
 def _is_dotted(entry: Entry) -> bool:
