@@ -14,6 +14,7 @@ from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
+from autograder.grading.reference import import_needed, needs
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -22,7 +23,7 @@ from autograder.proxy.local import load_text
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
 from autograder.proxy.transcript import Transcript
-from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
@@ -49,6 +50,7 @@ class Grader:
         self.course = course
         self.watch = watch or Watch()
         self.assignments = {assignment.name: assignment for assignment in course.select(names)}
+        self._lacking = self._set_aside()
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
@@ -75,6 +77,8 @@ class Grader:
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
+            if submission.assignment in self._lacking:
+                raise InfrastructureError(self._lacking[submission.assignment])
             if submission.assignment not in self.assignments:
                 raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
@@ -107,6 +111,12 @@ class Grader:
             test_seconds=seconds,
         )
 
+    def assignment(self, name: str) -> Assignment:
+        """Return one of this grader's assignments; raises InfrastructureError if it lacks a package."""
+        if name in self._lacking:
+            raise InfrastructureError(self._lacking[name])
+        return self.assignments[name]
+
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
         """Return a submission whose functions can be called in workers; the caller closes it."""
         return LoadedSubmission(self.workers, assignment, file)
@@ -137,7 +147,7 @@ class Grader:
 
         Loading and each test may use `seconds` of processor time.
         """
-        assignment = self.assignments[name]
+        assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
                 modules = self._prepared[name].solution.module_texts
@@ -159,6 +169,22 @@ class Grader:
     def close(self) -> None:
         self.session.close()
         self.workers.close()
+
+    def _set_aside(self) -> dict[str, str]:
+        """Drop the assignments that need a package which cannot be imported here, and return the reasons by name.
+
+        Raises InfrastructureError if no assignment is left.
+        """
+        lacking = {}
+        for name, assignment in self.assignments.items():
+            try:
+                import_needed(assignment)
+            except InfrastructureError as error:
+                lacking[name] = str(error)
+        self.assignments = {name: each for name, each in self.assignments.items() if name not in lacking}
+        if lacking and not self.assignments:
+            raise InfrastructureError("\n".join(lacking.values()))
+        return lacking
 
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -210,8 +236,15 @@ class Grader:
             try:
                 check_solution(self.session, test, self.workers.references[name], Watch())
             except SolutionFailsError as failure:
+                self._blame_package(self.assignments[name], failure)
                 problems.append(f"{name}: {failure}")
         return problems
+
+    def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
+        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
+        package = failure.missing.partition(".")[0]
+        if package in {module.partition(".")[0] for module in assignment.preload}:
+            self._lacking[assignment.name] = needs(assignment, failure.missing, failure)
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test, failure, full_message = ending.test, ending.skipped, None

@@ -29,13 +29,18 @@ def entry_points(course: Course, assignment: Assignment) -> list[str]:
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import the modules of `preload` in this process, too; raises InfrastructureError if one is not installed."""
+    """Import the modules of `preload` in this process, too; raises InfrastructureError if one cannot be imported."""
     for module in assignment.preload:
         try:
             importlib.import_module(module)
-        except ImportError as error:
-            package = module.partition(".")[0]
-            raise InfrastructureError(
-                f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
-                f"Install it: pip install {package}"
-            ) from None
+        except Exception as error:  # a package that is broken raises nearly anything
+            raise InfrastructureError(needs(assignment, module, error)) from None
+
+
+def needs(assignment: Assignment, module: str, error: Exception) -> str:
+    """Return the sentence about a package that is missing or broken on this machine."""
+    package = module.partition(".")[0]
+    return (
+        f"{assignment.name} needs {package}, which cannot be imported here ({type(error).__name__}: {error}). "
+        f"Install it: pip install {package}"
+    )
