@@ -50,9 +50,13 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 
 
 def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -> str:
-    """Return hints.json with what `check` and `pack` need to tell a student's work from the released stub."""
+    """Return hints.json with what tells a student's work from the released stub, and the packages that it needs."""
     stub = ReleasedStub.of(assignment.stem, {file.name: source for file, source in released.items()})
-    record = {**json.loads(text), "stub": stub.as_record()}
+    record = {name: value for name, value in json.loads(text).items() if name != "packages"}
+    record["stub"] = stub.as_record()
+    packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
+    if packages:
+        record["packages"] = sorted(packages)
     return _sealed(record)
 
 

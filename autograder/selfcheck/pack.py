@@ -41,7 +41,7 @@ def pack(work: Work, folder: Path) -> Packed:
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
     if work.is_untouched():
         where = work.note or "Did you save your work under another name, or in another folder?"
-        raise RefusedError(f"{work.file.name} holds only what you received, so there is nothing to hand in. {where}")
+        raise RefusedError(f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}")
     data = b"".join(zipped((f"{assignment.name}/{each}", whole) for each, whole in ((name, text), *work.modules)))
     names = numbered(folder / f"{assignment.name}.zip")
     newest, free = None, next(names)

@@ -192,6 +192,14 @@ def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
     return [file for file in files if file.name not in given and not file.name.startswith(("test_", "."))]
 
 
+def needed_packages(folder: Path) -> tuple[str, ...]:
+    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names them."""
+    try:
+        return tuple(map(str, json.loads((folder / "hints.json").read_text("utf-8"))["packages"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
 def _released_stub(folder: Path) -> ReleasedStub:
     """Return what the assignment's `hints.json` tells about the stub; `UNKNOWN` if it does not."""
     try:

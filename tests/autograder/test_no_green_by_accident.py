@@ -356,7 +356,8 @@ def test_check_says_that_transformers_is_missing(
     with students_folder(material, {material.script: material.solved}, tmp_path):
         without_transformers(kind)
         code, said = command("check")
-    assert code == 3 and "needs transformers, which cannot be imported here" in said, said
+    assert code == 1 and "This test needs the package transformers, which cannot be imported here" in said, said
+    assert "pip install transformers" in said and "This looks familiar" not in said
 
 
 def table(names: tuple[str, ...] = QUICK) -> str:

@@ -241,7 +241,7 @@ def test_check_and_pack_refuse_several_answers_by_name(folder: Path) -> None:
 def test_an_untouched_stub_is_not_packed(folder: Path) -> None:
     for target in (".", "adding.py", "adding.ipynb"):
         code, shown = run("pack", target)
-        assert code == 2 and "holds only what you received, so there is nothing to hand in." in shown
+        assert code == 2 and "holds no answer of yours, so there is nothing to hand in." in shown
     (folder / "mine.py").write_text(RIGHT, "utf-8")
     code, shown = run("pack", "adding.py")
     assert code == 2 and "your work is in mine.py" in shown
