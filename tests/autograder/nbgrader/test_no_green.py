@@ -1,6 +1,6 @@
-"""`nbgrader autograde` gives no points for a hand-in without an answer; see `tests/autograder/test_no_green_by_accident.py`.
+"""`nbgrader autograde` gives no points for a hand-in without an answer, as in `test_no_green_by_accident.py`.
 
-Two assignments; all of them take some minutes: AUTOGRADER_NO_GREEN=all python -m pytest tests/autograder/nbgrader/test_no_green.py
+One assignment; with AUTOGRADER_NO_GREEN=all in the environment all of them, which takes some minutes.
 """
 
 from __future__ import annotations
