@@ -355,7 +355,8 @@ def test_check_says_that_transformers_is_missing(
     material = material_of("10_ready_made")
     with students_folder(material, {material.script: material.solved}, tmp_path):
         without_transformers(kind)
-        code, said = command("check")
+        code, shown = command("check")
+    said = " ".join(shown.split())
     assert code == 1 and "This test needs the package transformers, which cannot be imported here" in said, said
     assert "pip install transformers" in said and "This looks familiar" not in said
 
