@@ -188,7 +188,10 @@ def _stub_note(called: Sequence[str], answers: Sequence[str]) -> str:
 def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
     """Return the sources in a folder that can be the student's own."""
     files = sorted(file for kind in SOURCES for file in folder.glob(f"*{kind}"))
-    given = {*stub.given, "pictures.py"}
+    here = folder.resolve()
+    tests = [test for test in here.parent.glob("*/test_*.py") if test.parent != here]
+    earlier = [f"{test.stem.removeprefix('test_')}{kind}" for test in tests for kind in SOURCES]
+    given = {*stub.given, "pictures.py", *earlier}
     return [file for file in files if file.name not in given and not file.name.startswith(("test_", "."))]
 
 

@@ -32,10 +32,14 @@ _FURNITURE = (  # created by operating systems and programs
 
 @dataclass(frozen=True)
 class Wanted:
-    """The assignment whose files are selected, and its stub as students received it."""
+    """The assignment whose files are selected, and its stub as students received it.
+
+    `elsewhere` are the names of other assignments' files: beside this one they are earlier work.
+    """
 
     assignment: Assignment
     stub: ReleasedStub
+    elsewhere: frozenset[str] = frozenset()
 
     @property
     def stem(self) -> str:
@@ -54,13 +58,16 @@ class Wanted:
     def sources(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the sources that can be the student's own."""
         given = {*self.assignment.files, *self.stub.given}
+        if self.stub.names:
+            given |= self.elsewhere
         return [entry for entry in entries if is_source(entry) and entry.name not in given]
 
 
 def wanted_of(course: Course, name: str) -> Wanted:
     """Return the assignment with that name and its released stub; raises CourseError if there is none."""
     assignment = course.assignment(name)
-    return Wanted(assignment, released_stub(course, assignment))
+    others = [f"{each.stem}{kind}" for each in course.assignments if each.stem != assignment.stem for kind in SOURCES]
+    return Wanted(assignment, released_stub(course, assignment), frozenset(others))
 
 
 @dataclass(frozen=True)

@@ -185,6 +185,15 @@ def test_names_are_matched_as_whole_words() -> None:
     assert not UNKNOWN.is_answer(SourceFile("x.py", "def add(a): pass\n"))
 
 
+def test_earlier_work_beside_the_stub_is_no_answer(course: Course, stub: str, tmp_path: Path) -> None:
+    """Assignments share names: `causal_mask` of one is asked for again in another."""
+    first = course.assignments[0]
+    two = course.model_copy(update={"assignments": (first, first.model_copy(update={"name": "02_totals"}))})
+    found = handed_in(two, tmp_path, {"adding.py": stub, "totals.py": RIGHT})
+    assert (texts(found), found.notes) == ([stub], ())
+    assert handed_in(two, tmp_path / "alone", {"totals.py": RIGHT}).problem is not None
+
+
 def test_written_answers_are_work() -> None:
     placeholder = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
     script = 'def add():\n    raise NotImplementedError("add is not written yet.")\n'
@@ -277,3 +286,11 @@ def test_a_renamed_answer_is_found_without_the_stub(folder: Path) -> None:
     (folder / "adding.py").rename(folder / "mine.py")
     (folder / "mine.py").write_text(RIGHT, "utf-8")
     assert check_target(".").file == "mine.py"
+
+
+def test_earlier_work_is_no_answer_for_check(folder: Path) -> None:
+    (folder.parent / "02_totals").mkdir()
+    (folder.parent / "02_totals" / "test_totals.py").touch()
+    (folder / "totals.py").write_text(RIGHT, "utf-8")
+    report = check_target(".")
+    assert (report.file, report.score, report.note) == ("adding.py", 0, "")
