@@ -49,6 +49,8 @@ if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on 
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
+MOST_NOTES = 20  # about the choice among a student's files
+
 AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[int, int], None]  # called with the number done and the total
 
@@ -124,7 +126,11 @@ def grade(
     source, loaded = Path(submissions), load_course(course)
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
+    if Path(output).resolve() == source.resolve():
+        raise RefusedError(f"{output} is the folder of the submissions. Name another folder for the grades.")
     folder, moved = choose_output_folder(Path(output), source)
+    read_decisions(loaded)  # an error in what is laid over the grades is told before the class is graded
+    _roster(loaded, None, folder)
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
@@ -144,7 +150,7 @@ def grade(
             raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
+    notes = (*filter(None, (moved, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -176,12 +182,12 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
+    loaded = None if course is None else load_course(course)
     before, after = grades_at(Path(old)), grades_at(Path(new))
     latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
-    if course is None:
+    if loaded is None:
         comparison, notes = comparing.compare(before, latest), []
     else:
-        loaded = load_course(course)
         entries = read_decisions(loaded)
         laid = list(lay_over(loaded, entries, latest, folder=after.path.parent))
         decided = (one.grade for one in lay_over(loaded, entries, before, folder=before.path.parent))
@@ -379,6 +385,15 @@ def _write_pages(
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
+
+
+def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
+    """Return the notes about the choice among several files of a student, at most a screen of them."""
+    every = [(one.submission, note) for one in stored for note in one.submission.notes]
+    told = [f"{submission.student}, {submission.assignment}: {note}" for submission, note in every[:MOST_NOTES]]
+    if len(every) > MOST_NOTES:
+        told.append(f"There are {len(every) - MOST_NOTES} more such notes, all of them in the report.")
+    return told
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

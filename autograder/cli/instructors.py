@@ -99,7 +99,8 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
+    is_given = course_file(course_path).is_file() or not course_path.exists()  # then `compare` says what is wrong
+    comparison = api.compare(old, new, course_path if is_given else None)
     say(*comparison.notes)
     show(as_json, comparison.as_record, lambda: show_comparison(console, comparison))
     return DONE

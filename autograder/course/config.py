@@ -368,6 +368,8 @@ class Course(CourseFile):
 def load_course(path: Path | str = ".") -> Course:
     """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = course_file(Path(path))
+    if not Path(path).exists() and not _is_yaml(Path(path)):
+        raise CourseError(f"There is no folder {path}, so there is no {file}.")
     if not file.is_file():
         there = f"There is no {FILE_NAME} in {file.parent} or in any folder above it."
         raise CourseError(f"There is no file {file}." if _is_yaml(Path(path)) else there)
@@ -383,9 +385,12 @@ def load_course(path: Path | str = ".") -> Course:
 
 
 def course_file(path: Path) -> Path:
-    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be."""
+    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be.
+
+    A folder that does not exist has none above it, either: its name is probably misspelt.
+    """
     path = path.absolute()
-    above = (folder / FILE_NAME for folder in (path, *path.parents))
+    above = (folder / FILE_NAME for folder in (path, *path.parents) if path.exists())
     return path if _is_yaml(path) else next((file for file in above if file.is_file()), path / FILE_NAME)
 
 

@@ -103,9 +103,7 @@ def _by_assignment(
     modules = {stem(name): a.name for a in course.assignments for name in a.files}
     files = [_plainly_named(file, stems | modules) for file in work]
     if assignment is not None:
-        expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
-        expected += [file for file in files if expected and file.name in assignment.files]
-        return {assignment.name: expected or files} if files else {}
+        return {assignment.name: files} if files else {}  # `grade` decides which of them holds the work
     grouped: dict[str, list[File]] = {}
     for file in files:
         if stem(file.name) in stems:

@@ -58,7 +58,9 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
-    for path in course_files(course, (assignment.name,)):
+    released = course.release_folder(assignment)  # its sources tell a student's work from the stub
+    sources = [path for kind in ("*.py", "*.ipynb") for path in sorted(released.glob(kind))]
+    for path in (*course_files(course, (assignment.name,)), *sources):
         found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 

@@ -18,7 +18,7 @@ from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of
+from autograder.submissions.take import submission_of, wanted_of
 
 RESULTS = Path("results", "results.json")
 SUBMITTED = "submission"
@@ -36,7 +36,7 @@ def run(root: Path) -> Grade:
     sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
-        submission = _submission(root / SUBMITTED, assignment)
+        submission = _submission(root / SUBMITTED, course, assignment)
         grade = with_answers(assignment, grader.grade(submission), submission.files)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
@@ -109,10 +109,10 @@ def _settings(path: Path) -> dict[str, str]:
         raise CourseError(f"{path} cannot be read ({error}). Export the autograder again.") from None
 
 
-def _submission(folder: Path, assignment: Assignment) -> Submission:
+def _submission(folder: Path, course: Course, assignment: Assignment) -> Submission:
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
-    return submission_of("student", assignment, [DiskFolder(place)])
+    return submission_of("student", wanted_of(course, assignment.name), [DiskFolder(place)])
 
 
 def main(arguments: list[str]) -> int:
