@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 import typer
 
 from autograder.cli import app
@@ -216,7 +217,12 @@ def test_continuous_integration_runs_every_test():
     targets = re.search(r"for target in (.+); do", read(ROOT / ".ci" / "run"))[1].split()
     assert targets == ["test-all", "oldest-pytest", "audit", "jupyter"]
     assert set(targets) <= make_targets()
-    assert re.findall(r"run: make ([a-z-]+)", read(ROOT / ".github" / "workflows" / "ci.yml")) == [*targets, "cluster"]
+    jobs = yaml.safe_load(read(ROOT / ".github" / "workflows" / "ci.yml"))["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == ["3.10", "3.12", "3.13", "3.14"]
+    nightly = jobs["everything"]["strategy"]["matrix"]
+    at_night = {*nightly["targets"], *(each["targets"] for each in nightly["include"])}
+    assert at_night == {"test", "test-all", "oldest", "audit", "jupyter", "cluster"}
+    assert jobs["students"]["strategy"]["matrix"]["system"] == ["windows-latest", "macos-latest"]
     quick, every = pytest_options("test"), pytest_options("test-all")
     assert quick == [*every, '-m "not slow"']
 
