@@ -31,7 +31,7 @@ from autograder.lms.exports.gradescope import files
 from autograder.lms.exports.gradescope_run import results
 from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
 from tests.autograder.pages import write_all

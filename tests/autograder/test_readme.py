@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 import typer
+import yaml
 
 from autograder.cli import app
 from autograder.course.config import load_course
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = typer.main.get_command(app)
 TOOLS = {"ruff", "mypy"}
-OF_OTHERS = {"dask", "openssl", "pip"}  # in the guide for clusters
+OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip"}  # in the guide for clusters
 
 
 class Line(NamedTuple):
