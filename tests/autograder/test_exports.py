@@ -26,11 +26,12 @@ from autograder.course.config import Course, load_course
 from autograder.gradebook.lateness import Final
 from autograder.lms.exports import EXPORTERS, Exported, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
+from autograder.lms.exports.container_memory import ContainerMemory
 from autograder.lms.exports.gradescope import files
 from autograder.lms.exports.gradescope_run import results
 from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
 from tests.autograder.pages import write_all
@@ -796,6 +797,48 @@ def test_gradescope_without_a_course_has_no_results(gradescope):
     done = gradescope(adding="")
     assert done.returncode == 3 and "course.yml" in done.stdout and "Traceback" not in done.stdout + done.stderr
     assert not (gradescope.root / "results" / "results.json").exists()
+
+
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_gradescope_names_the_setting_when_memory_is_short(gradescope, monkeypatch, tmp_path, name):
+    limit = tmp_path / "control_group" / name
+    limit.parent.mkdir(parents=True)
+    limit.write_text(f"{512 << 20}\n")
+    monkeypatch.setenv("AUTOGRADER_CONTROL_GROUP", str(tmp_path / "control_group"))
+    done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
+    assert done.returncode == 3, done.stderr
+    assert "512 MB" in done.stdout and "Container Specifications" in done.stdout
+    assert not (gradescope.root / "results" / "results.json").exists()
+
+
+def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.chmod(0o755)
+    program = gradescope.root / "run_autograder"
+    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
+    done = subprocess.run([program], env={**os.environ, **variables}, capture_output=True, text=True)
+    assert done.returncode == 137
+    assert "Container Specifications" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["memory.events", "memory/memory.oom_control"])
+def test_gradescope_gives_no_score_when_the_system_killed_a_process(tmp_path, name):
+    events = tmp_path / name
+    events.parent.mkdir(exist_ok=True)
+    events.write_text("oom 0\noom_kill 1\n")
+    memory = ContainerMemory(tmp_path)
+    memory.require_no_kill_since(1)
+    with pytest.raises(InfrastructureError, match="Container Specifications"):
+        memory.require_no_kill_since(0)
+
+
+@pytest.mark.slow
+def test_gradescope_rehearsal_of_one_assignment_fits():
+    command = [sys.executable, "scripts/gradescope_rehearsal.py", "03_masked_heads"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "15/15" in done.stdout and " named" in done.stdout
 
 
 def test_gradescope_installs_the_packages_of_the_assignment(course):
