@@ -20,7 +20,13 @@ clips_by_hand = pytest.mark.forbids(
     "torch.nn.utils.clip_grads_with_norm_",
     "torch.nn.utils.get_total_norm",
 )
-steps_by_hand = pytest.mark.forbids("torch.optim", "torch._fused_adamw_", "torch._fused_adam_")
+MAKE_STEPS = (  # the base class Optimizer, which has no step, is allowed
+    "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD "
+    "SparseAdam adam adamw"
+)
+steps_by_hand = pytest.mark.forbids(
+    *(f"torch.optim.{name}" for name in MAKE_STEPS.split()), "torch._fused_adamw_", "torch._fused_adam_"
+)
 norms_by_hand = pytest.mark.forbids(
     "torch.nn.RMSNorm", "torch.nn.functional.rms_norm", "torch.rms_norm", "torch._fused_rms_norm"
 )
@@ -90,9 +96,9 @@ def test_weights_are_normal(student):
         for name, weight in weights(model).items():
             n, spread = weight.numel(), weight.double() / std
             middle, width = 7 / math.sqrt(n), 7 / math.sqrt(2 * n)
-            checks.between(spread.mean().item(), -middle, middle, f"the mean of {name}, measured in std,")
             deviation = spread.square().mean().sqrt().item()
             checks.between(deviation, 1 - width, 1 + width, f"the standard deviation of {name}, measured in std,")
+            checks.between(spread.mean().item(), -middle, middle, f"the mean of {name}, measured in std,")
             margin = 7 * math.sqrt(ONE_DEVIATION * (1 - ONE_DEVIATION) / n)
             within = (spread.abs() < 1).double().mean().item()
             share = f"the share of {name} within one std"
@@ -123,22 +129,32 @@ def test_numbers_are_overwritten_in_place(student):
     model.blocks[0].attention.qkv.weight.requires_grad_(False)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     student.init_weights(model)
+    tied = model.head.weight is model.token_embed.weight
+    checks.true(tied, "The tied weight of head and token_embed has become two.")
     for name, parameter in model.named_parameters():
         checks.dtype(parameter.detach(), torch.float64, name)
         if name in weights(model):
             checks.true(not torch.equal(parameter.detach(), before[name]), f"{name} holds its old numbers.")
-    tied = model.head.weight is model.token_embed.weight
-    checks.true(tied, "The tied weight of head and token_embed has become two.")
     frozen = model.blocks[0].attention.qkv.weight
     checks.equal(frozen.requires_grad, False, "requires_grad of a frozen weight")
     others = {name: p.detach().clone() for name, p in model.named_parameters() if "ff.0" not in name}
-    student.init_weights(model.blocks[0].ff[0], 3.0)
-    checks.true(
-        model.blocks[0].ff[0].weight.abs().max() > 1, "A model that is one nn.Linear keeps its old numbers."
-    )
+    layer = model.blocks[0].ff[0]
+    old = layer.weight.detach().clone()
+    student.init_weights(layer, 3.0)
+    kept = "A model that is one nn.Linear keeps its old numbers."
+    checks.true(not torch.equal(layer.weight, old), kept, public=kept)
+    narrow = "After init_weights(layer, 3.0), all weights of the layer lie between -1 and 1: its std is not 3."
+    checks.true(layer.weight.abs().max() > 1, narrow, public=narrow)
     for name, parameter in model.named_parameters():
         if name in others:
             checks.equal(parameter.detach(), others[name], name)
+    alone = checks.randomize(student.LanguageModel(11, 8, 2, 1, 5))
+    student.init_weights(alone.position_embed, 3.0)
+    student.init_weights(alone.norm)
+    wide = "A model that is one nn.Embedding does not get its numbers from normal(0, std)."
+    checks.true(alone.position_embed.weight.abs().max() > 1.5, wide, public=wide)
+    checks.equal(alone.norm.weight.detach(), torch.ones(8), "the weight of a model that is one nn.LayerNorm")
+    checks.equal(alone.norm.bias.detach(), torch.zeros(8), "the bias of a model that is one nn.LayerNorm")
 
 
 @pytest.mark.part("init")
@@ -152,8 +168,9 @@ def test_every_call_draws_anew(student):
     same = torch.equal(first["blocks.0.attention.qkv.weight"], first["blocks.1.attention.qkv.weight"])
     checks.true(not same, "Two layers of one shape have the same numbers.")
     student.init_weights(model)
-    for name, weight in weights(model).items():
-        checks.true(not torch.equal(weight, first[name]), f"A second call gave {name} the same numbers.")
+    for name, weight in first.items():
+        again = torch.equal(model.get_parameter(name).detach(), weight)
+        checks.true(not again, f"A second call gave {name} the same numbers.")
 
 
 # Part 2: the schedule
@@ -240,12 +257,15 @@ def test_clipping_equals_pytorch(student):
 @pytest.mark.promise(
     "a generator such as `model.parameters()`, which can be walked through only once.",
     "Parameters without a gradient are passed over and stay without one.",
+    "gradients keep their dtype.",
 )
 def test_parameters_may_be_a_generator(student):
     """A generator, such as model.parameters(), can be walked through only once, and that is enough."""
-    knobs = knobs_of(student, [numbers(1), numbers(2), numbers(3)], [numbers(6), None, numbers(8)])
-    checks.close(knobs.clip(5.0), 10.0, "the norm")
-    same_tensors(knobs.gradients(), [numbers(3), None, numbers(4)], "gradient")
+    for dtype in (torch.float64, torch.float32):
+        values = [numbers(number).to(dtype) for number in (1, 2, 3)]
+        knobs = knobs_of(student, values, [numbers(6).to(dtype), None, numbers(8).to(dtype)])
+        checks.close(knobs.clip(5.0), 10.0, "the norm")
+        same_tensors(knobs.gradients(), [numbers(3).to(dtype), None, numbers(4).to(dtype)], "gradient")
 
 
 @clips_by_hand
@@ -483,7 +503,15 @@ def test_ends_of_p(student):
     same_nucleus(student, logits, 1.0, range(5), "top_p(logits, 1)")
     for p in (0.0, 0.5, 1.0):
         same_nucleus(student, numbers(-2.0), p, [0], f"top_p of a single logit with p = {p}")
-    same_nucleus(student, torch.randn(501), 1.0, range(501), "top_p of 501 logits in float32 with p = 1")
+    far_below = torch.tensor([0.0, -20.0, -30.0])  # in float32, the first probability is 1
+    same_nucleus(student, far_below, 1.0, range(3), "top_p of [0, -20, -30] in float32 with p = 1")
+    for dtype in (torch.float32, torch.float64):
+        for scale in (1, 5, 30):
+            logits = scale * torch.randn(501, dtype=dtype)
+            what = f"top_p of 501 logits with a standard deviation of {scale}, in {dtype}, with p = 1"
+            same_nucleus(student, logits, 1.0, range(501), what)
+            (likeliest,) = logits.topk(1).indices.tolist()
+            same_nucleus(student, logits, 0.0, [likeliest], what.replace("p = 1", "p = 0"))
 
 
 @pytest.mark.part("writing")
@@ -540,7 +568,8 @@ def twins(student, reference, name, *sizes):
 @pytest.mark.points(0.5)
 @pytest.mark.promise(
     "stretch by `weight` (d_model,): learned, starting as ones.",
-    "x (..., C) with any leading shape -> (..., C), in the dtype of x.",
+    "x (..., C) with any leading shape -> (..., C).",
+    "x and weight have one dtype (float64, float32, or float16 after `.half()`), and the output has it, too.",
     "Training and eval give the same output.",
 )
 def test_rms_norm_equals_pytorch(student):
@@ -555,8 +584,9 @@ def test_rms_norm_equals_pytorch(student):
         for mode, out in in_both_modes(norm, x).items():
             checks.close(out, expected, f"RMSNorm of x with shape {shape} in {mode}")
     checks.input_untouched(norm, x, what="RMSNorm")
-    checks.dtype(norm(x), torch.float64, "RMSNorm of float64")
-    checks.dtype(student.RMSNorm(7)(x.float()), torch.float32, "RMSNorm of float32")
+    for dtype in (torch.float64, torch.float32, torch.float16):
+        same = student.RMSNorm(7).to(dtype)
+        checks.dtype(same(x.to(dtype)), dtype, f"RMSNorm of {str(dtype).removeprefix('torch.')}")
 
 
 @norms_by_hand
