@@ -411,7 +411,8 @@ def test_max_len_is_the_limit(student):
         written = decode(student, Reverser(V), rows, max_len=limit)
         checks.equal(written, expected[:, :limit], f"two sentences in reverse with max_len = {limit}")
     src = torch.tensor([[9, 4]])
-    checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, 0, naming="max_len")
+    for too_few in (0, -2):
+        checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, too_few, naming="max_len")
 
 
 @pytest.mark.part("greedy")

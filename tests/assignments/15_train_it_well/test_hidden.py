@@ -126,7 +126,9 @@ def test_every_other_tensor_stays(student):
 def test_numbers_are_overwritten_in_place(student):
     """A tied weight stays tied, a frozen one frozen, float64 stays float64; a model that is one layer counts as well."""
     model = checks.randomize(student.LanguageModel(11, 8, 2, 1, 5).double())
-    model.blocks[0].attention.qkv.weight.requires_grad_(False)
+    all_frozen = ("blocks.0.attention.qkv.weight", "position_embed.weight")
+    for name in all_frozen:
+        model.get_parameter(name).requires_grad_(False)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     student.init_weights(model)
     tied = model.head.weight is model.token_embed.weight
@@ -135,8 +137,8 @@ def test_numbers_are_overwritten_in_place(student):
         checks.dtype(parameter.detach(), torch.float64, name)
         if name in weights(model):
             checks.true(not torch.equal(parameter.detach(), before[name]), f"{name} holds its old numbers.")
-    frozen = model.blocks[0].attention.qkv.weight
-    checks.equal(frozen.requires_grad, False, "requires_grad of a frozen weight")
+    for name in all_frozen:
+        checks.equal(model.get_parameter(name).requires_grad, False, f"requires_grad of {name}, which was frozen,")
     others = {name: p.detach().clone() for name, p in model.named_parameters() if "ff.0" not in name}
     layer = model.blocks[0].ff[0]
     old = layer.weight.detach().clone()
@@ -441,7 +443,7 @@ def test_two_optimisers_are_independent(student, reference):
 @pytest.mark.points(0.5)
 @pytest.mark.needs("test_first_step_worked_by_hand")
 @pytest.mark.promise("Parameters change in place and keep their dtype; gradients stay as they are.")
-def test_gradients_and_dtypes_stay(student):
+def test_gradients_and_dtypes_stay(student, reference):
     """A step leaves the gradients as they are, and float32 stays float32."""
     for dtype in (torch.float64, torch.float32):
         values = [value.to(dtype) for value in some()]
@@ -455,6 +457,10 @@ def test_gradients_and_dtypes_stay(student):
             checks.dtype(value, dtype, f"the value of parameter {i}")
             moved = value != values[i]
             checks.true(bool(moved.all()), f"Two steps have left numbers of parameter {i} where they were.")
+        expected = values_after_each_step(reference, {"lr": 0.1}, values, [gradients, gradients])
+        for i, (value, wanted) in enumerate(zip(knobs.values(), expected[-1])):
+            what = f"the value of parameter {i} in {str(dtype).removeprefix('torch.')} after two steps"
+            checks.close(value, wanted, what, atol=1e-5)
 
 
 # Part 5: perplexity and top-p
@@ -465,8 +471,8 @@ def test_gradients_and_dtypes_stay(student):
 @pytest.mark.promise("The perplexity of a mean cross-entropy in natural logarithms, a plain float.")
 def test_perplexity_of_any_loss(student):
     """The perplexity of any loss is e to its power, a plain float."""
-    for _ in range(3):
-        loss = random.uniform(0.1, 6.0)
+    for largest in (1.0, 6.0, 20.0):
+        loss = random.uniform(0.1, largest)
         found = student.perplexity(loss)
         checks.close(found, math.exp(loss), f"the perplexity of a loss of {loss:.3f}")
         checks.equal(type(found).__name__, "float", "the type of the perplexity")
@@ -498,13 +504,13 @@ def test_nucleus_of_any_logits(student):
 @pytest.mark.promise("At least one token stays, whatever p is.", "p = 1 keeps every token.")
 def test_ends_of_p(student):
     """With p=0 the likeliest token alone stays, and with p=1 every token, however unlikely it is."""
+    far_below = torch.tensor([0.0, -20.0, -30.0])  # in float32, the first probability is 1
+    same_nucleus(student, far_below, 1.0, range(3), "top_p of [0, -20, -30] in float32 with p = 1")
     logits = numbers(0.0, 3.0, 1.0, 2.0, -60.0)
     same_nucleus(student, logits, 0.0, [1], "top_p(logits, 0)")
     same_nucleus(student, logits, 1.0, range(5), "top_p(logits, 1)")
     for p in (0.0, 0.5, 1.0):
         same_nucleus(student, numbers(-2.0), p, [0], f"top_p of a single logit with p = {p}")
-    far_below = torch.tensor([0.0, -20.0, -30.0])  # in float32, the first probability is 1
-    same_nucleus(student, far_below, 1.0, range(3), "top_p of [0, -20, -30] in float32 with p = 1")
     for dtype in (torch.float32, torch.float64):
         for scale in (1, 5, 30):
             logits = scale * torch.randn(501, dtype=dtype)
@@ -531,8 +537,9 @@ def test_lower_ids_come_first(student):
 def test_very_sure_logits(student):
     """Logits of 10,000, and of -inf for tokens that are out already, are handled."""
     sure = numbers(-10_000.0, 10_000.0, 9_999.0, -math.inf)  # probabilities 0, 0.731, 0.269, 0
-    for p, stays in ((0.5, [1]), (0.9, [1, 2])):
-        same_nucleus(student, sure, p, stays, f"top_p of large logits with p = {p}")
+    for dtype in (torch.float64, torch.float32):
+        for p, stays in ((0.5, [1]), (0.9, [1, 2])):
+            same_nucleus(student, sure.to(dtype), p, stays, f"top_p of large logits in {dtype} with p = {p}")
 
 
 @pytest.mark.part("writing")
