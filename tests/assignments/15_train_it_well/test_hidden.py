@@ -444,7 +444,7 @@ def test_two_optimisers_are_independent(student, reference):
 @pytest.mark.needs("test_first_step_worked_by_hand")
 @pytest.mark.promise("Parameters change in place and keep their dtype; gradients stay as they are.")
 def test_gradients_and_dtypes_stay(student, reference):
-    """A step leaves the gradients as they are, and float32 stays float32."""
+    """A step leaves the gradients as they are, float32 stays float32, and its values are right, too."""
     for dtype in (torch.float64, torch.float32):
         values = [value.to(dtype) for value in some()]
         gradients = [[gradient.to(dtype) for gradient in some()] for _ in range(2)]
@@ -454,12 +454,9 @@ def test_gradients_and_dtypes_stay(student, reference):
             knobs.set_gradients(*now)
             optimiser.step()
             same_tensors(knobs.gradients(), now, "gradient")
-        for i, value in enumerate(knobs.values()):
-            checks.dtype(value, dtype, f"the value of parameter {i}")
-            moved = value != values[i]
-            checks.true(bool(moved.all()), f"Two steps have left numbers of parameter {i} where they were.")
         expected = values_after_each_step(reference, {"lr": 0.1}, values, gradients)
         for i, (value, wanted) in enumerate(zip(knobs.values(), expected[-1])):
+            checks.dtype(value, dtype, f"the value of parameter {i}")
             what = f"the value of parameter {i} in {str(dtype).removeprefix('torch.')} after two steps"
             checks.close(value, wanted, what, atol=1e-5)
 
