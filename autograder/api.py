@@ -33,7 +33,7 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times, read_names
+from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.lms import collecting, exports
@@ -216,7 +216,8 @@ def decide(
         raise RefusedError("Say which assignment with --assignment.")
     if len(places) > 1 and student not in known:
         student = next((place for place in reversed(places) if place in known), student)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
+    originals = read_originals(reading.path.parent)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}

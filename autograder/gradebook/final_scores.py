@@ -2,6 +2,7 @@
 
 import csv
 import re
+import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,8 @@ COLUMNS = (
     "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
 )  # fmt: skip
 # in locales with a decimal comma, spreadsheets separate cells with semicolons
+_JOINERS = "\u200c\u200d"
+_LAST_LATIN = "\u024f"
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
@@ -57,13 +60,15 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
 class ClassList:
     """The students of a roster by their ids in the grades.
 
-    `names` has a display name for each student, empty if unknown; `sections` the students with a section. `groups` are
-    the ids under which the work of a group was graded, with the ids of its members.
+    `names` has a display name for each student, empty if unknown; `sections` the students with sections. `groups` are
+    the ids under which the work of a group was graded, with the ids of its members; `originals` the ids in the roster
+    that no folder can have.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
-    sections: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
 
 ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
@@ -131,11 +136,11 @@ class Effective(NamedTuple):
 
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
-        known = sorted(set(self.people.sections.values()))
+        known = sorted(set(chain(*self.people.sections.values())))
         if section not in known:
             has = f"it has {one_of(known)}." if known else "it has no column `section`."
             raise RefusedError(f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}")
-        inside = {student for student, name in self.people.sections.items() if name == section}
+        inside = {student for student, names in self.people.sections.items() if section in names}
         names = {student: name for student, name in self.people.names.items() if student in inside}
         return self._replace(
             grades=[grade for grade in self.grades if grade.student in inside],
@@ -314,5 +319,17 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 
 def harmless(text: str) -> str:
-    """Escape text that a spreadsheet would evaluate as a formula with a leading apostrophe."""
-    return _FORMULA.sub(r"\1'", text)
+    """Return the text for a cell: without characters that are not seen, and with an apostrophe before a formula.
+
+    Control characters and those that change the direction of writing can make a cell look like another one.
+    """
+    visible = "".join(letter for place, letter in enumerate(text) if _is_visible(letter, text[place - 1 : place]))
+    return _FORMULA.sub(r"\1'", visible)
+
+
+def _is_visible(letter: str, before: str) -> bool:
+    if letter in "\t\r\n":
+        return True
+    if letter in _JOINERS:  # part of the spelling of Persian and of the scripts of India
+        return before > _LAST_LATIN
+    return unicodedata.category(letter) not in ("Cc", "Cf")

@@ -16,6 +16,8 @@ from autograder.text.wording import joined
 
 DEPTH = 4  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
+NOTE = "NOT_COLLECTED.txt"  # in it, `collect` notes why files that it kept cannot be used
+NOTE_BYTES = 2_000
 COMPARED = 10  # maximum number of files of one kind to compare
 
 _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's folder
@@ -61,6 +63,7 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
     with opened(holder) as folder:
         folder.inspect()
         entries = folder.entries()
+        _refuse_as_noted(entries)
         work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
         found = [entry for entry in _candidates(work, assignment) if not another or _is_called_like(entry, assignment)]
         inner = [entry for entry in work if not is_source(entry)]
@@ -74,6 +77,14 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
+
+
+def _refuse_as_noted(entries: Iterable[Entry]) -> None:
+    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
+    for entry in entries:
+        if entry.name == NOTE and isinstance(entry, File):
+            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
+            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
 
 
 def with_modules(
