@@ -269,7 +269,8 @@ class Directory(Generic[Place]):
 
     def _agrees(self, place: Place, described: Described) -> bool:
         there = list(filter(None, self._described[place].names))
-        here = list(filter(None, described.names))
+        ids = {plain(one.text) for one in described.ids}
+        here = [name for name in described.names if name and plain(name) not in ids]
         return not there or not here or any(same_name(one, other) for one in here for other in there)
 
 

@@ -14,7 +14,7 @@ from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder,
 from autograder.text.names import shown
 from autograder.text.wording import joined
 
-DEPTH = 4  # maximum depth of nested folders
+DEPTH = 10  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
 NOTE = "NOT_COLLECTED.txt"  # in it, `collect` notes why files that it kept cannot be used
 NOTE_BYTES = 2_000
@@ -74,6 +74,10 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
             return with_modules(_texts([*found, *_below(inner, assignment)]), entries, assignment)
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], assignment, depth - 1, another)
+        spread = [] if another else _in_all_folders(inner, assignment)
+        if spread:
+            modules = [entry for _, entry in _walk(inner, "", DEPTH)]
+            return with_modules(_texts(spread), modules, assignment)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
@@ -107,6 +111,15 @@ def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
         for way, entry in itertools.islice(_walk(entries, "", DEPTH), files.STUDENT_ENTRIES)
         if isinstance(entry, File) and _is_called_like(entry, assignment)
     ]
+
+
+def _in_all_folders(folders: Sequence[Entry], assignment: Assignment) -> list[Entry]:
+    """Return the files below these folders that are called like the assignment, or else the only source there is."""
+    called = _below(folders, assignment)
+    if called or any(map(is_archive, folders)):
+        return called
+    sources = [entry for _, entry in _walk(folders, "", DEPTH) if not is_given(entry)]
+    return sources if len(sources) == 1 else []
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.lms.collecting import canvas, folders, gradescope, moodle
+from autograder.lms.collecting import blackboard, brightspace, canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, visible
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
@@ -23,9 +23,15 @@ from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, s
 from autograder.text.names import shown
 from autograder.text.wording import counted, listed
 
-SOURCES = ("canvas", "moodle", "gradescope", "folders")
+SOURCES = ("canvas", "moodle", "gradescope", "brightspace", "blackboard", "folders")
 
-_SITES = {"gradescope": gradescope, "moodle": moodle, "canvas": canvas}
+_SITES = {
+    "gradescope": gradescope,
+    "moodle": moodle,
+    "brightspace": brightspace,
+    "blackboard": blackboard,
+    "canvas": canvas,
+}
 _FATES: dict[ImportStatus, str] = {
     "older": "{0}: the one that is there was handed in later; it stays.",
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",

@@ -113,8 +113,8 @@ def _chosen(possible: dict[str, list[Reading]], roster: Roster, found: Findings)
         if best is None:
             students = " or ".join(way.student for way in ways)
             found.odd.append(
-                f"{shown(name)} can be of student {students}; it is left out. Rename the file so that its own name "
-                "does not begin with a number, or collect it by hand."
+                f"{shown(name)} can be of student {students}; it is left out. A roster with a column `canvas` of "
+                "Canvas's numbers tells whose it is."
             )
         else:
             chosen[name] = best[0]

@@ -77,6 +77,13 @@ def read_moment(text: str) -> datetime:
         return _in_words(plain)
 
 
+def month_of(word: str) -> int | None:
+    """Return the number of a month by its name or an abbreviation of at least three letters; None if it is none."""
+    plain = word.casefold()
+    found = {number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)}
+    return found.pop() if len(found) == 1 else None
+
+
 def _in_words(text: str) -> datetime:
     """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
     clock = _CLOCK.search(text.casefold())
