@@ -46,8 +46,9 @@ class Described:
 
 
 def anything(*texts: str) -> Described:
-    """Return a description by texts that can be ids or names, such as the name of a folder."""
-    return Described(tuple(map(Id, texts)), texts)
+    """Return a description by texts that can be ids or names, such as the name of a folder; a number is no name."""
+    ids = tuple(map(Id, texts))
+    return Described(ids, tuple(one.text for one in ids if not one.is_number))
 
 
 def plain(text: str) -> str:

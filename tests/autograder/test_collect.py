@@ -620,7 +620,7 @@ def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
     assert tree(tmp_path / "submitted") == expected
     assert report.odd == ["class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."]
     assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
-    assert gather(tmp_path / "submitted").counts == {"unchanged": 3}
+    assert gather(tmp_path / "submitted").counts == {"unchanged": 4}
 
 
 def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, gather, tmp_path):
@@ -742,12 +742,21 @@ def test_name_of_two_students_identifies_neither(roster):
 
 
 def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
-    """Moodle's number of Ada equals Canvas's number of Grace."""
-    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
+    """Moodle's number of Ada equals Canvas's number of Grace, and the column does not tell the site."""
+    people = roster("student,name,number\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
     report = gather(packed("moodle.zip", MOODLE), roster=people)
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
     why = "in the roster, 657831 and Ada Lovelace match more than one student: Ada Lovelace, Grace Hopper."
     assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
+
+
+def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, roster, tmp_path):
+    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
+    gather(packed("moodle.zip", MOODLE), roster=people)
+    assert tree(tmp_path / "submitted") == {
+        f"ada42/{NAME}/adding.py": "ada = 1\n",
+        f"gh/{NAME}/adding.py": "grace = 1\n",
+    }
 
 
 @pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])

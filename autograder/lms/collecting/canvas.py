@@ -22,6 +22,7 @@ from autograder.text.names import shown
 SITE = "canvas"
 ANONYMOUS = "anon"
 TYPED = ("text.html", "link.html")
+NEAR = 4  # how many times larger or smaller a number of the same kind can be
 _LATE = ("LATE", "late")
 _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 _IN_A_NAME = re.compile(r"_\d+_", re.ASCII)  # Canvas takes these underscores out of names
@@ -101,19 +102,20 @@ def _chosen(possible: dict[str, list[Reading]], roster: Roster, found: Findings)
 
     The names with one reading, and the roster, tell who is a student, and how large the numbers are.
     """
-    clear = {name: ways[0] for name, ways in possible.items() if len(ways) == 1}
-    names = {way.student: way.name for way in clear.values()}
-    lengths = {len(str(way.number)) for way in clear.values() if way.number}
+    clear = [ways[0] for ways in possible.values() if len(ways) == 1]
+    names = {way.student: way.name for way in clear}
+    numbers = [way.number for way in clear if way.number]
+    students = [int(way.student) for way in clear if way.student.isdecimal()]
     chosen = {}
     for name, ways in possible.items():
         fitting = [way for way in ways if plain(names.get(way.student, way.name)) == plain(way.name)]
-        sized = [way for way in fitting if not way.number or _is_near(len(str(way.number)), lengths)]
+        sized = [way for way in fitting if _is_near(way.number, numbers) and _is_near(_number(way.student), students)]
         known = [way for way in sized if way.student in names or _is_listed(way, roster)]
         best = next((some for some in (known, sized, fitting) if len(some) == 1), None)
         if best is None:
-            students = " or ".join(way.student for way in ways)
+            whose = " or ".join(way.student for way in ways)
             found.odd.append(
-                f"{shown(name)} can be of student {students}; it is left out. A roster with a column `canvas` of "
+                f"{shown(name)} can be of student {whose}; it is left out. A roster with a column `canvas` of "
                 "Canvas's numbers tells whose it is."
             )
         else:
@@ -131,9 +133,15 @@ def _described(way: Reading) -> Described:
     return Described((Id(way.student, SITE),), (way.name,) if way.name else ())
 
 
-def _is_near(length: int, lengths: set[int]) -> bool:
-    """Whether a number has as many digits as those of the other files, which Canvas counts through."""
-    return not lengths or min(lengths) - 1 <= length <= max(lengths) + 1
+def _number(student: str) -> int:
+    return int(student) if student.isdecimal() else 0
+
+
+def _is_near(number: int, others: Sequence[int]) -> bool:
+    """Whether a number is as large as those of the other files; 0 stands for none. Canvas counts them through."""
+    if not number or not others:
+        return True
+    return min(others) <= number * NEAR and number <= max(others) * NEAR
 
 
 def _handed(student: str, items: list[tuple[Reading, File]]) -> RawSubmission:
