@@ -59,7 +59,8 @@ class Report:
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
     decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id. `originals` has the ids
+    of the roster or the course site that differ from those in the grades, because no folder can have such a name.
     """
 
     folder: Path
@@ -70,6 +71,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -370,7 +372,8 @@ def _write_pages(
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
-    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
+    originals = {**effective.people.originals, **read_originals(folder)}
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

@@ -19,7 +19,7 @@ from autograder.gradebook.decisions import FILE_NAME as DECISIONS
 from autograder.gradebook.decisions import Decided
 from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import Final, GradeKey
-from autograder.gradebook.times import read_names, read_originals, shown_id, with_name
+from autograder.gradebook.times import read_names, shown_id, with_name
 from autograder.records import Grade
 from autograder.text.wording import counted, counted_are, listed
 
@@ -50,7 +50,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
         return
     people = read_names(folder)
-    originals = read_originals(folder)
+    originals = run.originals
     for grade in sorted((g for g in grades if g.status == "refused"), key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people, originals))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
@@ -101,7 +101,7 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     for name in shown:
         points = "" if name == OTHER else f"/ {number(most[name])}"
         table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
-    originals = read_originals(run.folder)
+    originals = run.originals
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
         own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
