@@ -223,6 +223,14 @@ def test_a_turned_name_is_not_taken_where_the_name_itself_has_handed_in(packed, 
     assert texts(tmp_path / "submitted") == {"wl": "own = 1\n"}
 
 
+def test_work_that_was_taken_for_a_turned_name_is_told_when_the_name_itself_hands_in(packed, gather, table, tmp_path):
+    roster = table("roster.csv", "student,name\nwl,Wei Li\n")
+    gather(packed("monday.zip", {"Li Wei_6_assignsubmission_file/adding.py": "other = 1\n"}), roster=roster)
+    report = gather(packed("tuesday.zip", {"Wei Li_5_assignsubmission_file/adding.py": "own = 1\n"}), roster=roster)
+    assert report.odd == ["tuesday.zip: work of Li Wei was collected for Wei Li before; it is somebody else's."]
+    assert texts(tmp_path / "submitted") == {"wl": "own = 1\n"}
+
+
 def test_work_of_two_people_of_one_name_is_left_out_and_both_are_listed(packed, gather, table, tmp_path):
     files = {"turingalan_1003_1_adding.py": "one = 1\n", "turingalan_1004_2_adding.py": "two = 1\n"}
     report = gather(packed("adding.zip", files), roster=table("roster.csv", "student,name\nat,Alan Turing\n"))

@@ -222,10 +222,17 @@ class _Collection:
 
     def _turned_before(self, raw: RawSubmission, person: Person) -> str:
         """Return why a name cannot be turned round: work of the person was collected under the name as it is."""
-        before = self.submitted.names_of(graded_name(person.id))
-        if all(is_turned(raw.name, person_name) is False or raw.name == person_name for person_name in before):
+        if not any(is_turned(raw.name, name) for name in self.submitted.names_of(graded_name(person.id))):
             return ""
         return f"{shown(person.name)} has handed in under that name, so {shown(raw.where)} is somebody else."
+
+    def _tell_of_turned_work(self, raw: RawSubmission, person: Person) -> None:
+        """Tell that earlier work was taken for the person's, if it was collected under the name turned round."""
+        for name in self.submitted.names_of(graded_name(person.id)):
+            if is_turned(raw.name, name):
+                self._tell(
+                    [f"work of {shown(name)} was collected for {shown(raw.where)} before; it is somebody else's."]
+                )
 
     def _taken_by_another(self, person: Person) -> str:
         """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
