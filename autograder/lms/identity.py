@@ -13,7 +13,7 @@ Place = TypeVar("Place", bound=Hashable)
 Key = TypeVar("Key", bound=Hashable)
 
 _COMMA = re.compile(r"[,،，、]")
-_BETWEEN_WORDS = re.compile(r"[\s.]+")
+_BETWEEN_WORDS = re.compile(r"[\s._]+")
 
 
 @dataclass(frozen=True)
@@ -289,6 +289,6 @@ def _by_site(described: Described) -> dict[str, set[str]]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Split at spaces and dots, and leave out all other signs: "O'Brien" is one word."""
+    """Split at spaces, dots and underscores, and leave out all other signs: "O'Brien" is one word."""
     kept = ("".join(filter(is_word_character, word)) for word in _BETWEEN_WORDS.split(text))
     return tuple(filter(None, kept))

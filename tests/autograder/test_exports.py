@@ -189,7 +189,7 @@ def test_canvas_reports_two_students_for_one_row(ask):
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
     assert (
         problem
-        == f"{NAME}: ada@example.org and 1001 match the same row of canvas-downloaded.csv; neither score is written."
+        == f"{NAME}: 1001 (Ada Lovelace) and ada@example.org match the same row of canvas-downloaded.csv; neither score is written."
     )
 
 
