@@ -187,10 +187,8 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
 def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
-    assert (
-        problem
-        == f"{NAME}: 1001 (Ada Lovelace) and ada@example.org match the same row of canvas-downloaded.csv; neither score is written."
-    )
+    whose = "1001 (Ada Lovelace) and ada@example.org"
+    assert problem == f"{NAME}: {whose} match the same row of canvas-downloaded.csv; neither score is written."
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
