@@ -14,11 +14,12 @@ from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder,
 from autograder.text.names import shown
 from autograder.text.wording import joined
 
-DEPTH = 10  # maximum depth of nested folders
+DEPTH = 4  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
+COMPARED = 10  # maximum number of files of one kind to compare
+
 NOTE = "NOT_COLLECTED.txt"  # in it, `collect` notes why files that it kept cannot be used
 NOTE_BYTES = 2_000
-COMPARED = 10  # maximum number of files of one kind to compare
 
 _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's folder
 
@@ -74,21 +75,9 @@ def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str =
             return with_modules(_texts([*found, *_below(inner, assignment)]), entries, assignment)
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], assignment, depth - 1, another)
-        spread = [] if another else _in_all_folders(inner, assignment)
-        if spread:
-            modules = [entry for _, entry in _walk(inner, "", DEPTH)]
-            return with_modules(_texts(spread), modules, assignment)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
-
-
-def _refuse_as_noted(entries: Iterable[Entry]) -> None:
-    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
-    for entry in entries:
-        if entry.name == NOTE and isinstance(entry, File):
-            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
-            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
 
 
 def with_modules(
@@ -111,15 +100,6 @@ def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
         for way, entry in itertools.islice(_walk(entries, "", DEPTH), files.STUDENT_ENTRIES)
         if isinstance(entry, File) and _is_called_like(entry, assignment)
     ]
-
-
-def _in_all_folders(folders: Sequence[Entry], assignment: Assignment) -> list[Entry]:
-    """Return the files below these folders that are called like the assignment, or else the only source there is."""
-    called = _below(folders, assignment)
-    if called or any(map(is_archive, folders)):
-        return called
-    sources = [entry for _, entry in _walk(folders, "", DEPTH) if not is_given(entry)]
-    return sources if len(sources) == 1 else []
 
 
 def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
@@ -165,6 +145,14 @@ def _text(entry: Entry) -> SourceFile:
 
 def _not_clear(same: Sequence[Entry]) -> str:
     return f"Found {names(same)} with different contents; hand in only one of them."
+
+
+def _refuse_as_noted(entries: Iterable[Entry]) -> None:
+    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
+    for entry in entries:
+        if entry.name == NOTE and isinstance(entry, File):
+            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
+            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
 
 
 def opened(entry: Entry) -> AbstractContextManager[Folder]:

@@ -700,35 +700,6 @@ def test_backslashes_and_unmarked_utf_8_in_a_zip_are_read(tmp_path: Path, course
     assert list(found(tmp_path / "class.zip", course)) == [("ada", "01_adding"), ("bé", "01_adding")]
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"src/adding.py": CODE, "data/x.csv": "1"},
-        {"src/adding.py": CODE, "tests/test_x.py": CODE},
-        {"a/adding.py": CODE, "backup/adding.py": CODE},
-        {"Users/ada/Desktop/LIN101/hw1/adding.py": CODE},
-        {"a/b/c/d/e/adding.py": CODE, "data/x.csv": "1"},
-        {"src/solution.py": CODE, "data/x.csv": "1"},
-    ],
-)
-def test_all_folders_of_a_hand_in_are_searched(tmp_path: Path, course: Course, files: dict[str, str]) -> None:
-    folder = write(tmp_path / "c", {f"ada/01_adding/{name}": text for name, text in files.items()})
-    submission = only(folder, course)
-    assert submission.problem is None and submission.files[0].text == CODE
-
-
-@pytest.mark.parametrize(
-    ("files", "sentence"),
-    [
-        ({"a/adding.py": CODE, "b/adding.py": "x = 1\n"}, "with different contents"),
-        ({"a/one.py": CODE, "b/two.py": CODE}, "there is only a and b"),
-    ],
-)
-def test_folders_with_different_files_are_refused(tmp_path: Path, course: Course, files, sentence: str) -> None:
-    folder = write(tmp_path / "c", {f"ada/01_adding/{name}": text for name, text in files.items()})
-    assert sentence in problem(folder, course)
-
-
 def test_reading_submissions_writes_no_files(tmp_path: Path, course: Course) -> None:
     files = {name: "x = 1\n" for name in ODD_NAMES} | {"adding.py": CODE}
     folder = write(tmp_path / "class", {"ada.zip": zipped(files), "ben.zip": zipped(files)})
