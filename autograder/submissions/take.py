@@ -147,14 +147,6 @@ def _not_clear(same: Sequence[Entry]) -> str:
     return f"Found {names(same)} with different contents; hand in only one of them."
 
 
-def _refuse_as_noted(entries: Iterable[Entry]) -> None:
-    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
-    for entry in entries:
-        if entry.name == NOTE and isinstance(entry, File):
-            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
-            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
-
-
 def opened(entry: Entry) -> AbstractContextManager[Folder]:
     """Open a folder, or an archive as a folder; raises RefusedError for any other entry."""
     if isinstance(entry, Odd):
@@ -193,6 +185,14 @@ def is_furniture(name: str) -> bool:
 def is_given(entry: Entry) -> bool:
     """Whether this is a test file, which students receive and hand in again."""
     return is_source(entry) and entry.name.startswith("test_")
+
+
+def _refuse_as_noted(entries: Iterable[Entry]) -> None:
+    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
+    for entry in entries:
+        if entry.name == NOTE and isinstance(entry, File):
+            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
+            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
 
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
