@@ -18,7 +18,7 @@ from autograder.gradebook import lateness
 from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
-from autograder.gradebook.times import read_names, read_times
+from autograder.gradebook.times import read_names, read_originals, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import shown
@@ -41,7 +41,15 @@ def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[Grade
     `days_late` is empty if unknown. Each written answer has a column at the end.
     """
     names = list(dict.fromkeys(test.name for grade in grades for test in grade.tests if is_answer(test)))
-    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in grades)
+    originals = read_originals(folder)
+    rows = (
+        [
+            harmless(originals.get(grade.student, grade.student)),
+            *_row(grade, final_of(grade, finals)),
+            *answer_points(grade, names),
+        ]
+        for grade in grades
+    )
     return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 
@@ -312,7 +320,7 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number((final.journal or grade).score), number(grade.max_score))
     late = f"{final.days}" if final.due and final.known else ""
-    names = harmless(grade.student), harmless(grade.assignment)
+    names = (harmless(grade.assignment),)
     decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
     count = "" if final.excused else number(final.score)
     return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)

@@ -33,7 +33,7 @@ def student_name(raw: str) -> str:
 def safe_name(student: str) -> str:
     """Return a folder name for a student's files that works on every file system.
 
-    Letters, digits and ` ._@+-` are kept; two different students never get the same folder.
+    Letters with their marks, digits and ` ._@+-` are kept; two different students never get the same folder.
     """
     return _marked(student, _kept(student))
 
@@ -55,7 +55,7 @@ def folder_name(name: str) -> str:
 def _kept(name: str) -> str:
     """Keep the characters of a name that every file system accepts."""
     normal = unicodedata.normalize("NFC", name)
-    kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
+    kept = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" or c in " ._@+-" else "_" for c in normal)
     kept = kept.lstrip(" .-").rstrip(" .")
     return f"_{kept}" if _RESERVED.match(kept) else kept
 

@@ -14,6 +14,8 @@ from autograder.course.config import Course, load_course
 from autograder.lms.collecting import CollectOptions, CollectReport, collect
 from autograder.lms.collecting.canvas import readings
 from autograder.lms.exports import Exported, ExportRequest, export
+from autograder.lms.exports.canvas import _plain as canvas_title
+from autograder.lms.exports.moodle_feedback import _name as feedback_name
 from autograder.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.lms.roster import folder_name, read_roster
 from autograder.records import Grade
@@ -361,6 +363,19 @@ def test_a_student_can_be_in_several_sections(table, cell, sections):
     roster = read_roster(table("roster.csv", f'student,section\nada,"{cell}"\nben,A\n'))
     assert set(roster.people[0].sections) == sections
     assert ("ada" in {person.id for person in roster.of_section("A").people}) == ("A" in sections)
+
+
+def test_titles_of_assignments_keep_their_marks():
+    """Two titles that differ in a vowel sign are two columns."""
+    assert canvas_title("काम 01") == canvas_title("काम_1") != canvas_title("कमा 01")
+
+
+def test_feedback_of_moodle_is_named_with_all_marks():
+    assert feedback_name("राम गुप्ता_7", "5", NAME) == f"राम गुप्ता 7_5_assignsubmission_file_{NAME}.html"
+
+
+def test_folders_of_names_keep_their_marks():
+    assert folder_name("रमा गुप्ता") == "रमा गुप्ता"
 
 
 # ------------------------------------------------------------------ sheets

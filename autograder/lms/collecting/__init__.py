@@ -209,6 +209,8 @@ class _Collection:
             if reason:
                 self._tell([f"{shown(raw.where)} was left out: {reason}"])
             return []
+        if match and not match.by_id and not match.turned:
+            self._tell_of_turned_work(raw, person)
         if match and match.turned:
             self._tell(
                 [], [f"{shown(raw.where)} is taken for {shown(person.name)}, the only one so called, turned round."]

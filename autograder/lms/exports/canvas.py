@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from autograder.course.config import Assignment
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
-from autograder.lms.identity import Described, Id
+from autograder.lms.identity import Described, Id, is_word_character, plain
 from autograder.lms.sheet import Sheet, titles
 from autograder.records import RefusedError
 from autograder.text.names import shown
@@ -99,5 +99,7 @@ def _columns(sheet: Sheet) -> str:
 
 
 def _plain(title: str) -> str:
-    words = re.findall(r"[^\W\d_]+|\d+", title.casefold())
-    return "".join(word.lstrip("0") if word.isdigit() else word for word in words)
+    """Return the letters and numbers of a title; `01` is `1`."""
+    kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title))
+    words = re.findall(r"\d+|[^\d ]+", "".join(kept))
+    return "".join(word.lstrip("0") if word.isdecimal() else word for word in words)
