@@ -228,7 +228,8 @@ def decide(
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    whose = originals.get(student, student) if student else None
+    made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)

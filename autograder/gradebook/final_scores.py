@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook import lateness
-from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
+from autograder.gradebook.decisions import ids_of, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_originals, read_times
@@ -189,8 +189,9 @@ def what_counts(
         scores[one.grade.key] = replace(final, marked=marked, journal=one.journal)
     known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
-        if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
-            scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
+        everybody = {*known, *(student for student, _ in scores)} if decision.excuse else set()
+        for student in [each for each in ids_of(decision) if each in everybody][:1]:
+            scores.setdefault((student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
     own = ((grade.key, (groups.get(grade.key, grade.student), grade.assignment)) for grade in counted)
     past = {place: tuple(several[key].values()) for place, key in own if key in several}

@@ -1,6 +1,5 @@
 """The roster: the names and numbers of a student on course sites, and the id used in the grades."""
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from autograder.gradebook.final_scores import ClassList
 from autograder.lms.identity import Described, Directory, Id, Match, anything, letters, plain
 from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.records import RefusedError
-from autograder.text.names import safe_name, shown, student_name
+from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml
 COLUMNS = titles("roster")
@@ -18,7 +17,6 @@ MOODLE = titles("moodle")
 CANVAS = titles("canvas")
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
-FOLDER_BYTES = 200
 _NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$", re.IGNORECASE)  # `Title (123)` is an assignment of Canvas
 _LOGIN = re.compile(r"user ?_?name|login|file ?name", re.IGNORECASE)
 _NAME = re.compile(r"name", re.IGNORECASE)
@@ -267,17 +265,3 @@ def hidden_name(identifier: str) -> str:
 def is_participant_word(text: str) -> bool:
     """Whether this is Moodle's word for a participant in one of its languages, which stands in place of a name."""
     return plain(text) in _PARTICIPANT_WORDS
-
-
-def folder_name(identity: str) -> str:
-    """Return the folder of a student in `submitted/`, short enough for every file system."""
-    name = safe_name(identity)
-    if len(name.encode()) <= FOLDER_BYTES:
-        return name
-    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
-    return safe_name(f"{identity[:20]} {digest[:20]}")
-
-
-def graded_name(identity: str) -> str:
-    """Return the name in the grades for the folder `folder_name(identity)`."""
-    return student_name(folder_name(identity))

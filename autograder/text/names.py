@@ -7,6 +7,7 @@ from functools import lru_cache
 
 SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
+FOLDER_BYTES = 200
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
 _COMMAND = re.compile(r"::+|##+")
 _RESERVED = re.compile(  # on Windows, or ignored among submissions
@@ -36,6 +37,21 @@ def safe_name(student: str) -> str:
     Letters with their marks, digits and ` ._@+-` are kept; two different students never get the same folder.
     """
     return _marked(student, _kept(student))
+
+
+def submission_folder(identity: str) -> str:
+    """Return the folder of a student in `submitted/`, short enough for every file system."""
+    name = safe_name(identity)
+    if len(name.encode()) <= FOLDER_BYTES:
+        return name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return safe_name(f"{identity[:20]} {digest[:20]}")
+
+
+@lru_cache(maxsize=100_000)
+def graded_name(identity: str) -> str:
+    """Return the id in the grades of a student who has this id in the roster: the name of the folder."""
+    return student_name(submission_folder(identity))
 
 
 @lru_cache(maxsize=1_000)

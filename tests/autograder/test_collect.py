@@ -22,10 +22,11 @@ from autograder.lms.collecting.choose import named_in
 from autograder.lms.collecting.times import read_moment
 from autograder.lms.exports import Exported, ExportRequest, export
 from autograder.lms.identity import anything
-from autograder.lms.roster import Roster, folder_name, graded_name, read_roster
+from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
+from autograder.text.names import graded_name, submission_folder
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
@@ -1130,7 +1131,7 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
 @example("pictures.py")
 def test_graded_names_equal_the_names_in_the_record(course, identity):
     """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
-    name = folder_name(identity)
+    name = submission_folder(identity)
     assert not set(name) & set('/\\\0:*?"<>|') and not name.startswith(".")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, name, NAME)

@@ -17,10 +17,11 @@ from autograder.lms.exports import Exported, ExportRequest, export
 from autograder.lms.exports.canvas import _plain as canvas_title
 from autograder.lms.exports.moodle_feedback import _name as feedback_name
 from autograder.lms.identity import Described, Directory, Id, anything, same_name
-from autograder.lms.roster import folder_name, read_roster
+from autograder.lms.roster import read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
+from autograder.text.names import submission_folder
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
@@ -88,7 +89,7 @@ def texts(folder: Path) -> dict[str, str]:
     found = {}
     for (student, name), one in read_collected(folder).items():
         identity = one.original or student
-        (file,) = (folder / folder_name(identity) / name).glob("*.py")
+        (file,) = (folder / submission_folder(identity) / name).glob("*.py")
         found[identity] = file.read_text("utf-8")
     return found
 
@@ -375,7 +376,7 @@ def test_feedback_of_moodle_is_named_with_all_marks():
 
 
 def test_folders_of_names_keep_their_marks():
-    assert folder_name("रमा गुप्ता") == "रमा गुप्ता"
+    assert submission_folder("रमा गुप्ता") == "रमा गुप्ता"
 
 
 # ------------------------------------------------------------------ sheets

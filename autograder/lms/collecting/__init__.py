@@ -14,13 +14,13 @@ from autograder.lms.collecting.raw_submission import Findings, RawSubmission, vi
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
 from autograder.lms.identity import Match, anything, is_turned, same_name
-from autograder.lms.roster import Person, Roster, folder_name, graded_name
+from autograder.lms.roster import Person, Roster
 from autograder.records import RefusedError
 from autograder.submissions.archives import UnreadableArchive, open_archive
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
-from autograder.text.names import shown
+from autograder.text.names import graded_name, shown, submission_folder
 from autograder.text.wording import counted, listed
 
 SOURCES = ("canvas", "moodle", "gradescope", "brightspace", "blackboard", "folders")
@@ -252,7 +252,7 @@ class _Collection:
         told = self.course.assignment(raw.assignment) if raw.assignment else assignment
         choice = choose(raw, self.course, told, meant)
         self._tell(choice.odd, choice.notes)
-        folder = folder_name(person.id)
+        folder = submission_folder(person.id)
         for name, files in choice.files.items():
             if name in choice.unusable and self.submitted.holds(folder, name, files):
                 continue
@@ -285,7 +285,7 @@ class _Collection:
         if facts.submitted_at is None:
             self.report.untimed.append(shown(facts.shown_name))
         if status in _FATES:
-            place = self.submitted.folder / folder_name(person.id) / facts.assignment
+            place = self.submitted.folder / submission_folder(person.id) / facts.assignment
             whose = f"{shown(facts.shown_name)}, {facts.assignment}"
             sentence = _FATES[status].format(whose, place)
             left_out = status in ("changed by hand", "behind a link")
