@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import json
 import unicodedata
 import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from autograder.course.config import Course, load_course
+from autograder.gradebook.decisions import ids_of, make_decision
+from autograder.gradebook.final_scores import write_gradebook
 from autograder.lms.collecting import CollectOptions, CollectReport, collect
 from autograder.lms.collecting.canvas import readings
 from autograder.lms.exports import Exported, ExportRequest, export
@@ -25,6 +29,7 @@ from autograder.text.names import submission_folder
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
+AT = datetime(2026, 11, 25, 12, 0)
 
 
 @pytest.fixture(scope="module")
@@ -364,6 +369,20 @@ def test_a_student_can_be_in_several_sections(table, cell, sections):
     roster = read_roster(table("roster.csv", f'student,section\nada,"{cell}"\nben,A\n'))
     assert set(roster.people[0].sections) == sections
     assert ("ada" in {person.id for person in roster.of_section("A").people}) == ("A" in sections)
+
+
+def test_a_decision_names_a_student_by_the_own_id():
+    decision = make_decision(assignment=NAME, student="A/2026/0042", excuse=True, reason="Ill.", by="me", at=AT)
+    assert set(ids_of(decision)) == {"A/2026/0042", graded_name("A/2026/0042")}
+    assert graded_name("A/2026/0042") != "A/2026/0042" and graded_name("ada") == "ada"
+
+
+def test_the_gradebook_has_the_own_ids(tmp_path):
+    student = graded_name("A/2026/0042")
+    record = {"schema": 1, "names": {}, "originals": {student: "A/2026/0042"}}
+    (tmp_path / "names.json").write_text(json.dumps(record), "utf-8")
+    path = write_gradebook(tmp_path, [Grade(student, NAME, "graded", 3, 10)])
+    assert column(path, "score", "student") == {"A/2026/0042": "3"}
 
 
 def test_titles_of_assignments_keep_their_marks():

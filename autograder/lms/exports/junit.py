@@ -29,7 +29,9 @@ def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterat
     head, _, end = ElementTree.tostring(root, "unicode").rpartition("\n")
     yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}\n"
     for grade in grades:
-        suite = _suite(grade, request.original(grade.student), final_of(grade, request.finals))
+        suite = _suite(
+            grade, request.stored_originals.get(grade.student, grade.student), final_of(grade, request.finals)
+        )
         ElementTree.indent(suite, " ", level=1)
         yield f" {ElementTree.tostring(suite, 'unicode')}\n"
     yield f"{end}\n"
