@@ -16,7 +16,7 @@ from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.decisions import FILE_NAME as DECISIONS
-from autograder.gradebook.decisions import Decided
+from autograder.gradebook.decisions import Decided, ids_of
 from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, shown_id, with_name
@@ -218,9 +218,15 @@ def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     for one in decided[:TABLE_ROWS]:
         scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
         change = " → ".join(dict.fromkeys(scores))
-        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {change}", soft_wrap=True)
+        console.print(f"{escape(_called(one))}, {one.grade.assignment}: {change}", soft_wrap=True)
     console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
+
+
+def _called(one: Decided) -> str:
+    """Return the student's id as the decision has it, which can be one that no folder can have."""
+    named = [decision.student for decision in one.made if one.grade.student in ids_of(decision)]
+    return named[-1] if named and named[-1] else one.grade.student
 
 
 def show_to_review(console: Console, found: Sequence[dict[str, Any]]) -> None:

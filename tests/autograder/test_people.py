@@ -25,7 +25,7 @@ from autograder.lms.roster import read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
-from autograder.text.names import submission_folder
+from autograder.text.names import graded_name, submission_folder
 from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
