@@ -33,7 +33,7 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times, read_names
+from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.lms import collecting, exports
@@ -61,7 +61,8 @@ class Report:
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
     decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id. `originals` has the ids
+    of the roster or the course site that differ from those in the grades, because no folder can have such a name.
     """
 
     folder: Path
@@ -72,6 +73,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -224,7 +226,8 @@ def decide(
         raise RefusedError("Say which assignment with --assignment.")
     if len(places) > 1 and student not in known:
         student = next((place for place in reversed(places) if place in known), student)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
+    originals = read_originals(reading.path.parent)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
@@ -233,7 +236,8 @@ def decide(
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    whose = originals.get(student, student) if student else None
+    made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
@@ -384,7 +388,8 @@ def _write_pages(
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
-    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
+    originals = {**effective.people.originals, **read_originals(folder)}
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)
 
 
 def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say, show
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import course_file
@@ -27,8 +27,10 @@ def collect(
     report = api.collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
-    say(*report.notes, *report.odd)
+    say(*report.notes, *report.odd, *report.broken)
     show(as_json, report.as_record, lambda: print(report.summary))
+    if report.broken:
+        return USAGE
     return FOUND if report.odd or not report.counts else DONE
 
 

@@ -32,11 +32,15 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError."""
+    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError.
+
+    `time` is that of a file in an archive as ISO-8601, empty if unknown.
+    """
 
     name: str
     load: Callable[[int], bytes]
     path: Path | None = None
+    time: str = ""
 
     def read(self, limit: int = FILE_BYTES) -> bytes:
         """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes."""

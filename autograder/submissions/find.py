@@ -80,16 +80,9 @@ class _Search:
 
     def _archive_at(self, path: Path) -> Iterator[Submission]:
         student, assignment = self._meant(path)
-        with ExitStack() as stack:
-            try:
-                root = stack.enter_context(open_archive(path, whole_class=True))
-                folder = self._without_wrapper(root)
-                entries = self._visible(folder)
-            except RefusedError as refusal:
-                if assignment is None:
-                    raise
-                yield Submission(student, assignment.name, problem=str(refusal), path=path)
-                return
+        with open_archive(path, whole_class=True) as root:
+            folder = self._without_wrapper(root)
+            entries = self._visible(folder)
             if assignment and not entries:
                 yield take.submission_of(student, self._released(assignment), [folder])
             yield from self._top(folder, entries, path.parent.name)

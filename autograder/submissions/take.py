@@ -19,6 +19,9 @@ DEPTH = 8  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
 COMPARED = 10  # maximum number of files of one kind to compare
 
+NOTE = "NOT_COLLECTED.txt"  # in it, `collect` notes why files that it kept cannot be used
+NOTE_BYTES = 2_000
+
 _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's folder
 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
@@ -135,6 +138,7 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
     with opened(holder) as folder:
         folder.inspect()
         entries = folder.entries()
+        _refuse_as_noted(entries)
         work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
@@ -327,6 +331,14 @@ def is_furniture(name: str) -> bool:
 def is_given(entry: Entry) -> bool:
     """Whether this is a test file, which students receive and hand in again."""
     return is_source(entry) and entry.name.startswith("test_")
+
+
+def _refuse_as_noted(entries: Iterable[Entry]) -> None:
+    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
+    for entry in entries:
+        if entry.name == NOTE and isinstance(entry, File):
+            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
+            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
 
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:

@@ -188,7 +188,8 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
 def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
-    assert problem == f"{NAME}: ada@example.org and 1001 match the same row of canvas-downloaded.csv."
+    whose = "1001 (Ada Lovelace) and ada@example.org"
+    assert problem == f"{NAME}: {whose} match the same row of canvas-downloaded.csv; neither score is written."
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
@@ -294,11 +295,12 @@ def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
 def test_sheet_keeps_all_other_cells_and_the_encoding(encoding, end):
     cells = ["Näme;ID;Grade", '"Lovelace; ""Ada""";1;', "Émilie ;2;", "short"]
     sheet = Sheet((end.join([cells[0].replace("ID", '"ID"'), cells[1], "", *cells[2:]])).encode(encoding), "sheet.csv")
-    assert sheet.data == (end.join(cells) + end).encode(encoding)
+    blank = [*cells[:2], "", *cells[2:]]
+    assert sheet.data == (end.join(blank) + end).encode(encoding)
     assert sheet.rows == [['Lovelace; "Ada"', "1", ""], ["Émilie ", "2", ""], ["short"]]
     sheet.fill(0, 2, "7;5")
     sheet.fill(1, 2, "8")
-    filled = [cells[0], cells[1] + '"7;5"', cells[2] + "8", cells[3]]
+    filled = [cells[0], cells[1] + '"7;5"', "", cells[2] + "8", cells[3]]
     assert sheet.data == (end.join(filled) + end).encode(encoding)
 
 
@@ -306,6 +308,109 @@ def test_sheet_holds_a_cell_of_any_length_and_of_several_lines():
     text = f'Name,Text\r\nAda,"{"x" * 200_000}\n\n""y"""\r\n'
     sheet = Sheet(text.encode(), "sheet.csv")
     assert sheet.cell(0, 1).endswith('x\n\n"y"') and sheet.data == text.encode()
+
+
+MOODLE_HEADERS = [
+    "Identifier,Full name,Status,Grade,Maximum grade,Grade can be changed",
+    "ID,Nama lengkap,Status,Nilai,Nilai maksimum,Nilai dapat diubah",
+    "Identifiant,Nom complet,Statut,Note,Note maximale,La note peut être modifiée",
+    "Identificador,Nombre completo,Estado,Calificación,Calificación máxima,La calificación puede ser cambiada",
+    "Идентификатор,Полное имя,Статус,Оценка,Максимальная оценка,Оценка может быть изменена",
+    "المُعرَّف,الاسم كاملا,الحالة,الدرجة,أعلى تقدير,يمكن تغيير الدرجة",
+    "ID,フルネーム,ステータス,評点,最大評点,評点変更可",
+]
+
+
+@pytest.mark.parametrize("header", MOODLE_HEADERS)
+def test_moodle_worksheets_of_many_languages_have_their_maximum(ask, tmp_path, header):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(f'{header}\nTeilnehmer/in1001,Ada Lovelace,x,,"100,00",Ja\n', "utf-8")
+    exported = ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not exported.problems
+    filled = (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+    assert filled.splitlines()[1] == 'Teilnehmer/in1001,Ada Lovelace,x,75,"100,00",Ja'
+
+
+def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_grades(ask, tmp_path):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text('पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n', "utf-8")
+    with pytest.raises(RefusedError, match="name the column of grades with --column; there are `पहचान`, `नाम`"):
+        ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not ask("moodle", grades=(ada(),), sheet=sheet, column="अंक").problems
+    assert '1001,Ada Lovelace,x,75,"100,00",y' in (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "header, row, sentence",
+    [
+        (
+            "Identifier,Full name,Grade,Last modified (grade)",
+            "Participant 1001,Ada Lovelace,,-",
+            "maximum of `Grade` was not",
+        ),
+        (
+            "Identifier,Full name,Grade",
+            "Participant 1001,Ada Lovelace,",
+            "maximum of `Grade` was not found, so no score",
+        ),
+        ("Identifier,Full name,Grade,Scale", "Participant 1001,Ada Lovelace,Good,x", r"scale in words \(Good\)"),
+        (
+            "Identifier,Full name,Grade,Maximum grade",
+            "Participant 1001,Ada Lovelace,,Very good",
+            r"scale in words \(Very",
+        ),
+    ],
+)
+def test_moodle_worksheet_without_a_maximum_in_points_is_refused(ask, tmp_path, header, row, sentence):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(f"{header}\n{row}\n", "utf-8")
+    with pytest.raises(RefusedError, match=sentence):
+        ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+
+
+@pytest.mark.parametrize("excused", ["EX", "ex", "Ex", "n/a"])
+def test_canvas_keeps_an_excuse_in_any_case(ask, tmp_path, excused):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text(f"Student,ID,Section,Adding (5)\nAda Lovelace,1001,S,{excused}\n", "utf-8")
+    assert ask("canvas", grades=(ada(),), sheet=sheet).problems == [
+        f"1001, {NAME}: {excused} is there already and is kept."
+    ]
+
+
+def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text("LastName,FirstName,ID,SIS Login ID,Section,Adding (5)\nLovelace,Ada,1001,ada,S,\n", "utf-8")
+    assert not ask("canvas", grades=(ada(),), sheet=sheet).problems
+    assert "Lovelace,Ada,1001,ada,S,7.5" in (tmp_path / "book-filled.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "title, points, word",
+    [
+        ("Final Grade (5)", "10", "its title contains “Final Grade”"),
+        ("My Current Score (5)", "10", "its title contains “Current Score”"),
+        ("Adding (5)", "(read only)", "it is read-only"),
+    ],
+)
+def test_canvas_columns_that_are_not_imported_are_told(ask, tmp_path, title, points, word):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text(f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n", "utf-8")
+    (problem,) = ask("canvas", grades=(ada(),), sheet=sheet, assignment=NAME, column=title).problems
+    assert problem.startswith(f"{NAME}: Canvas does not import the column “{title}”, because {word}.")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("above", ["", "sep=;\r\n", "Grades, winter 2026\r\n", "\r\nGrades\r\n\r\n"])
+def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
+    rows = ["Student;ID;Section;Adding (5)", "Points Possible;;;10,5", ";;;", "Šimek, Ada;1;„A“;", ";;;Manual Posting"]
+    data = (above + "\r\n".join(rows) + "\r\n").encode(encoding)
+    sheet = Sheet(data, "sheet.csv")
+    assert sheet.header == ["Student", "ID", "Section", "Adding (5)"]
+    assert [row[0] for row in sheet.rows] == ["Points Possible", "Šimek, Ada", ""]
+    assert sheet.data == data
+    sheet.fill(1, 3, "7,5")
+    assert sheet.data == data.replace("„A“;".encode(encoding), "„A“;7,5".encode(encoding))
 
 
 def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
