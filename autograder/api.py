@@ -33,23 +33,23 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import keep_times, read_names
+from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.lms import collecting, exports
 from autograder.lms.nbgrader.by_hand import with_hand_grading
 from autograder.lms.roster import FILE_NAME as ROSTER
 from autograder.lms.roster import Roster, read_roster
-from autograder.records import Grade, RefusedError
+from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
-from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 
 if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
     from autograder.sandbox.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
+
+MOST_NOTES = 20  # about the choice among a student's files
 
 AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[int, int], None]  # called with the number done and the total
@@ -61,7 +61,8 @@ class Report:
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
     decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id. `originals` has the ids
+    of the roster or the course site that differ from those in the grades, because no folder can have such a name.
     """
 
     folder: Path
@@ -72,6 +73,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -107,7 +109,6 @@ def grade(
     regrade: bool = False,
     unsafe: bool = False,
     trust_timestamps: bool = False,
-    trust_grades: bool = False,
     pictures: bool = False,
     cluster: str | None = None,
     on_grade: OnProgress | None = None,
@@ -118,21 +119,22 @@ def grade(
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
     not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
-    `trust_grades` believes what somebody else, or another machine, wrote into the output folder.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
-    Raises CourseError, RefusedError (unusable paths) and InfrastructureError. A submission that could not be graded
-    because of the machine is listed in `run.summary.failures`.
+    Raises CourseError, RefusedError (unusable paths), and InfrastructureError if nothing can be graded. Submissions that
+    could not be graded because of the machine are listed in `run.summary.failures`.
     """
     source, loaded = Path(submissions), load_course(course)
-    submissions_found = find_submissions(source, loaded, assignment)
-    first = next(submissions_found)
-    check_output(Path(output), source, first)
+    found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
+    if Path(output).resolve() == source.resolve():
+        raise RefusedError(f"{output} is the folder of the submissions. Name another folder for the grades.")
     folder, moved = choose_output_folder(Path(output), source)
-    with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
-        stored = texts.put(folder, itertools.chain([first], submissions_found))
+    read_decisions(loaded)  # an error in what is laid over the grades is told before the class is graded
+    _roster(loaded, None, folder)
+    with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
+        stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
         names = {one.submission.assignment for one in new}
@@ -146,9 +148,11 @@ def grade(
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
             raise KeyboardInterrupt(*filter(None, told)) from None
+        if summary.failures and not journal.latest:
+            raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, run.problem, journal.problem)), *summary.notes, *pages.notes)
+    notes = (*filter(None, (moved, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -180,12 +184,12 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
+    loaded = None if course is None else load_course(course)
     before, after = grades_at(Path(old)), grades_at(Path(new))
     latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
-    if course is None:
+    if loaded is None:
         comparison, notes = comparing.compare(before, latest), []
     else:
-        loaded = load_course(course)
         entries = read_decisions(loaded)
         laid = list(lay_over(loaded, entries, latest, folder=after.path.parent))
         decided = (one.grade for one in lay_over(loaded, entries, before, folder=before.path.parent))
@@ -222,7 +226,8 @@ def decide(
         raise RefusedError("Say which assignment with --assignment.")
     if len(places) > 1 and student not in known:
         student = next((place for place in reversed(places) if place in known), student)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
+    originals = read_originals(reading.path.parent)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
@@ -231,7 +236,8 @@ def decide(
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    whose = originals.get(student, student) if student else None
+    made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
@@ -335,12 +341,19 @@ def check(target: AnyPath = ".") -> "CheckReport":
     return check_target(Path(target))
 
 
-def doctor(walls: bool = False) -> "list[TierReport]":
-    """Report which sandbox tiers work on this machine, and why others do not; with `walls`, test every boundary."""
-    from autograder.sandbox.doctor import examine
+def doctor(walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | None = None) -> "list[TierReport]":
+    """Report in which sandbox tiers grading works on this machine, and why not in others.
+
+    A small submission is graded in each tier, with what the assignments of the course import, if there is a course.
+    With `walls`, every boundary is tested instead. `on_tier` is called with the number of tiers done and their total.
+    """
+    from autograder.grading.trial_submission import examine_grading
     from autograder.sandbox.verify import verify
 
-    return verify() if walls else examine()
+    if walls:
+        return verify()
+    loaded = load_course(course) if config.course_file(Path(course)).is_file() else None
+    return examine_grading(loaded, on_tier or _ignore)
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
@@ -363,7 +376,6 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     folder = journal.path.parent
-    refuse_links(folder)
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
     undrawn = []
@@ -376,7 +388,17 @@ def _write_pages(
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
-    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
+    originals = {**effective.people.originals, **read_originals(folder)}
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)
+
+
+def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
+    """Return the notes about the choice among several files of a student, at most a screen of them."""
+    every = [(one.submission, note) for one in stored for note in one.submission.notes]
+    told = [f"{submission.student}, {submission.assignment}: {note}" for submission, note in every[:MOST_NOTES]]
+    if len(every) > MOST_NOTES:
+        told.append(f"There are {len(every) - MOST_NOTES} more such notes, all of them in the report.")
+    return told
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

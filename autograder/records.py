@@ -59,7 +59,7 @@ class Submission:
     """One student's submission for one assignment: the texts of its files, or the `problem` for its refusal.
 
     Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one counts, or refuses the
-    submission if they differ.
+    submission if they differ. `notes` are sentences for the instructor about the choice among several files.
     """
 
     student: str
@@ -67,6 +67,7 @@ class Submission:
     files: tuple[SourceFile, ...] = ()
     problem: str | None = None
     path: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
 from autograder.sandbox.trusted_process import leave_current_folder, spawning
+from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -46,6 +47,17 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
         return bool(record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record))
     except (ValueError, KeyError, TypeError):
         return False
+
+
+def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -> str:
+    """Return hints.json with what tells a student's work from the released stub, and the packages that it needs."""
+    stub = ReleasedStub.of(assignment.stem, {file.name: source for file, source in released.items()})
+    record = {name: value for name, value in json.loads(text).items() if name != "packages"}
+    record["stub"] = stub.as_record()
+    packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
+    if packages:
+        record["packages"] = sorted(packages)
+    return _sealed(record)
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
@@ -83,8 +95,7 @@ def make(course: Course, assignment: Assignment) -> str:
         **({"files": assignment.files} if assignment.files else {}),
         **({"answers": answers} if answers else {}),
     }
-    record["seal"] = _seal(record)
-    return json.dumps(record, indent=1, sort_keys=True) + "\n"
+    return _sealed(record)
 
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -195,6 +206,10 @@ def _sources(course: Course, assignment: Assignment) -> str:
     counted = [f"{answer.part} {answer.number}" for answer in assignment.answers if answer.part]
     digest.update("\0".join(["", *counted] if counted else []).encode())  # their answers are left out
     return digest.hexdigest()
+
+
+def _sealed(record: dict[str, Any]) -> str:
+    return json.dumps({**record, "seal": _seal(record)}, indent=1, sort_keys=True) + "\n"
 
 
 def _seal(record: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The command-line interface. Each command parses its arguments, calls the engine and prints the result."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -52,5 +53,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
     forget_current_folder()
+    # a process with several threads should not fork, and NumPy's library starts some when it is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     end_on_sigterm()
     app()

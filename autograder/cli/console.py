@@ -71,6 +71,8 @@ def show_tiers(reports: Sequence["TierReport"]) -> None:
         console.print(f"[bold]{report.tier}[/] {verdict}: {escape(report.reason)}", soft_wrap=True)
         if report.hint:
             console.print(f"  [dim]{escape(report.hint)}[/]", soft_wrap=True)
+        for problem in report.problems:
+            console.print(f"  [red]{escape(problem)}[/]", soft_wrap=True)
 
 
 VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say, show
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import course_file
@@ -27,8 +27,10 @@ def collect(
     report = api.collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
-    say(*report.notes, *report.odd)
+    say(*report.notes, *report.odd, *report.broken)
     show(as_json, report.as_record, lambda: print(report.summary))
+    if report.broken:
+        return USAGE
     return FOUND if report.odd or not report.counts else DONE
 
 
@@ -42,7 +44,6 @@ def grade(
     regrade: bool = False,
     unsafe: bool = False,
     trust_timestamps: bool = False,
-    trust_grades: bool = False,
     pictures: bool = False,
     course_path: Path = Path("."),
     as_json: bool = False,
@@ -60,7 +61,6 @@ def grade(
             regrade=regrade,
             unsafe=unsafe,
             trust_timestamps=trust_timestamps,
-            trust_grades=trust_grades,
             pictures=pictures,
             cluster=cluster,
             on_grade=steps("Grading"),
@@ -101,7 +101,8 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
+    is_given = course_file(course_path).is_file() or not course_path.exists()  # then `compare` says what is wrong
+    comparison = api.compare(old, new, course_path if is_given else None)
     say(*comparison.notes)
     show(as_json, comparison.as_record, lambda: show_comparison(console, comparison))
     return DONE
@@ -193,11 +194,13 @@ def similar(
     return DONE
 
 
-def doctor(walls: bool = False, as_json: bool = False) -> int:
-    """Show which sandbox tiers work on this machine, and why others do not."""
+def doctor(walls: bool = False, course_path: Path = Path("."), as_json: bool = False) -> int:
+    """Show in which sandbox tiers grading works on this machine, and why not in others."""
     from autograder.sandbox.verify import is_sound
 
-    reports = api.doctor(walls)
+    with progress(quiet=as_json or walls) as steps:
+        reports = api.doctor(walls, course_path, on_tier=steps("Trying"))
     screen = show_walls if walls else show_tiers
     show(as_json, lambda: [asdict(report) for report in reports], lambda: screen(reports))
-    return DONE if is_sound(reports) else FOUND
+    usable = [report for report in reports if report.works]
+    return DONE if is_sound(reports) and not usable[0].problems else FOUND

@@ -90,7 +90,7 @@ def draw_one(job: Job) -> None:
     if submission is None:
         raise RefusedError("the graded text is no longer stored. `autograder grade` stores it again.")
     grader = this_grader()
-    assignment = grader.assignments[job.grade.assignment]
+    assignment = grader.assignment(job.grade.assignment)
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]

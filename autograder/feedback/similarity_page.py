@@ -26,7 +26,8 @@ def write_alike(path: Path, title: str, found: Similar) -> Path:
         other = _lines(found.codes[pair.other], (passage.other for passage in pair.passages))
         pairs.append((pair, ((pair.one, one), (pair.other, other))))
     numbers = {"submissions": len(found.codes), "most_words": MOST_WORDS}
-    return write_page(path, "similar.html.j2", title=title, pairs=pairs, **numbers)
+    answers = found.course_answers
+    return write_page(path, "similar.html.j2", title=title, pairs=pairs, course_answers=answers, **numbers)
 
 
 def _lines(code: Code, passages: Iterable[tuple[int, int]]) -> list[tuple[int, str, bool]]:

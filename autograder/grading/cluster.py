@@ -20,6 +20,7 @@ from distributed import Client, Future, KilledWorker
 from autograder.grading.bundle import Bundle
 from autograder.grading.cluster_address import RUNNING, connect
 from autograder.grading.cluster_worker import DIED_TWICE, Graders, grade_chunk
+from autograder.grading.failures import Name, failure_sentences
 from autograder.grading.pool import Plan
 from autograder.records import CourseError, Grade, InfrastructureError, Submission
 
@@ -31,8 +32,6 @@ SILENT_SECONDS = 900.0  # more than any submission takes
 START_SECONDS = 300.0  # for a running cluster's first worker
 
 RUN_AGAIN = "The grades so far are kept; run the same command again to continue."
-
-Name = tuple[str, str]
 
 
 @dataclass
@@ -80,7 +79,7 @@ def graded(
         except (OSError, asyncio.TimeoutError) as error:
             raise InfrastructureError(f"The connection to the cluster was lost ({error}). {RUN_AGAIN}") from None
         finally:
-            failures += [f"{student}, {assignment}: {why}" for (student, assignment), why in run.failed.items()]
+            failures += failure_sentences(run.failed)
             notes += run.refused.values()
             with suppress(OSError, asyncio.TimeoutError):
                 run.cancel()

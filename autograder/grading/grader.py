@@ -14,6 +14,7 @@ from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
+from autograder.grading.reference import MissingModuleError, import_needed, needs
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -34,7 +35,8 @@ class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
     The constructor loads the needed files of the course and runs every test on the solution, so that all imports are
-    done before the first submission. Raises CourseError or InfrastructureError.
+    done before the first submission. Assignments whose modules cannot be imported are left out: `grade` raises
+    MissingModuleError for them. Raises CourseError or InfrastructureError.
     """
 
     def __init__(
@@ -48,7 +50,8 @@ class Grader:
         torch.set_num_threads(1)  # graders run side by side, and threads that wait for a processor keep it busy
         self.course = course
         self.watch = watch or Watch()
-        self.assignments = {assignment.name: assignment for assignment in course.select(names)}
+        self._missing = dict[str, MissingModuleError]()
+        self.assignments = self._importable(course.select(names))
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
@@ -75,6 +78,8 @@ class Grader:
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
+            if submission.assignment in self._missing:
+                raise self._missing[submission.assignment]
             if submission.assignment not in self.assignments:
                 raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
@@ -103,9 +108,15 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=_flags(prepared, loaded),
+            flags=(*map(clean, submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
+
+    def assignment(self, name: str) -> Assignment:
+        """Return one of this grader's assignments; raises MissingModuleError if one of its modules is missing."""
+        if name in self._missing:
+            raise self._missing[name]
+        return self.assignments[name]
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
         """Return a submission whose functions can be called in workers; the caller closes it."""
@@ -137,7 +148,7 @@ class Grader:
 
         Loading and each test may use `seconds` of processor time.
         """
-        assignment = self.assignments[name]
+        assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
                 modules = self._prepared[name].solution.module_texts
@@ -159,6 +170,18 @@ class Grader:
     def close(self) -> None:
         self.session.close()
         self.workers.close()
+
+    def _importable(self, assignments: Iterable[Assignment]) -> dict[str, Assignment]:
+        """Return the assignments whose modules can be imported, by name; remember the others."""
+        importable = {}
+        for assignment in assignments:
+            try:
+                import_needed(assignment)
+            except MissingModuleError as error:
+                self._missing[assignment.name] = error
+            else:
+                importable[assignment.name] = assignment
+        return importable
 
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -210,8 +233,15 @@ class Grader:
             try:
                 check_solution(self.session, test, self.workers.references[name], Watch())
             except SolutionFailsError as failure:
+                self._blame_package(self.assignments[name], failure)
                 problems.append(f"{name}: {failure}")
         return problems
+
+    def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
+        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
+        package = failure.missing.partition(".")[0]
+        if package in {module.partition(".")[0] for module in assignment.preload}:
+            self._missing[assignment.name] = MissingModuleError(needs(assignment, failure.missing, failure))
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test, failure, full_message = ending.test, ending.skipped, None

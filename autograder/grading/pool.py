@@ -15,6 +15,7 @@ from autograder.course.config import Course
 from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
+from autograder.sandbox.jail import ON_LINUX, die_with_parent
 from autograder.sandbox.trusted_process import leave_current_folder, spawning
 
 if TYPE_CHECKING:
@@ -109,13 +110,19 @@ def _sandbox() -> "Sandbox":
 
 
 def end_with_parent() -> None:
-    """End this process, and with it its sandbox, when the parent process has ended for any reason."""
+    """End this process, and with it its sandbox, when the parent process has ended for any reason.
+
+    On Linux the kernel does it, because a process with further threads should not fork.
+    """
     parent = multiprocessing.parent_process()
     if parent is None:
         return
+    if ON_LINUX:
+        die_with_parent(parent.pid or 0)
+    else:
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+def _exit_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

@@ -4,12 +4,17 @@ import ast
 import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.installation.distribution import install_command
 from autograder.proxy.local import LocalStudent, load_file
 from autograder.records import InfrastructureError
 
 
+class MissingModuleError(InfrastructureError):
+    """A module that an assignment needs cannot be imported: none of its submissions can be graded."""
+
+
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
-    """Return the solution; raises CourseError if it does not run, InfrastructureError if a package is missing."""
+    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package is missing."""
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
@@ -29,13 +34,18 @@ def entry_points(course: Course, assignment: Assignment) -> list[str]:
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import the modules of `preload` in this process, too; raises InfrastructureError if one is not installed."""
+    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot be imported."""
     for module in assignment.preload:
         try:
             importlib.import_module(module)
-        except ImportError as error:
-            package = module.partition(".")[0]
-            raise InfrastructureError(
-                f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
-                f"Install it: pip install {package}"
-            ) from None
+        except Exception as error:  # a package that is broken raises nearly anything
+            raise MissingModuleError(needs(assignment, module, error)) from None
+
+
+def needs(assignment: Assignment, module: str, error: Exception) -> str:
+    """Return the sentence about a package that is missing or broken on this machine."""
+    package = module.partition(".")[0]
+    return (
+        f"{assignment.name} needs {package}, which cannot be imported here ({type(error).__name__}: {error}). "
+        f"Install it: {install_command([package])}"
+    )

@@ -12,7 +12,9 @@ from autograder.course.config import Course
 from autograder.course.digests import suite_digest
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
+from autograder.grading.failures import Failures, failure_sentences
 from autograder.grading.pool import Plan, grade_one, graders
+from autograder.installation.distribution import install_extra
 from autograder.records import Grade, InfrastructureError, Submission
 
 AHEAD = 2  # submissions waiting for each grader
@@ -46,7 +48,8 @@ def grade_class(
 ) -> RunSummary:
     """Grade all submissions, on this machine or a cluster; `tell` is called with each grade.
 
-    Failures of the machine are collected in the summary. Raises CourseError if the course cannot be graded.
+    Failures of the machine are collected in the summary. Raises CourseError if the course cannot be graded, and
+    InfrastructureError if the machine can grade nothing.
     """
     summary = RunSummary()
     grades = _on_cluster(cluster) if cluster else _graded
@@ -63,32 +66,27 @@ def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummar
         from autograder.grading.cluster import graded
     except ImportError as error:
         missing = f"--cluster needs Dask, which cannot be imported ({error})."
-        raise InfrastructureError(f"{missing} Install it: pip install 'autograder[cluster]'") from None
+        raise InfrastructureError(f"{missing} Install it: {install_extra('cluster')}") from None
     return lambda plan, submissions, summary: graded(plan, submissions, address, summary.failures, summary.notes)
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
     """Yield grades as they arrive. If a grader dies, its submission is graded once more by a new one."""
-    retried: set[tuple[str, str]] = set()
+    failures = Failures(plan.course)
     pending = list[Submission]()
-
-    def may_be_retried(submission: Submission, problem: object) -> bool:
-        name = submission.student, submission.assignment
-        if name in retried:
-            summary.failures.append(f"{submission.student}, {submission.assignment}: {problem}")
-            return False
-        retried.add(name)
-        return True
-
-    while True:
-        pool = graders(plan)
-        try:
-            yield from _drain(pool, AHEAD * plan.jobs, pending, submissions, may_be_retried)
-            return
-        except BrokenProcessPool:
-            pending = [each for each in pending if may_be_retried(each, "the grader died twice.")]
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    try:
+        while True:
+            pool = graders(plan)
+            try:
+                yield from _drain(pool, AHEAD * plan.jobs, pending, submissions, failures)
+                return
+            except BrokenProcessPool:
+                died = InfrastructureError("The grader died twice.")
+                pending = [each for each in pending if failures.allow_another(each, died)]
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+    finally:
+        summary.failures.extend(failure_sentences(failures.reasons))
 
 
 def _drain(
@@ -96,11 +94,13 @@ def _drain(
     ahead: int,
     pending: list[Submission],
     submissions: Iterator[Submission],
-    may_be_retried: Callable[[Submission, object], bool],
+    failures: Failures,
 ) -> Iterator[Grade]:
     running: dict[Future[Grade], Submission] = {pool.submit(grade_one, s): s for s in pending}
     while True:
         for submission in submissions:
+            if failures.blocks(submission):
+                continue
             pending.append(submission)
             running[pool.submit(grade_one, submission)] = submission
             if len(running) >= ahead:
@@ -113,7 +113,7 @@ def _drain(
             try:
                 yield future.result()
             except InfrastructureError as error:
-                if may_be_retried(submission, error):
+                if failures.allow_another(submission, error):
                     running[pool.submit(grade_one, submission)] = submission
                     continue
             pending.remove(submission)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -22,14 +23,45 @@ BOOT = Path(__file__).with_name("boot.py.txt").read_text("utf-8")
 class SandboxUnavailableError(InfrastructureError):
     """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the remedy."""
 
-    def __init__(self, sentence: str, remedy: str = "") -> None:
-        super().__init__(f"{sentence} {remedy}".strip())
-        self.reason, self.remedy = sentence, remedy
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason, remedy)
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}".strip()
 
 
 def unavailable(tier: str, why: str) -> SandboxUnavailableError:
     """Return the error for a tier that does not work on this machine."""
     return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why}", remedy(tier))
+
+
+class SandboxImportError(SandboxUnavailableError):
+    """A module that workers need cannot be imported inside the sandbox; `module` is its name."""
+
+    def __init__(self, reason: str, remedy: str, module: str) -> None:
+        super().__init__(reason, remedy)
+        self.args = (reason, remedy, module)
+        self.module = module
+
+
+def import_failed(tier: str, module: str, reason: str) -> SandboxImportError:
+    """Return the error for a module whose import fails in a tier; `reason` is Python's last line."""
+    sentence = f"`import {module}` failed inside the sandbox ({tier}): {reason.rstrip('.')}."
+    if not _is_installed(module):
+        return SandboxImportError(sentence, f"It is not installed in {sys.prefix}.", module)
+    program = shlex.join([sys.executable, "-c", f"import {module}"])
+    remedy = (
+        f"Run {program} to see whether it fails outside the sandbox, too. If so, install the "
+        "package again. If not, please report this message."
+    )
+    return SandboxImportError(sentence, remedy, module)
+
+
+def _is_installed(module: str) -> bool:
+    """Whether the package of a module is found here, outside the sandbox, without importing it."""
+    return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
 @dataclass(frozen=True)
@@ -97,6 +129,7 @@ def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], 
     paths = [str(path) for path in layout.packages]
     readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
     options = {**options, "path": paths, "package": str(layout.engine), "readable": readable}
+    options["scratch"] = None
     return _python(layout.python, options), layout.environment(layout.base)
 
 
@@ -119,15 +152,15 @@ def _bubblewrap_command(layout: Layout, options: dict[str, Any]) -> tuple[list[s
     if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
         command.append("--die-with-parent")
     command += _system_folders()
-    if options["preload"]:
-        # the fork server may write here while it imports; each worker's own disk is mounted over it
-        command += ["--perms", "1777", "--tmpfs", SCRATCH]
+    # imports may write here; each worker's own disk is mounted over it
+    command += ["--perms", "1777", "--tmpfs", SCRATCH]
     for source, target in binds:
         command += ["--ro-bind", str(source), str(target)]
     for name, value in layout.environment(base).items():
         command += ["--setenv", name, value]
     command += ["--remount-ro", "/", "--chdir", "/"]
     options = {**options, "path": paths, "package": "/engine/autograder", "readable": []}
+    options["scratch"] = SCRATCH
     return [*command, *_python(python, options)], {"PATH": "/usr/bin:/bin"}
 
 
@@ -139,13 +172,14 @@ def _is_real_root() -> bool:
     return any(first <= NOBODY < first + count for first, _, count in ranges)
 
 
+PROCESSORS = "/sys/devices/system/cpu"
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 COMMANDS = dict.fromkeys(("namespaces", "host-network"), _bubblewrap_command)
 COMMANDS |= dict.fromkeys(("landlock", "unsafe"), _plain_command)
 
 _NEW_MACHINE = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
-    *("--hostname", "sandbox", "--clearenv", "--proc", "/proc", "--dir", SCRATCH),
+    *("--hostname", "sandbox", "--clearenv", "--proc", "/proc"),
     # folders that bubblewrap makes on the way to others would be root's alone
     *("--dir", "/dev", "--dir", "/engine", "--dir", "/packages"),
 )
@@ -161,7 +195,10 @@ def _system_folders() -> list[str]:
             arguments += ["--ro-bind", name, name]
     for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
         arguments += ["--dev-bind", device, device]
-    return arguments
+    # some libraries look at the processors while they are imported; workers cover it
+    for folder in reversed(Path(PROCESSORS).parents[:-1]):  # made by --ro-bind-try, they would be root's alone
+        arguments += ["--dir", str(folder)]
+    return [*arguments, "--ro-bind-try", PROCESSORS, PROCESSORS]
 
 
 def _python(python: Path, options: dict[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ class MatrixCell:
 class TierReport:
     """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step.
 
-    `cells` are its boundaries, if they were verified.
+    `cells` are its boundaries, if they were verified. `problems` name assignments of a course that cannot be graded.
     """
 
     tier: str
@@ -31,6 +31,7 @@ class TierReport:
     reason: str
     hint: str = ""
     cells: tuple[MatrixCell, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def examine() -> list[TierReport]:

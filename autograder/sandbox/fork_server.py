@@ -2,17 +2,19 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 from typing import BinaryIO
 
 from autograder.sandbox import cgroup
-from autograder.sandbox.command import COMMANDS, Layout, unavailable
+from autograder.sandbox.command import COMMANDS, Layout, SandboxUnavailableError, import_failed, unavailable
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess, receive
+from autograder.sandbox.zygote import IMPORTING
 
-START_SECONDS = 120
+START_SECONDS = 300  # a first import of PyTorch from a slow disk takes minutes
 COMPLAINT_LINES = 6
 Modules = tuple[str, ...]
 
@@ -54,9 +56,11 @@ class ForkServer:
             return
         answer = receive(self.control, START_SECONDS, end=b"\n") or b""
         if not answer.endswith(b"\n"):
-            self.process.kill()
-            raise unavailable(self.tier, self.last_words())
-        self.note = json.loads(answer)["note"]
+            raise self._failure()
+        report = json.loads(answer)
+        if "problem" in report:
+            raise import_failed(self.tier, **report["problem"])
+        self.note = report["note"]
         self.ready = True
 
     def spawn(self, limits: dict[str, float]) -> WorkerProcess:
@@ -82,16 +86,30 @@ class ForkServer:
             their_status.close()
         return WorkerProcess(data, output, status, TIERS[self.tier].has_scratch)
 
+    def _failure(self) -> SandboxUnavailableError:
+        """Return the reason why it has not started: an import that ended it, or the tier itself."""
+        words = self.last_words()
+        self.process.kill()
+        lines = self._output()
+        if lines and lines[-1].startswith(f"{IMPORTING} "):
+            return import_failed(self.tier, lines[-1].removeprefix(f"{IMPORTING} "), words)
+        return unavailable(self.tier, words)
+
     def last_words(self) -> str:
-        """Return the end of the fork server's output, as the reason of its failure."""
+        """Return how the fork server ended and the end of its output, as the reason of its failure."""
         try:
-            self.process.wait(BRIEF_SECONDS)
+            ending = _ending(self.process.wait(BRIEF_SECONDS))
         except subprocess.TimeoutExpired:
-            return "It does not answer."
+            ending = "It does not answer."
+        words = [line for line in self._output() if not line.startswith(f"{IMPORTING} ")]
+        if not words:
+            return ending
+        return f"{ending} Its last words: " + "\n".join(words[-COMPLAINT_LINES:])
+
+    def _output(self) -> list[str]:
         self.complaints.seek(0)
-        text = self.complaints.read()[-4096:].decode("utf-8", "replace").strip()
-        lines = text.splitlines()[-COMPLAINT_LINES:]
-        return "Its last words: " + "\n".join(lines) if lines else "It said nothing."
+        text = self.complaints.read()[-4096:].decode("utf-8", "replace")
+        return [line for line in text.splitlines() if line.strip()]
 
     def close(self) -> None:
         """Close the control socket, which ends the fork server; kill it if it does not end."""
@@ -104,6 +122,14 @@ class ForkServer:
         self.complaints.close()
         if self.group:
             self.group.close()
+
+
+def _ending(code: int) -> str:
+    """Describe an exit code; above 128 it stands for a signal, as in a shell."""
+    number = -code if code < 0 else code - 128
+    if number in {each.value for each in signal.Signals}:
+        return f"It ended by {signal.Signals(number).name}."
+    return f"It ended with exit code {code}."
 
 
 def _output_file() -> BinaryIO:

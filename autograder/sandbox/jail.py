@@ -223,11 +223,12 @@ def _go_on_as_child() -> None:
 
 
 def cover_shared_files(scratch_mb: int) -> None:
-    """Mount a private disk at `/box`, and an empty, read-only folder over `/proc`."""
+    """Mount a private disk at `/box`, an empty folder over `/proc`, and one that nobody can open over `/sys`."""
     mount("none", "/", "none", RECURSIVE | PRIVATE)
     plain = NO_SETUID | NO_DEVICES | NO_PROGRAMS
     mount("tmpfs", SCRATCH, "tmpfs", plain, f"size={scratch_mb}m,nr_inodes=4096,mode=1777")
     mount("tmpfs", "/proc", "tmpfs", plain | READ_ONLY, "size=4k,nr_inodes=2")
+    mount("tmpfs", "/sys", "tmpfs", plain | READ_ONLY, "size=4k,nr_inodes=2,mode=000")
     os.chdir(SCRATCH)
 
 

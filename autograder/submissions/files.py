@@ -34,12 +34,14 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 class File:
     """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError.
 
-    `path` is that of a file on disk, which is opened without following links below `root`.
+    `time` is that of a file in an archive as ISO-8601, empty if unknown. `path` is that of a file on disk, which is
+    opened without following links below `root`.
     """
 
     name: str
     load: Callable[[int], bytes]
     path: Path | None = None
+    time: str = ""
     root: Path | None = None
 
     def read(self, limit: int = FILE_BYTES) -> bytes:
@@ -164,7 +166,7 @@ Entry = File | Odd | Folder
 
 def disk_file(path: Path, root: Path | None = None) -> File:
     """Return the file at this path, unopened."""
-    return File(path.name, partial(gate.read_bytes, path, root=root), path, root)
+    return File(path.name, partial(gate.read_bytes, path, root=root), path, root=root)
 
 
 def read_source(file: File) -> SourceFile:

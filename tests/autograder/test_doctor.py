@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from autograder.grading import trial_submission
+from autograder.records import Grade, InfrastructureError
 from autograder.sandbox import cgroup, doctor, landlock, remedies, seccomp
-from autograder.sandbox.command import unavailable
+from autograder.sandbox.command import import_failed, unavailable
+from autograder.sandbox.doctor import TierReport
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
 from autograder.sandbox.remedies import remedy
@@ -28,6 +31,9 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(remedies, "kernel_version", lambda: (6, 8))
     monkeypatch.setattr(landlock, "version", lambda: 5)
     monkeypatch.setattr(seccomp, "supported", lambda: True)
+    monkeypatch.setattr(remedies, "MARKS_OF_CONTAINERS", (str(tmp_path / "container"),))
+    for name in ("container", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 1000)
     return Machine(tmp_path)
 
@@ -84,12 +90,24 @@ def test_every_cause_is_named(machine, monkeypatch):
     assert all(words in said for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces"))
 
 
-def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
+def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
+    for user in (1000, 0):
+        monkeypatch.setattr(os, "getuid", lambda user=user: user)
+        assert "No setting" in remedy("host-network")
+    (machine.folder / "container").touch()
+    assert "CAP_SYS_ADMIN" in remedy("host-network") and "seccomp=unconfined" in remedy("namespaces")
+
+
+@pytest.mark.parametrize(("name", "value"), [("container", "podman"), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")])
+def test_a_container_is_known_by_its_variables(machine, monkeypatch, name, value):
+    assert not remedies.in_container()
+    monkeypatch.setenv(name, value)
+    assert remedies.in_container()
+
+
+def test_a_filter_outside_a_container_is_named(machine):
     machine.status(2)
-    assert "seccomp=unconfined" in remedy("namespaces")
-    machine.status(0)
-    monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert "CAP_SYS_ADMIN" in remedy("host-network")
+    assert "filter of system calls" in remedy("namespaces") and "container" not in remedy("namespaces")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +115,8 @@ def test_a_container_is_told_how_to_start_it(machine, monkeypatch):
     [
         (errno.EOPNOTSUPP, 0, "lsm="),
         (errno.ENOSYS, 0, "CONFIG_SECURITY_LANDLOCK"),
-        (errno.ENOSYS, 2, "filter of this container"),
-        (errno.EPERM, 2, "filter of this container"),
+        (errno.ENOSYS, 2, "filter of system calls"),
+        (errno.EPERM, 2, "filter of system calls"),
         (errno.EPERM, 0, "CONFIG_SECURITY_LANDLOCK"),
     ],
 )
@@ -107,6 +125,9 @@ def test_without_landlock_the_reason_is_named(machine, monkeypatch, number, mode
     machine.status(mode)
     assert words in remedy("landlock")
     assert "andlock" not in remedy("namespaces")
+    if words == "filter of system calls":
+        (machine.folder / "container").touch()
+        assert "filter of this container" in remedy("landlock")
 
 
 def test_an_old_kernel_is_named(machine, monkeypatch):
@@ -218,3 +239,53 @@ def test_a_group_that_cannot_be_entered_stops_nobody(group, monkeypatch):
     opened.folder = Path("/no/such/group")
     done = subprocess.run(opened.joining(["echo", "begun"]), capture_output=True, text=True, check=True)
     assert done.stdout == "begun\n"
+
+
+# ------------------------------------------------------------------ grading a small submission
+
+
+def course_with(tmp_path: Path, preload: str):
+    from autograder.course.config import load_course
+    from tests.autograder.tiny_course import write_tiny_course
+
+    course = load_course(write_tiny_course(tmp_path))
+    assignment = course.assignments[0].model_copy(update={"preload": (preload,)})
+    return course.model_copy(update={"assignments": (assignment,)})
+
+
+@pytest.fixture
+def working(tiers) -> TierReport:
+    return next(report for report in tiers.values() if report.works)
+
+
+def test_the_doctor_grades_a_small_submission_with_what_the_assignments_import(working, tmp_path):
+    report = trial_submission.with_trial(working, course_with(tmp_path, "no_such_library.models"))
+    assert report.works
+    (problem,) = report.problems
+    assert problem.startswith("01_adding cannot be graded. 02_trial needs no_such_library, which cannot be imported")
+
+
+def test_a_tier_in_which_grading_fails_does_not_work(working, tmp_path, monkeypatch):
+    """The boundaries of the tier hold, and `examine` calls it working; PyTorch cannot be imported in it."""
+    failure = import_failed(working.tier, "torch", "OSError: [Errno 30] Read-only file system: '/box/tmp1'")
+    monkeypatch.setattr(trial_submission, "try_grading", lambda tier, preloads: {(): failure})
+    report = trial_submission.with_trial(working, None)
+    assert not report.works
+    assert report.reason.startswith("`import torch` failed inside the sandbox")
+    assert "outside the sandbox" in report.hint and "container" not in report.hint
+
+
+def test_only_the_tier_that_grades_imports_what_the_assignments_need(tmp_path, monkeypatch):
+    tried = {}
+    monkeypatch.setattr(
+        trial_submission, "examine", lambda: [TierReport(tier, tier != "namespaces", "") for tier in TIERS]
+    )
+    monkeypatch.setattr(trial_submission, "try_grading", lambda tier, preloads: tried.update({tier: preloads}) or {})
+    trial_submission.examine_grading(course_with(tmp_path, "yaml"))
+    assert tried == {"host-network": {("yaml",)}, "landlock": set(), "unsafe": set()}
+
+
+def test_a_right_answer_without_its_points_is_a_failure():
+    grade = Grade("trial", "01_trial", "refused", 0.0, 1.0, problem="It is not UTF-8.")
+    with pytest.raises(InfrastructureError, match="graded as wrong: It is not UTF-8"):
+        trial_submission.require_full_marks(grade)

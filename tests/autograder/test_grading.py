@@ -10,6 +10,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,10 +34,11 @@ from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.protocol import wire
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.sandbox.command import SandboxUnavailableError
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
-from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
+from tests.autograder.tiny_course import ALTERNATIVE, COURSE, write_tiny_course
 from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -545,6 +547,65 @@ def test_killed_grader_loses_no_submission(tiny, tmp_path):
     assert sorted(lines(out)) == [s.student for s in submissions]
     with Journal(out) as journal:
         assert list(scores(journal)) and [scores(journal)[f"student{n:02}"] for n in range(5)] == [10, 6, 0, 4, 0]
+
+
+def broken_bubblewrap(folder: Path) -> str:
+    """Return a PATH on which bubblewrap fails."""
+    program = folder / "bwrap"
+    program.write_text("#!/bin/sh\necho 'bwrap: it is broken' >&2\nexit 1\n")
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_sandbox_that_does_not_start_ends_the_run_at_once(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", broken_bubblewrap(tmp_path))
+    plan = Plan(tiny, run_seed=7, tier="namespaces")
+    with Journal(tmp_path / "grades") as journal, pytest.raises(SandboxUnavailableError, match="it is broken"):
+        grade_class(plan, class_of(12), journal, lambda _: None)
+    assert not journal.latest
+
+
+MISSING = "    preload: [no_such_library.models]\n"
+
+
+def course_with_a_missing_module(folder: Path) -> Path:
+    """Write the tiny course with a module for its assignment that is not installed."""
+    write_tiny_course(folder)
+    (folder / "course.yml").write_text(COURSE.replace("    parts:", f"{MISSING}    parts:", 1))
+    return folder
+
+
+def test_a_missing_module_of_one_assignment_fails_its_submissions_alone(tmp_path):
+    """An assignment whose modules cannot be imported has no scores, for one reason."""
+    folder = course_with_a_missing_module(tmp_path / "course")
+    for place in ("solutions", "tests/assignments"):
+        shutil.copytree(folder / place / "01_adding", folder / place / "02_adding")
+    text = (folder / "course.yml").read_text()
+    second = COURSE.partition("assignments:\n")[2].replace("01_adding", "02_adding")
+    (folder / "course.yml").write_text(text + second)
+    course = load_course(folder)
+    submissions = [
+        Submission(each.student, name, each.files) for each in class_of(3) for name in ("01_adding", "02_adding")
+    ]
+    with Journal(tmp_path / "grades") as journal:
+        summary = grade_class(plan_of(course), submissions, journal, lambda _: None)
+    assert sorted(journal.latest) == [(f"student0{n}", "02_adding") for n in range(3)]
+    (failure,) = summary.failures
+    assert failure.startswith("3 submissions of 01_adding (student00, student01 and student02): ")
+    assert "01_adding needs no_such_library, which cannot be imported here" in failure
+
+
+def test_a_run_that_can_grade_nothing_says_so_once_and_writes_no_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(course_with_a_missing_module(tmp_path / "course"))
+    for student in ("ada", "ben"):
+        file = tmp_path / "submitted" / student / "01_adding" / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(ALTERNATIVE)
+    output = tmp_path / "grades"
+    done = CliRunner().invoke(app, ["grade", str(tmp_path / "submitted"), "--output", str(output)])
+    assert done.exit_code == 3
+    assert "Nothing was graded." in done.output and done.output.count("cannot be imported") == 1
+    assert not (output / "index.html").exists() and not (output / "grades.csv").exists()
 
 
 CLASS = """

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 import typer
+import yaml
 
 from autograder.cli import app
 from autograder.course.config import load_course
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = typer.main.get_command(app)
 TOOLS = {"ruff", "mypy"}
-OF_OTHERS = {"dask", "openssl", "pip"}  # in the guide for clusters
+OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip"}  # in the guides for clusters and containers
 
 
 class Line(NamedTuple):
@@ -108,11 +109,51 @@ def accepted_by_pytest(words):
     assert {word for word in words if word.startswith("-")} <= {"--autograder-submission"}
 
 
+def links(page: Path) -> list[tuple[str, str]]:
+    """Return the text and the target of each link of a page, outside of its code blocks."""
+    prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\[([^]\[]*)\]\(([^)\s]+)\)", prose)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page."""
+    prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_have_a_target(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", read(page)):
-        elsewhere = target.startswith("https://")
-        assert elsewhere or (page.parent / target).exists(), f"{page.name} links to {target}"
+    for text, target in links(page):
+        name, _, anchor = target.partition("#")
+        if name.startswith("https://"):
+            continue
+        file = page.parent / name if name else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{page.name} links to {target}"
+        if text.startswith("`test_") and file.suffix == ".py":
+            assert re.search(rf"^def {text.strip('`')}\(", read(file), re.MULTILINE), f"{page.name} names {text}"
+
+
+def test_links_are_found():
+    assert ("here", "#for-students") in links(ROOT / "README.md")
+    assert len(links(ROOT / "docs" / "adopting.md")) > 40
+    assert {"before-you-adopt-the-course", "for-students"} <= anchors(ROOT / "README.md")
+
+
+SPEED = re.compile(
+    r"\d (?:\w+ )?submissions a second"
+    r"|(?<![\d.])\d+ ms of processor time"
+    r"|\d times as (?:fast|much)"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_speeds_are_said_once(page):
+    """The speed of grading is said on one page, so that no two pages disagree."""
+    speeds = SPEED.findall(" ".join(read(page).split()))
+    assert bool(speeds) == (page.name == "performance.md"), speeds
 
 
 def test_files_in_the_layout_exist():
@@ -213,10 +254,14 @@ def test_make_grade_without_a_folder_creates_a_made_up_class(students, folder, o
 
 @needs_make
 def test_continuous_integration_runs_every_test():
-    targets = re.search(r"for target in (.+); do", read(ROOT / ".ci" / "run"))[1].split()
-    assert targets == ["test-all", "oldest-pytest", "audit", "jupyter"]
-    assert set(targets) <= make_targets()
-    assert re.findall(r"run: make ([a-z-]+)", read(ROOT / ".github" / "workflows" / "ci.yml")) == [*targets, "cluster"]
+    landing = re.findall(r"^step make ([a-z-]+)", read(ROOT / ".ci" / "run"), re.MULTILINE)
+    assert landing == ["test", "jupyter", "audit"]
+    jobs = yaml.safe_load(read(ROOT / ".github" / "workflows" / "ci.yml"))["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == ["3.10", "3.12", "3.13", "3.14"]
+    nightly = jobs["everything"]["strategy"]["matrix"]
+    at_night = {*nightly["targets"], *(each["targets"] for each in nightly["include"])}
+    assert at_night == {"test", "test-all", "oldest", "audit", "jupyter", "cluster"} <= make_targets()
+    assert jobs["students"]["strategy"]["matrix"]["system"] == ["windows-latest", "macos-latest"]
     quick, every = pytest_options("test"), pytest_options("test-all")
     assert quick == [*every, '-m "not slow"']
 

@@ -5,8 +5,10 @@ given.
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install 'autograder[similar]'")
+pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install '.[similar]'")
 
 from autograder.authoring.demo import write_demo
 from autograder.cli import app
@@ -22,9 +24,10 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
+from autograder.source.similarity import contained
 from autograder.source.tokens import NAME, Stub, own_code
 from autograder.submissions import similar as finding
-from autograder.submissions.similar import MOST_LETTERS, MOST_TOKENS, similar
+from autograder.submissions.similar import MOST_LETTERS, MOST_TOKENS, NEARLY_ALL, SHORTEST, similar
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -243,6 +246,129 @@ def test_unusual_words_shared_by_two_are_listed(course, heads, tmp_path):
         hand_in(tmp_path, student, text)
     (pair,) = similar(course, heads, tmp_path, most=1, least=0.0).pairs
     assert (pair.one, pair.other, pair.words) == ("ada", "ben", ("ask grandma about teh mask",))
+
+
+# ---------------------------------------------------------------------- the course's own answers
+
+
+USUAL = """\
+import math
+import torch
+from torch import nn
+
+
+def causal_mask(T):
+    return torch.tril(torch.ones(T, T, dtype=torch.bool))
+
+
+def attention(q, k, v, mask=None):
+    d_k = q.size(-1)
+    scores = torch.matmul(q, k.transpose(-2, -1)) / math.sqrt(d_k)
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1).nan_to_num()
+    return torch.matmul(weights, v), weights
+
+
+class Head(nn.Module):
+    def __init__(self, embed_size, head_size, block_size):
+        super().__init__()
+        self.key = nn.Linear(embed_size, head_size, bias=False)
+        self.query = nn.Linear(embed_size, head_size, bias=False)
+        self.value = nn.Linear(embed_size, head_size, bias=False)
+        self.register_buffer("mask", causal_mask(block_size))
+
+    def forward(self, x):
+        B, T, C = x.shape
+        if T > self.mask.size(0):
+            raise ValueError(f"T={T} is longer than {self.mask.size(0)}")
+        k, q, v = self.key(x), self.query(x), self.value(x)
+        out, _ = attention(q, k, v, self.mask[:T, :T])
+        return out
+"""
+
+
+@pytest.fixture
+def copied(course, heads, tmp_path) -> Path:
+    """A class in which the solution was copied as it is, copied with other names, and written independently."""
+    solution = load_document(course, heads).text
+    helper = "\n\ndef unused(numbers):\n    return [number * number for number in numbers]\n"
+    hand_in(tmp_path, "ada", solution + helper)
+    hand_in(tmp_path, "ben", renamed(solution, stub_of(course, heads).names))
+    hand_in(tmp_path, "cy", USUAL)
+    hand_in(tmp_path, "dan", ORIGINAL)
+    hand_in(tmp_path, "eve", load_document(course, heads).stub)
+    return tmp_path
+
+
+def test_copies_of_the_solution_are_listed_and_usual_answers_are_not(course, heads, copied):
+    found = similar(course, heads, copied, most=20, least=LEAST)
+    ada, ben = found.course_answers
+    assert (ada.student, ada.answer, ada.share) == ("ada", "the solution", 1.0)
+    assert (ben.student, ben.answer) == ("ben", "the solution")
+    assert ben.share > 0.95
+    assert len(ada.words) > 0.8 * ada.of_words > len(ben.words)
+    assert "a row without a single True was 0/0" in ada.words
+
+
+def test_at_most_as_many_copies_are_listed_as_asked_for(course, heads, copied):
+    found = similar(course, heads, copied, most=1, least=LEAST)
+    assert [match.student for match in found.course_answers] == ["ada"]
+
+
+def test_a_copied_alternative_is_named(course, heads, tmp_path):
+    texts = dict(load_alternatives(course, heads))
+    hand_in(tmp_path, "ada", texts["einsum"])
+    (match,) = similar(course, heads, tmp_path, most=20, least=LEAST).course_answers
+    assert (match.student, match.answer, match.share) == ("ada", "alternative einsum", 1.0)
+
+
+each_assignment = pytest.mark.parametrize(
+    "assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name
+)
+
+
+@each_assignment
+def test_a_renamed_copy_contains_nearly_all_of_the_solution(course, assignment):
+    document = load_document(course, assignment)
+    stub = Stub.of(document.stub)
+    copy = renamed(document.text, stub.names)
+    assert contained(own_code(document.text, stub), own_code(copy, stub)) > 0.94 > NEARLY_ALL
+
+
+@each_assignment
+def test_no_answer_of_the_course_contains_another_one(course, assignment):
+    """They are written independently, as far as two right answers can be."""
+    document = load_document(course, assignment)
+    stub = Stub.of(document.stub)
+    answers = {"the solution": own_code(document.text, stub)}
+    for name, text in load_alternatives(course, assignment):
+        answers[name] = own_code(text, stub)
+    assert all(len(answer.tokens) >= SHORTEST for answer in answers.values())
+    for one, other in itertools.permutations(answers, 2):
+        assert contained(answers[one], answers[other]) < NEARLY_ALL, f"{other} contains {one}"
+
+
+def test_short_answers_of_the_course_are_not_compared(adders):
+    tiny = load_course(adders)
+    shutil.copy(tiny.solution_file(tiny.assignments[0]), adders / "class" / "ada" / "01_adding" / "adding.py")
+    assert similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0).course_answers == []
+
+
+def test_similar_command_shows_copies_of_the_solution(course, copied):
+    page = copied / "alike.html"
+    words = ["similar", str(copied), "-a", "03_masked_heads", "--course", str(course.root)]
+    done = CliRunner().invoke(app, [*words, "--output", str(page)], env={"COLUMNS": "120"})
+    assert done.exit_code == 0
+    assert re.search(r"100% +ada +the solution +\d+ of \d+", done.stdout)
+    assert not re.search(r"\d% +cy ", done.stdout)
+    html = page.read_text("utf-8")
+    assert "Close to the course's own answers" in html
+    assert "<code>a row without a single True was 0/0</code>" in html
+    page.unlink()
+    record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [match["student"] for match in record["course_answers"]] == ["ada", "ben"]
+    assert record["course_answers"][0]["answer"] == "the solution"
 
 
 # ---------------------------------------------------------------------- the command

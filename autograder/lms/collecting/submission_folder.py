@@ -58,6 +58,11 @@ class SubmissionFolder:
         """Return the display name of a student collected before; empty if unknown."""
         return next((one.name for (known, _), one in self.known.items() if known == student and one.name), "")
 
+    def names_of(self, student: str) -> set[str]:
+        """Return the names under which work of this student was collected before."""
+        own = [one for (known, _), one in self.known.items() if known == student]
+        return {one.called or one.name for one in own if one.called or one.name}
+
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether other files are already stored for this student and assignment."""
         return _digests(self.folder / student_folder / assignment, self.folder) not in ({}, _hashed(files))
@@ -97,7 +102,12 @@ def _digest(entry: File | Odd) -> str:
 
 
 def _is_older(one: Collected, other: Collected) -> bool:
+    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
     mine, theirs = one.moment, other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs
-    return one.attempt is not None and other.attempt is not None and one.attempt < other.attempt
+    if one.site != other.site:
+        return False
+    if one.attempt is not None and other.attempt is not None:
+        return one.attempt < other.attempt
+    return "" < one.file_time < other.file_time

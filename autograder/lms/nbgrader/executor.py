@@ -39,7 +39,7 @@ from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebo
 from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of
+from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 
 
@@ -81,7 +81,8 @@ class GradedExporter(NotebookExporter):
         try:
             around = self._submitted(".").parent
             folders = {student: DiskFolder(self._submitted(student), around) for student in self._due()}
-            self.submissions = {who: submission_of(who, self.assignment, [each]) for who, each in folders.items()}
+            wanted = wanted_of(self.course, self.assignment.name)
+            self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, around, stored, trust_timestamps=True)

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
-pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install '.[browser]'")
 
 import nbformat
 from playwright.sync_api import TimeoutError as NotShown
@@ -258,7 +258,7 @@ def test_student_completes_the_first_part_in_jupyterlab(
 
 
 def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
-    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'")
+    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'")
     shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")
     with page_of(browser, "notebook-green") as page:
         page.goto(f"{jupyter}/notebooks/seven/adding.ipynb")
@@ -347,7 +347,7 @@ if os.environ.get("WALKS") == "all":
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "part"), SLIDERS)
 def test_slider_changes_the_picture_above_it(browser: Any, jupyter: str, room: Classroom, name: str, part: str) -> None:
-    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'")
     real = Classroom(ROOT, name)
     folder = room.folder / "sliders" / name
     shutil.copytree(real.course.release_folder(real.assignment), folder)

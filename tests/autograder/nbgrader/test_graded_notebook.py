@@ -162,13 +162,14 @@ def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_p
     """The student reads the reason, so it names what was handed in and no folder of the server."""
     pytest.importorskip("nbgrader")
     from autograder.submissions.files import DiskFolder
-    from autograder.submissions.take import submission_of
+    from autograder.submissions.take import submission_of, wanted_of
 
+    wanted = wanted_of(course, ASSIGNMENT)
     folder = tmp_path / "hugo" / ASSIGNMENT
     folder.mkdir(parents=True)
-    assert "is empty" in (submission_of("hugo", assignment, [DiskFolder(folder)]).problem or "")
+    assert "is empty" in (submission_of("hugo", wanted, [DiskFolder(folder)]).problem or "")
     (folder / "homework.pdf").write_bytes(b"%PDF")
-    problem = submission_of("hugo", assignment, [DiskFolder(folder)]).problem or ""
+    problem = submission_of("hugo", wanted, [DiskFolder(folder)]).problem or ""
     assert problem.startswith("No file adding.py or adding.ipynb was handed in; there is only")
     assert "homework.pdf" in problem and str(tmp_path) not in problem
 

@@ -1,0 +1,73 @@
+"""A process of ours that forks has one thread: another could hold a lock, which the child would wait for in vain.
+
+Python 3.12 and later warn when a process with several threads forks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.course.config import load_course
+from autograder.grading.pool import Plan, grade_one, graders
+from autograder.records import SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+from tests.autograder.test_sandbox import descendants
+from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="there is no /proc")
+
+
+def threads_of(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def test_a_grader_has_one_thread(tmp_path):
+    course = load_course(write_tiny_course(tmp_path))
+    submission = Submission("ada", "01_adding", (SourceFile("adding.py", ALTERNATIVE),))
+    with graders(Plan(course, run_seed=7)) as pool:
+        assert pool.submit(grade_one, submission).result().score == 10
+        grader = pool.submit(os.getppid).result()  # runs in a fork of the grader
+        assert threads_of(grader) == 1
+
+
+def test_fork_servers_have_one_thread():
+    before = descendants(os.getpid())
+    with Sandbox() as sandbox:
+        sandbox.warm_up()
+        sandbox.warm_up(["torch._dynamo"])
+        servers = descendants(os.getpid()) - before
+        assert servers and {threads_of(pid) for pid in servers} == {1}
+
+
+COUNTING = """
+import os, sys
+
+def count():
+    print("threads", len(os.listdir("/proc/self/task")), file=sys.stderr)
+
+os.register_at_fork(before=count)
+from autograder.cli import main
+main()
+"""
+
+
+def test_a_command_that_checks_in_a_child_has_one_thread(tmp_path):
+    name = "00_why_transformers"
+    shutil.copytree(ROOT / "assignments" / name, tmp_path / "course" / name)
+    environment = {name: text for name, text in os.environ.items() if not name.endswith("NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTING, "progress", str(tmp_path / "course")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    counted = [line for line in done.stderr.splitlines() if line.startswith("threads")]
+    assert set(counted) == {"threads 1"}, done.stderr
