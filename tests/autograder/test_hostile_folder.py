@@ -146,6 +146,7 @@ OTHERS_FILES = {
     "source/stub.py released_stub": "the course's own files, as students receive them",
     "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
     "lms/exports/gradescope_run.py _settings": "written by the export",
+    "lms/exports/container_memory.py _read": "the kernel's own, about the container",
     "lms/exports/moodle_feedback.py export": "a page that we wrote",
     "lms/exports/filling.py write_beside": "the instructor's own table",
     "gradebook/run_state.py": "written by a run",

@@ -20,6 +20,7 @@ from autograder.course.digests import submission_digest
 from autograder.gradebook import texts
 from autograder.grading.grader import Grader
 from autograder.lms.exports import ExportRequest, export, gradescope_run
+from autograder.lms.exports.container_memory import ContainerMemory
 from autograder.lms.nbgrader.export import _hand_in
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_target
@@ -318,9 +319,9 @@ def test_gradescope_grades_with_the_modules(course, tmp_path):
     assert (unpacked / "solutions" / NAME / "helpers.py").read_text("utf-8") == HELPERS
     assert (unpacked / "assignments" / NAME / "helpers.py").read_text("utf-8") == GIVEN
     write_files(root / "submission", {"spread.py": SOLUTION, "helpers.py": HELPERS})
-    assert gradescope_run.run(root).score == 4
+    assert gradescope_run.run(root, ContainerMemory(root)).score == 4
     write_files(root / "submission", {"helpers.py": GIVEN})
-    assert gradescope_run.run(root).score == 0
+    assert gradescope_run.run(root, ContainerMemory(root)).score == 0
 
 
 # ------------------------------------------------------------------ a student's own folder

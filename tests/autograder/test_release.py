@@ -187,6 +187,7 @@ def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
         "    minutes: 10\n    preload: [yaml.nodes, torch.fx, json, pygments.token, nobody_has.this]\n",
     )
     course.write_text(text, "utf-8")
+    assert CliRunner().invoke(app, ["build", "--course", str(root)]).exit_code == 0
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     required = (tmp_path / "out" / "requirements.txt").read_text("utf-8")
     assert required == f"./kit/{KIT}\nnobody-has\npygments\n"
