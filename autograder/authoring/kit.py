@@ -5,7 +5,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from importlib import metadata
@@ -15,6 +14,7 @@ import autograder
 from autograder.course.config import CourseError
 from autograder.installation import distribution, install
 from autograder.records import InfrastructureError
+from autograder.sandbox.trusted_process import module_command
 from autograder.text.files import zipped
 
 FOLDER = "kit"
@@ -52,7 +52,7 @@ def _built(source: Path) -> tuple[str, bytes]:
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             if (source / name).is_file():
                 shutil.copy(source / name, copy)
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
+        command = module_command("pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps")
         command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
         try:

@@ -37,7 +37,7 @@ def spawning() -> SpawnContext:
     From now on, all processes that `multiprocessing` spawns in this process are trusted ones: its resource tracker, and
     the workers of a Dask cluster on this machine, too.
     """
-    util.spawnv_passfds = _spawn_trusted  # type: ignore[attr-defined]
+    setattr(util, "spawnv_passfds", _spawn_trusted)  # noqa: B010  (its type is narrower than its use)
     return multiprocessing.get_context("spawn")
 
 
@@ -51,7 +51,7 @@ def forget_current_folder() -> None:
     sys.path[:] = [entry for entry in sys.path if os.path.isabs(entry)]
 
 
-_spawn: Any = util.spawnv_passfds  # type: ignore[attr-defined]
+_spawn: Any = util.spawnv_passfds
 
 
 def _spawn_trusted(path: bytes | str, arguments: Sequence[Any], descriptors: Sequence[int]) -> Any:

@@ -24,7 +24,7 @@ from autograder.course.config import Assignment, Course, Part
 from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import find_submissions, folder_name, safe_name
-from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
+from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES, DiskFolder
 from autograder.text.names import student_name
 
 CODE = "def add(a, b):\n    return a + b\n"
@@ -830,3 +830,24 @@ def test_unusual_name_is_shown_on_one_printable_line(tmp_path: Path, course: Cou
     submissions = list(find_submissions(tmp_path / "c", course, "01_adding"))
     assert all(s.student.isprintable() and (s.problem or "").isprintable() for s in submissions)
     assert {s.student.startswith("_[2Jada-") for s in submissions} == {True, False}
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_read_leads_nowhere(tmp_path: Path) -> None:
+    """A student who can still write replaces a folder with a link to the solutions, between listing and reading."""
+    secret = tmp_path / "solutions"
+    secret.mkdir()
+    (secret / "adding.py").write_text("answer = 42\n")
+    inner = tmp_path / "submitted" / "ada" / "01_adding"
+    inner.mkdir(parents=True)
+    (inner / "adding.py").write_text("answer = 0\n")
+    root = DiskFolder(tmp_path / "submitted")
+    (student,) = root.entries()
+    (assignment,) = student.entries()
+    (file,) = assignment.entries()
+    assert file.read() == b"answer = 0\n"
+    inner.rename(tmp_path / "moved")
+    inner.symlink_to(secret)
+    with pytest.raises(RefusedError):
+        file.read()
+    with pytest.raises(RefusedError):
+        assignment.entries()

@@ -285,7 +285,7 @@ class Elements(HTMLParser):
 
 def rendered(assignment, release, *cells):
     """The elements that nbconvert, which makes nbgrader's pages, makes of a student's cells."""
-    from nbconvert.filters.markdown_mistune import markdown2html_mistune
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     text = json.dumps({"cells": list(cells)})
     shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
@@ -293,7 +293,8 @@ def rendered(assignment, release, *cells):
     pages = []
     for cell in own:
         assert cell.cell_type == "markdown"
-        pages.append(markdown2html_mistune(cell.source, attachments=cell.get("attachments", {})))
+        renderer = IPythonRenderer(escape=False, attachments=cell.get("attachments", {}))
+        pages.append(MarkdownWithMath(renderer=renderer).render(cell.source))
     return Elements("\n".join(pages))
 
 
