@@ -31,6 +31,7 @@ from autograder.selfcheck.live import watch_training as watch_training
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.render import Message
 from autograder.selfcheck.workspace import Text, Work, find_work, read
+from autograder.source.magics import without_calls
 from autograder.source.text import cells
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
@@ -91,7 +92,7 @@ def _verdict(part: str) -> Message:
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     space = _notebook_space()
-    imports = [text for cell in space.get("In", []) for text in _imports(cell)]
+    imports = [text for cell in space.get("In", []) for text in _imports(without_calls(cell))]
     text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
     uses = uses_in(text, "notebook.py", test_file.read_text("utf-8"))
     return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)
@@ -275,8 +276,20 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
 
 
 def _living_cells(space: dict[str, Any]) -> list[str]:
-    cells = {_cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
-    return ["".join(linecache.getlines(cell)) for cell in sorted(filter(None, cells))]
+    names = {name: _cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
+    kept = {cell: "".join(linecache.getlines(cell)) for cell in sorted(filter(None, names.values()))}
+    below_magics = [_below_magic(name, space) for name, cell in names.items() if cell and not kept[cell]]
+    return [*filter(None, kept.values()), *dict.fromkeys(filter(None, below_magics))]
+
+
+def _below_magic(name: str, space: dict[str, Any]) -> str:
+    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no file of it."""
+    begun = re.compile(rf"^(?:async def|def|class) {re.escape(name)}\b", re.MULTILINE)
+    for cell in reversed(space.get("In", [])):
+        code = without_calls(cell)
+        if code != cell and begun.search(code):
+            return code
+    return ""
 
 
 def _imports(cell: str) -> list[str]:

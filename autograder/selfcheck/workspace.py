@@ -14,6 +14,7 @@ from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError, SourceFile
+from autograder.source.magics import plain_cell
 from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code
 from autograder.source.text import notebook_cells
 from autograder.text.files import read_utf8
@@ -383,7 +384,8 @@ def _percent_cells(text: str) -> Iterator[_Cell]:
 def _notebook_cells(text: str) -> Iterator[_Cell]:
     try:
         for number, cell in enumerate(notebook_cells(text), start=1):
-            yield _Cell(cell["cell_type"] == "code", "".join(cell["source"]), 1, number)
+            is_code, source = cell["cell_type"] == "code", "".join(cell["source"])
+            yield _Cell(is_code, plain_cell(source) if is_code else source, 1, number)
     except (ValueError, KeyError, TypeError):
         return
 

@@ -5,14 +5,15 @@ The text is not executed. Hostile text can at worst exhaust the worker that pars
 
 import ast
 import hashlib
+import io
 import json
 import linecache
 import re
 import types
 from collections.abc import Collection, Iterator
-from contextlib import suppress
 from typing import Any
 
+from autograder.source.magics import plain_cell, plain_script
 from autograder.source.names_used import NameReader, asks_for_main
 
 NOTEBOOK_FUNCTIONS = ("check", "hint", "open_assignment", "pack", "picture", "progress")
@@ -94,26 +95,29 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     Raises ValueError if a notebook is invalid.
     """
     if not filename.endswith(".ipynb"):
-        yield filename, text
+        yield filename, plain_script(text)
         return
-    from IPython.core.inputtransformer2 import TransformerManager
-
     for number, cell in enumerate(notebook_cells(text), start=1):
-        if not isinstance(cell, dict) or cell.get("cell_type") != "code":
-            continue
-        content = cell_source(cell)
-        with suppress(SyntaxError):  # reported when the cell is compiled
-            content = TransformerManager().transform_cell(content)
-        yield f"{filename} cell {number}", content
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            yield f"{filename} cell {number}", plain_cell(cell_source(cell))
 
 
 class NoShell:
-    """A replacement for IPython during grading: magics and shell commands do nothing."""
+    """A replacement for IPython during grading: magics and shell commands do nothing.
+
+    Magics that run Python code do not come here (see `magics`).
+    """
 
     def run_line_magic(self, *args: Any, **kwargs: Any) -> None:
         return None
 
     run_cell_magic = system = getoutput = set_next_input = run_line_magic
+
+    def captured(self) -> Any:
+        """Return what `%%capture` keeps: output, of which there is none here."""
+        from IPython.utils.capture import CapturedIO
+
+        return CapturedIO(io.StringIO(), io.StringIO())
 
 
 def silent_notebook() -> types.ModuleType:

@@ -1,0 +1,242 @@
+"""Cells with IPython's magics run as in the student's own notebook: in grading, in `check`, and as they are read."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder import notebook
+from autograder.course.config import load_course
+from autograder.grading.grader import Grader
+from autograder.protocol.server import Server
+from autograder.records import SourceFile, Submission
+from autograder.sandbox.launcher import Sandbox
+from autograder.selfcheck.check import check_target
+from autograder.selfcheck.workspace import Text
+from autograder.source import text as source
+from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
+from tests.autograder.student_folder import RIGHT, copy_of
+from tests.autograder.tiny_course import write_tiny_course
+
+NAME = "01_adding"
+
+# Runs each text as a cell in IPython itself, and prints those after which `defined` exists.
+IN_IPYTHON = """
+import contextlib, io, json, sys
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+shell.pager = print
+names = sorted(shell.magics_manager.magics["cell"])
+found = {}
+for key, text in json.loads(sys.stdin.read())["texts"].items():
+    shell.user_ns.pop("defined", None)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        shell.run_cell(text)
+    found[key] = "defined" in shell.user_ns
+print(json.dumps({"names": names, "found": found}))
+"""
+
+FILE_MAGICS = ("file", "writefile")
+ASK = ("debug", "code_wrap")  # `%%debug` waits for the keyboard; `%%code_wrap` changes all later cells
+BELOW = "def defined():\n    return 1\n"
+
+
+def in_ipython(folder: Path, texts: dict[str, str]) -> dict:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_IPYTHON],
+        input=json.dumps({"texts": texts}),
+        cwd=folder,
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "IPYTHONDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def names_after(text: str, filename: str = "net.ipynb") -> dict:
+    server = Server(types.ModuleType("submission"))
+    told = server.load(cells(text) if filename.endswith(".ipynb") else text, filename)
+    assert told["errors"] == []
+    return vars(server.module)
+
+
+def cells(*texts: str) -> str:
+    return json.dumps({"cells": [{"cell_type": "code", "source": text} for text in texts]})
+
+
+@pytest.mark.slow
+def test_the_table_is_what_ipython_does(tmp_path: Path) -> None:
+    """`%%timeit` runs the cell in a function; it is in the table because its cell holds the answer all the same."""
+    listed = in_ipython(tmp_path, {})["names"]
+    tried = [name for name in listed if name not in ASK]
+    lines = {name: "out.txt" for name in FILE_MAGICS} | {"script": "true", "prun": "-q"}
+    texts = {name: f"%%{name} {lines.get(name, '')}\n{BELOW}" for name in tried}
+    found = in_ipython(tmp_path, texts)["found"]
+    defined = {name for name in tried if found[name]}
+    assert defined == CELL_MAGICS.keys() - {"timeit", "debug"}
+    for name in tried:
+        assert ("defined" in names_after(texts[name])) == (name in CELL_MAGICS), name
+
+
+CELLS = {
+    "time": f"%%time\n{BELOW}",
+    "comment below": f"%%time\n# the answer\n{BELOW}",
+    "blank lines above": f"\n\n%%time\n\n{BELOW}",
+    "capture into a name": f"%%capture printed\n{BELOW}",
+    "capture with options": f"%%capture --no-stderr printed\n{BELOW}",
+    "prun with options": f"%%prun -q -l 5 -s cumulative\n{BELOW}",
+    "one below another": f"%%capture\n%%time\n{BELOW}",
+    "the other way round": f"%%time\n%%capture\n{BELOW}",
+    "a shell command below": f"%%time\n!true\n{BELOW}",
+    "a line": "%time defined = 1",
+    "a value": "defined = %time 1 + 1",
+    "a profiled line": "%prun -q defined = 1",
+    "in a block": "if True:\n    %time defined = 1",
+    "bash": "%%bash\ndefined=1",
+    "html": "%%html\n<b>defined = 1</b>",
+    "file": f"%%writefile own.py\n{BELOW}",
+    "off": f"%%script false\n{BELOW}",
+    "only a line": "%timeit -n1 -r1 defined = 1",
+}
+
+
+@pytest.mark.slow
+def test_every_form_defines_what_it_defines_in_ipython(tmp_path: Path) -> None:
+    found = in_ipython(tmp_path, CELLS)["found"]
+    assert {name: "defined" in names_after(text) for name, text in CELLS.items()} == found
+    assert sorted(name for name, defined in found.items() if not defined) == sorted(
+        ["bash", "html", "file", "off", "only a line"]
+    )
+
+
+@pytest.mark.parametrize("magic", [*CELL_MAGICS, "timeit -n1 -r 1", "capture out", "prun -s time"])
+def test_cell_below_a_magic_runs_and_is_read(magic: str) -> None:
+    text = f"%%{magic}\nfrom torch import nn\n{BELOW}nn.GELU()\n"
+    assert names_after(text)["defined"]() == 1
+    assert ["torch.nn.GELU", 5, 1] in source.names_used(cells(text), "net.ipynb")["uses"]
+    without = source.outline(cells(text.partition("\n")[2]), "net.ipynb")
+    assert magic == "capture out" or source.outline(cells(text), "net.ipynb") == without
+
+
+@pytest.mark.parametrize(
+    "magic", ["bash", "sh", "script true", "writefile a.py", "html", "latex", "python", "!", "own"]
+)
+def test_cell_below_another_magic_does_not_run(magic: str) -> None:
+    assert "defined" not in names_after(f"%%{magic}\n{BELOW}")
+
+
+def test_lines_keep_their_numbers() -> None:
+    server = Server(types.ModuleType("submission"))
+    told = server.load(cells("%%time\n\n1 / 0\n", "\n\n%%capture out\n# why\n1 / 0\n", "\n1 / 0\n"), "net.ipynb")
+    assert [error["frames"][-1][1] for error in told["errors"]] == [3, 5, 2]
+
+
+def test_what_a_magic_gives_can_be_used() -> None:
+    found = names_after("%%capture printed\nprint(1)\n") | names_after("x = %time 3\n%timeit x\n%time y = x\n")
+    assert found["printed"].stdout == "" and (found["x"], found["y"]) == (3, 3)
+    assert names_after("%%timeit -n1 -r1 x = 3\ny = x\n")["y"] == 3
+
+
+@pytest.mark.parametrize("name", LINE_MAGICS)
+def test_line_magic_runs_its_line(name: str) -> None:
+    assert names_after(f"%{name} x = 3")["x"] == 3
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%time\ndef (",
+        "%%",
+        "%%time",
+        "%",
+        "get_ipython().run_cell_magic(*x)",
+        "get_ipython().run_cell_magic('time', 1, 2)",
+        "get_ipython().run_line_magic('time', '\\\\')",
+        "%%time\n" * 50 + "x = 1",
+    ],
+)
+def test_odd_cells_stop_nobody(cell: str) -> None:
+    """What Python cannot read is an error of that cell alone."""
+    assert plain_cell(cell)
+    server = Server(types.ModuleType("submission"))
+    server.load(cells(cell, BELOW), "net.ipynb")
+    assert "defined" in vars(server.module)
+
+
+SCRIPTS = {
+    "Colab": "!pip install einops\n%matplotlib inline\nimport math\n" + BELOW,
+    "Colab, a timed cell": (
+        "# Commented out IPython magic to ensure Python compatibility.\n# %%time\n"
+        "# def defined():\n#     return 1\n# \n\nx = 1\n"
+    ),
+    "nbconvert": (
+        "# In[1]:\n\nget_ipython().run_line_magic('matplotlib', 'inline')\n"
+        "get_ipython().run_cell_magic('time', '', 'def defined():\\n    return 1\\n')\n"
+    ),
+    "a timed line": "%time defined = lambda: 1\n",
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_notebook_that_was_saved_as_a_script_is_read(name: str) -> None:
+    assert names_after(SCRIPTS[name], "net.py")["defined"]() == 1
+
+
+def test_python_is_left_alone() -> None:
+    text = 'x = """\n!pip install a\n%time x\n"""\ny = (3\n    % 2)\n# %%time\nz = 1\n'
+    assert plain_script(text) == text and plain_cell("# %%time\nx = 5 % 3") == "# %%time\nx = 5 % 3"
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+    course = load_course(write_tiny_course(tmp_path_factory.mktemp("magics") / "course"))
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    yield grader
+    grader.close()
+
+
+def as_cells(magic: str) -> list[str]:
+    top, below = RIGHT.split("# %% [markdown]\n# ## Part 1")
+    return [top, f"{magic}\n{below.partition('# %%')[2].partition(chr(10))[2]}"]
+
+
+@pytest.mark.parametrize("magic", ["%%time", "%%timeit -n 1", "%%capture out", "%%prun -q"])
+def test_grade_and_check_count_what_is_below_a_magic(
+    grader: Grader, released: Path, tmp_path: Path, magic: str
+) -> None:
+    text = cells(*as_cells(magic))
+    grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.ipynb", text),)))
+    assert (grade.score, grade.status) == (10, "graded"), grade.tests
+    folder = copy_of(released, tmp_path)
+    file = folder / "adding.ipynb"
+    opened = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in as_cells(magic)])
+    nbformat.write(opened, file)
+    (folder / "adding.py").unlink()
+    assert check_target(folder).all_passed
+    places = Text(file.read_text(), file.name).functions()
+    assert places["add"].cell == 2 and places["add"].line == 2
+
+
+def test_check_in_a_notebook_reads_a_timed_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython keeps no file of such a cell; the latest that defines the name is the one that counts."""
+    space: dict = {"__name__": "__main__"}
+    old = "get_ipython().run_cell_magic('time', '', 'def add(a, b):\\n    return torch.add(a, b)\\n')\n"
+    body = "import torch\ndef add(a, b):\n    return torch.sub(a, b)\n"
+    exec(compile(body, "<timed exec>", "exec"), space)
+    space["In"] = ["", old, f"get_ipython().run_cell_magic('time', '', {body!r})\n"]
+    assert [text.strip() for text in notebook._living_cells(space)] == [body.strip()]
+    name = "/somewhere/1.py"
+    text = "def other():\n    return 1\n"
+    monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
+    exec(compile(text, name, "exec"), space)
+    assert notebook._living_cells(space)[0] == text
