@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import platform
-import signal
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -16,10 +15,11 @@ from typing import Annotated, Any
 import typer
 
 from autograder import __version__
+from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.tables import read_table
 
-DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
+DONE, FOUND, USAGE, INFRASTRUCTURE = 0, 1, 2, 3
 
 _OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -56,10 +56,13 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         VERBOSE.set(verbose)
         begun = time.monotonic()
         try:
-            with open(os.devnull, "w") as nowhere:
-                silent = quiet and not kwargs.get("as_json")
-                with redirect_stdout(nowhere) if silent else nullcontext():
-                    code = command(*args, **kwargs)
+            silent = quiet and not kwargs.get("as_json")
+            with (
+                raised_as_exceptions(),
+                open(os.devnull, "w") as nowhere,
+                redirect_stdout(nowhere) if silent else nullcontext(),
+            ):
+                code = command(*args, **kwargs)
         except (CourseError, RefusedError, InfrastructureError) as error:
             say(str(error))
             code = INFRASTRUCTURE if isinstance(error, InfrastructureError) else USAGE
@@ -74,9 +77,8 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             say("There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1.")
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
-            sentence = "Stopped. Finished work is kept; run the same command again to continue."
-            say(" ".join((sentence, *map(str, stopped.args))))
-            code = TERMINATED if _terminated else STOPPED
+            say(" ".join((STOPPED, *map(str, stopped.args))))
+            code = exit_code()
         if verbose:
             say(f"autograder {__version__}, Python {platform.python_version()}: {time.monotonic() - begun:.1f} s")
         raise typer.Exit(code or DONE)
@@ -95,20 +97,3 @@ def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspec
     words = {name: value for name, value in facts.items() if name not in ("argument", "flags")}
     info = typer.Argument(**words) if "argument" in facts else typer.Option(*facts.get("flags", ()), **words)
     return parameter.replace(annotation=Annotated[parameter.annotation, info])
-
-
-_terminated = list[int]()
-
-
-def end_on_sigterm() -> None:
-    """End a command on SIGTERM as Ctrl-C does: with a sentence, and with its finished work."""
-    process = os.getpid()
-
-    def handle(number: int, frame: object) -> None:
-        if os.getpid() != process:  # a fork of this one, which has nothing to finish
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
-        _terminated.append(number)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, handle)
