@@ -2,6 +2,7 @@
 
 import csv
 import re
+import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ COLUMNS = (
     "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
 )  # fmt: skip
 # in locales with a decimal comma, spreadsheets separate cells with semicolons
+_DIRECTIONS = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c"
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
@@ -314,5 +316,14 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 
 def harmless(text: str) -> str:
-    """Escape text that a spreadsheet would evaluate as a formula with a leading apostrophe."""
-    return _FORMULA.sub(r"\1'", text)
+    """Return text for a cell of a table that a spreadsheet or a terminal shows.
+
+    Text that would be evaluated as a formula gets a leading apostrophe. Control characters, and those that change the
+    direction of writing, are replaced by a mark.
+    """
+    return _FORMULA.sub(r"\1'", "".join(map(_visible, text)))
+
+
+def _visible(character: str) -> str:
+    hidden = unicodedata.category(character) == "Cc" and character not in "\t\r\n" or character in _DIRECTIONS
+    return "\N{REPLACEMENT CHARACTER}" if hidden else character

@@ -28,6 +28,7 @@ from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 
+MOST_FLAGS, LONGEST_FLAG = 20, 300  # notes for a person, and characters of one
 SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 
 
@@ -191,7 +192,8 @@ class Grader:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
+            until = self.watch.until(assignment.limits.submission_seconds)
+            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch, until)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:
@@ -200,7 +202,7 @@ class Grader:
             if ending.may_be_ours:
                 check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
         follow_through = self._follow_through[assignment.name]
-        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
+        again = follow_through.again(loaded, endings, self.run_seed, until) if self.course.follow_through else {}
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself
@@ -277,4 +279,6 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
         f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
         for use in loaded.entered.values()
     )
-    return (*looked_up, *entered)
+    notes = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in (*looked_up, *entered)))
+    more = [f"There are {len(notes) - MOST_FLAGS} more notes of this kind."] if len(notes) > MOST_FLAGS else []
+    return (*notes[:MOST_FLAGS], *more)

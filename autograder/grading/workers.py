@@ -8,6 +8,7 @@ from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
+from autograder.protocol import claims
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
@@ -18,6 +19,7 @@ from autograder.records import InfrastructureError, SourceFile
 from autograder.sandbox.launcher import Sandbox
 
 ENTRIES_SECONDS = 1.0
+MOST_ERRORS = 20  # while a file is loaded
 LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
 
 
@@ -39,7 +41,9 @@ class WorkerFactory:
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
         with closing(self.connect(assignment)) as reader:
-            return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+            answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
+            with malformed("a digest"):
+                return claims.text(answer)
 
     def close(self) -> None:
         self.sandbox.close()
@@ -86,11 +90,11 @@ class LoadedSubmission:
         if not self._forbidden or subject.connection.dead:
             return
         with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            claims = subject.connection.request("entered", ENTRIES_SECONDS)
+            told = subject.connection.request("entered", ENTRIES_SECONDS)
             with malformed("a list of names"):
-                for name, line, cell in claims:
+                for name, line, cell in claims.rows(told, str, int, int):
                     if name in self._forbidden and subject.forbidden([name]) is None:
-                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
+                        self.entered.setdefault(name, Use(name, line, cell))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -118,7 +122,7 @@ class LoadedSubmission:
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
-                errors = [told_exception(claim) for claim in loaded["errors"]]
+                errors = [told_exception(claim) for claim in claims.items(claims.table(loaded)["errors"])[:MOST_ERRORS]]
         except StudentError:
             connection.close()
             raise
@@ -139,9 +143,9 @@ class LoadedSubmission:
 def _uses(answer: dict[str, Any]) -> list[Use]:
     with malformed("a list of names"):
         return [
-            Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
+            Use(name[:LONGEST_NAME], line, cell, dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
             for kind in ("uses", "dynamic")
-            for name, line, cell in answer[kind]
+            for name, line, cell in claims.rows(claims.table(answer)[kind], str, int, int)
         ]
 
 
