@@ -189,7 +189,8 @@ def _check(grade: Grade) -> None:
         raise ValueError("not a line of a journal: a field has the wrong type")
     if grade.status not in get_args(Status) or not all(test.outcome in get_args(Outcome) for test in grade.tests):
         raise ValueError("not a line of a journal: an outcome that there is not")
-    if not all(is_score(each.score, each.max_score) for each in (grade, *grade.tests)):
+    scores = [(grade.score, grade.max_score), *((test.score, test.max_score) for test in grade.tests)]
+    if not all(is_score(score, maximum) for score, maximum in scores):
         raise ValueError("not a line of a journal: a score is not between 0 and its maximum")
     if not all(is_amount(seconds) for seconds in (grade.seconds, *grade.test_seconds)):
         raise ValueError("not a line of a journal: a time is not a number of seconds")
