@@ -52,6 +52,8 @@ class Grader:
         self.watch = watch or Watch()
         self._missing = dict[str, MissingModuleError]()
         self.assignments = self._importable(course.select(names))
+        if self._missing and not self.assignments:  # without files, pytest would collect the current folder
+            raise MissingModuleError("\n".join(map(str, self._missing.values())))
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
