@@ -5,7 +5,7 @@
 ## make jupyter                     the tests with nbgrader, JupyterLab, PostgreSQL and a browser; installs those, too
 ## make cluster                     the long tests of --cluster, with random kills (KILLS=20); then how many grades a second
 ##                                  a coordinator takes, and what the records of 100,000 grades cost
-## make oldest-pytest               tests the suite engine with the oldest pytest that is allowed
+## make oldest                      tests with the lowest versions that pyproject.toml allows; PYTHON=python3.10 is best
 ## make audit                       proves that the course is fair: every known mistake is caught and named
 ## make coverage                    measures how much of the engine the tests run
 ## make build                       makes assignments/ from solutions/
@@ -14,7 +14,8 @@
 ## make clean                       removes what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
-##            JOBS=2, PYTHON=python3, MUTANTS=no (an audit without mutants), SLOW=no (make jupyter without slow tests)
+##            JOBS=2, PYTHON=python3, MUTANTS=no (an audit without mutants), SLOW=no (make jupyter without slow tests),
+##            PYTORCH=cpu, cuda or skip (which build of PyTorch is installed)
 
 PYTHON ?= python3
 OUTPUT ?= grades$(if $(SUBMISSIONS),,$(STUDENTS:%=-of-%))
@@ -38,7 +39,7 @@ step = @echo "== $@: $(1)"
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
 
-.PHONY: help grade lint test test-all cluster oldest-pytest jupyter audit coverage bench build clean
+.PHONY: help grade lint test test-all cluster oldest jupyter audit coverage bench build clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -76,9 +77,9 @@ cluster: .venv/.ready-test
 	.venv/bin/python -m benchmarks.cluster_load
 	.venv/bin/python -m benchmarks.large_class
 
-oldest-pytest: .venv/.ready-test
-	$(call step,the suite engine with the oldest pytest)
-	scripts/oldest-pytest
+oldest:
+	$(call step,the lowest versions of all packages)
+	PYTHON="$(PYTHON)" scripts/oldest
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
@@ -103,7 +104,7 @@ build: .venv/.ready-grade
 .venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser
 .venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
-	@PYTHON="$(PYTHON)" scripts/setup "$(EXTRAS)"
+	@PYTHON="$(PYTHON)" PYTORCH="$(PYTORCH)" scripts/setup "$(EXTRAS)"
 	@touch $@
 
 clean:

@@ -33,7 +33,7 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times, read_names
+from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.lms import collecting, exports
@@ -49,6 +49,8 @@ if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on 
     from autograder.selfcheck.check import CheckReport
     from autograder.submissions.similar import Similar
 
+MOST_NOTES = 20  # about the choice among a student's files
+
 AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[int, int], None]  # called with the number done and the total
 
@@ -59,7 +61,8 @@ class Report:
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
     decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor. `absent` has the names of the students in the roster who handed in nothing, by id.
+    instructor. `absent` has the names of the students in the roster who handed in nothing, by id. `originals` has the ids
+    of the roster or the course site that differ from those in the grades, because no folder can have such a name.
     """
 
     folder: Path
@@ -70,6 +73,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -124,7 +128,11 @@ def grade(
     source, loaded = Path(submissions), load_course(course)
     found = find_submissions(source, loaded, assignment)
     check_folder(Path(output))
+    if Path(output).resolve() == source.resolve():
+        raise RefusedError(f"{output} is the folder of the submissions. Name another folder for the grades.")
     folder, moved = choose_output_folder(Path(output), source)
+    read_decisions(loaded)  # an error in what is laid over the grades is told before the class is graded
+    _roster(loaded, None, folder)
     with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
         stored = texts.put(folder, found)
         keep_times(folder, source, stored, trust_timestamps)
@@ -144,7 +152,7 @@ def grade(
             raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *summary.notes, *pages.notes)
+    notes = (*filter(None, (moved, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -176,12 +184,12 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
+    loaded = None if course is None else load_course(course)
     before, after = grades_at(Path(old)), grades_at(Path(new))
     latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
-    if course is None:
+    if loaded is None:
         comparison, notes = comparing.compare(before, latest), []
     else:
-        loaded = load_course(course)
         entries = read_decisions(loaded)
         laid = list(lay_over(loaded, entries, latest, folder=after.path.parent))
         decided = (one.grade for one in lay_over(loaded, entries, before, folder=before.path.parent))
@@ -218,7 +226,8 @@ def decide(
         raise RefusedError("Say which assignment with --assignment.")
     if len(places) > 1 and student not in known:
         student = next((place for place in reversed(places) if place in known), student)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known)
+    originals = read_originals(reading.path.parent)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
@@ -227,7 +236,8 @@ def decide(
         answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
         points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    made = decisions.make_decision(assignment=name, student=student, **decision, reason=reason, by=by, at=at, **points)
+    whose = originals.get(student, student) if student else None
+    made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
@@ -378,7 +388,17 @@ def _write_pages(
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
-    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent)
+    originals = {**effective.people.originals, **read_originals(folder)}
+    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)
+
+
+def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
+    """Return the notes about the choice among several files of a student, at most a screen of them."""
+    every = [(one.submission, note) for one in stored for note in one.submission.notes]
+    told = [f"{submission.student}, {submission.assignment}: {note}" for submission, note in every[:MOST_NOTES]]
+    if len(every) > MOST_NOTES:
+        told.append(f"There are {len(every) - MOST_NOTES} more such notes, all of them in the report.")
+    return told
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

@@ -22,6 +22,7 @@ from autograder.course.markers import UNWRITTEN
 from autograder.proxy.local import LocalStudent
 from autograder.proxy.subject import uses_in
 from autograder.records import RefusedError
+from autograder.sandbox.trusted_process import python_command
 from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
 from autograder.selfcheck.drawing import why_not
 from autograder.selfcheck.hints import next_hint
@@ -170,7 +171,7 @@ def pack() -> None:
 
 def _run(*words: str) -> None:
     """Print the output of a command about the saved files, which runs in a process of its own."""
-    program = [sys.executable, "-c", "from autograder.cli import main; main()", *words]
+    program = python_command("from autograder.cli import main; main()", *words)
     environment = {**os.environ, "COLUMNS": "88", "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(program, cwd=_here(), env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")  # fmt: skip

@@ -2,14 +2,16 @@
 
 import errno
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 SCHEMA = 1
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+ROUNDING = 1e-6  # scores are rounded to so many points
 HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided", "waiting"]
@@ -59,7 +61,7 @@ class Submission:
     """One student's submission for one assignment: the texts of its files, or the `problem` for its refusal.
 
     Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one counts, or refuses the
-    submission if they differ.
+    submission if they differ. `notes` are sentences for the instructor about the choice among several files.
     """
 
     student: str
@@ -67,6 +69,7 @@ class Submission:
     files: tuple[SourceFile, ...] = ()
     problem: str | None = None
     path: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +178,33 @@ class Grade:
             facts = _known(cls, record)
             flags, seconds = map(str, facts.pop("flags", ())), map(float, facts.pop("test_seconds", ()))
             grade = cls(**{**facts, "tests": tests}, flags=tuple(flags), test_seconds=tuple(map(_shared, seconds)))
-        except (TypeError, KeyError, AttributeError) as error:
+        except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
-        texts = (grade.student, grade.assignment, grade.status)
-        numbers = (grade.score, grade.max_score, *(t.score for t in tests), *(t.max_score for t in tests))
-        if not all(isinstance(t, str) for t in texts) or not all(isinstance(n, int | float) for n in numbers):
-            raise ValueError("not a line of a journal: a field has the wrong type")
+        _check(grade)
         return grade
+
+
+def _check(grade: Grade) -> None:
+    """Raise ValueError unless the fields that are calculated with and shown have usable values."""
+    if not all(isinstance(text, str) for text in (grade.student, grade.assignment)):
+        raise ValueError("not a line of a journal: a field has the wrong type")
+    if grade.status not in get_args(Status) or not all(test.outcome in get_args(Outcome) for test in grade.tests):
+        raise ValueError("not a line of a journal: an outcome that there is not")
+    scored: list[Grade | TestResult] = [grade, *grade.tests]
+    if not all(is_score(each.score, each.max_score) for each in scored):
+        raise ValueError("not a line of a journal: a score is not between 0 and its maximum")
+    if not all(is_amount(seconds) for seconds in (grade.seconds, *grade.test_seconds)):
+        raise ValueError("not a line of a journal: a time is not a number of seconds")
+
+
+def is_score(score: Any, maximum: Any) -> bool:
+    """Whether both are finite numbers, and the score, which may be rounded, is between 0 and its maximum."""
+    return is_amount(maximum) and is_amount(score) and bool(score <= maximum + ROUNDING)
+
+
+def is_amount(value: Any) -> bool:
+    """Whether this is a number from 0 to the largest finite one; neither NaN nor a truth value is."""
+    return type(value) in (int, float) and bool(0 <= value <= sys.float_info.max)
 
 
 @lru_cache(maxsize=50_000)

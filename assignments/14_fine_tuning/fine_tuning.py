@@ -44,6 +44,7 @@ import copy
 import itertools
 import random
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -407,10 +408,23 @@ def trainable(module: nn.Module) -> int:
 # **One number by hand.** Ten items and a share of 0.8 make lists of 8 and 2. A share of 0.29 of 100 items is 29,
 # although Python computes `0.29 * 100` as 28.999999999999996: so round, do not truncate.
 #
+# **Given** for experiments: `next_draws()` says what Python, NumPy and PyTorch would draw next. Call it before and after
+# your `split`: the same three numbers should come back.
+#
 # **To think about.** A hospital has five X-ray images of each of a thousand patients. What should it split?
 
 
 # %%
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
+
+
 def split(items: list, share: float, seed: int) -> tuple[list, list]:
     """Shuffle items and cut them into two lists: each item goes into exactly one of them.
 

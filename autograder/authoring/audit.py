@@ -264,7 +264,7 @@ def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
 
 def _graded(case: Case, seed: int) -> AuditFinding:
     grader = this_grader()
-    assignment, course = grader.assignments[case.assignment], grader.course
+    assignment, course = grader.assignment(case.assignment), grader.course
     folder = course.release_folder if case.kind == "stub" else course.solution_folder
     file = SourceFile(f"{assignment.stem}.py", case.source, course.modules(assignment, folder(assignment)))
     try:

@@ -9,10 +9,10 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all
+from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
 from autograder.authoring.released import CACHES, files_below, released
@@ -28,10 +28,16 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
     """Write and return the files of these assignments (all for None); raises CourseError before it writes anything."""
     assignments = course.select(names)
     texts = _texts(course, assignments)
-    texts |= make_all(course, [a for a in assignments if has_hints(course, a) and not _made(course, a)])
+    with_hints = [a for a in assignments if has_hints(course, a)]
+    made = make_all(course, [a for a in with_hints if not _made(course, a)])
+    for assignment in with_hints:
+        path = hints_path(course, assignment)
+        text = with_stub(assignment, made.get(path) or path.read_text("utf-8"), _released(course, assignment, texts))
+        if path in made or text != path.read_text("utf-8"):
+            texts[path] = text
     for file, text in texts.items():
         write_whole(file, text)
-    return sorted({*texts, *(hints_path(course, a) for a in assignments if has_hints(course, a))})
+    return sorted({*texts, *(hints_path(course, a) for a in with_hints)})
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
@@ -45,7 +51,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     texts = _texts(course, assignments)
     problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
     with_hints = [a for a in assignments if has_hints(course, a)]
-    problems += [_stale_hints(course, a) for a in with_hints if not _made(course, a)]
+    problems += [_stale_hints(course, a) for a in with_hints if not _is_whole(course, a, texts)]
     built = {*texts, *(hints_path(course, a) for a in with_hints)}
     problems += _left_over(course, assignments, built, everything=names is None)
     for assignment in assignments:
@@ -73,6 +79,19 @@ def _made(course: Course, assignment: Assignment) -> bool:
     """Whether the locked hints are up to date; creating them runs every mistake."""
     file = hints_path(course, assignment)
     return file.is_file() and is_current(course, assignment, file.read_bytes().decode("utf-8", "replace"))
+
+
+def _is_whole(course: Course, assignment: Assignment, texts: Mapping[Path, str]) -> bool:
+    """Whether the locked hints are up to date, with what tells work from the stub."""
+    if not _made(course, assignment):
+        return False
+    text = hints_path(course, assignment).read_text("utf-8")
+    return with_stub(assignment, text, _released(course, assignment, texts)) == text
+
+
+def _released(course: Course, assignment: Assignment, texts: Mapping[Path, str]) -> dict[Path, str]:
+    folder = course.release_folder(assignment)
+    return {file: text for file, text in texts.items() if file.parent == folder}
 
 
 def _stale_hints(course: Course, assignment: Assignment) -> str:

@@ -7,7 +7,6 @@ tests or `ANSWERS_VERSION` changed: near a border, two computers can choose diff
 import ast
 import hashlib
 import json
-import multiprocessing
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,8 @@ from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
+from autograder.sandbox.trusted_process import leave_current_folder, spawning
+from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Recording
@@ -48,6 +49,17 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
         return False
 
 
+def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -> str:
+    """Return hints.json with what tells a student's work from the released stub, and the packages that it needs."""
+    stub = ReleasedStub.of(assignment.stem, {file.name: source for file, source in released.items()})
+    record = {name: value for name, value in json.loads(text).items() if name != "packages"}
+    record["stub"] = stub.as_record()
+    packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
+    if packages:
+        record["packages"] = sorted(packages)
+    return _sealed(record)
+
+
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
     """Return the text of each assignment's hints.json, each made in a process of its own; raises CourseError."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -56,7 +68,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 
 
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_begin) as process:
+    with ProcessPoolExecutor(1, spawning(), initializer=_begin) as process:
         try:
             return process.submit(make, course, assignment).result()
         except (CourseError, InfrastructureError):
@@ -67,6 +79,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 def _begin() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
+    leave_current_folder()
     sys.stdout = sys.stderr  # what a solution prints is no output of the command
 
 
@@ -82,8 +95,7 @@ def make(course: Course, assignment: Assignment) -> str:
         **({"files": assignment.files} if assignment.files else {}),
         **({"answers": answers} if answers else {}),
     }
-    record["seal"] = _seal(record)
-    return json.dumps(record, indent=1, sort_keys=True) + "\n"
+    return _sealed(record)
 
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -194,6 +206,10 @@ def _sources(course: Course, assignment: Assignment) -> str:
     counted = [f"{answer.part} {answer.number}" for answer in assignment.answers if answer.part]
     digest.update("\0".join(["", *counted] if counted else []).encode())  # their answers are left out
     return digest.hexdigest()
+
+
+def _sealed(record: dict[str, Any]) -> str:
+    return json.dumps({**record, "seal": _seal(record)}, indent=1, sort_keys=True) + "\n"
 
 
 def _seal(record: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
 from autograder.course import config
 from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
@@ -33,9 +34,10 @@ _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 def new(folder: Path, name: str, title: str | None = None, ci: str | None = None) -> list[Path]:
     """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
-    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist. `ci` is a key of `CI`.
-    Returns the written files, course.yml last. Raises CourseError before writing anything if the name is invalid, a file
-    is in the way, or course.yml has errors.
+    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist. `ci` is a key of `CI`,
+    whose workflows install this program from its wheel in `kit/`. Returns the written files, course.yml last. Raises
+    CourseError before writing anything if the name is invalid, a file is in the way, or course.yml has errors, and
+    InfrastructureError if the wheel cannot be made.
     """
     course_file = config.course_file(folder)
     begins = not course_file.exists()
@@ -60,11 +62,18 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
             config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2) + "\n",
         }
         files |= {course.root / place: text for place, text in beside.items() if not (course.root / place).exists()}
-    for file, text in files.items():
-        write_whole(file, text)
+    written: dict[Path, str | bytes] = {**files, **(_kit(course) if ci else {})}
+    for file, content in written.items():
+        write_whole(file, content)
     write_whole(course_file, after)
     load_course(course_file)
-    return [*files, course_file]
+    return [*written, course_file]
+
+
+def _kit(course: Course) -> dict[Path, bytes]:
+    """Return what the workflows install: the files of `kit/` that are not there yet."""
+    files = {course.root / FOLDER / name: content for name, content in kit().items()}
+    return {file: content for file, content in files.items() if not file.exists()}
 
 
 def _check_name(name: str, course: Course) -> None:

@@ -5,12 +5,8 @@ All files are collected in memory, checked for solutions, hidden tests and mista
 
 import io
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -18,9 +14,10 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
-import autograder
 from autograder.authoring.build import check
 from autograder.authoring.hints_file import has_hints, hints_path
+from autograder.authoring.kit import FOLDER as KIT
+from autograder.authoring.kit import SCRIPT, kit
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
 from autograder.authoring.template import filled
@@ -28,11 +25,11 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
+from autograder.installation.distribution import plain_name, requirements
 from autograder.records import InfrastructureError
 from autograder.text.files import check_file, write_whole, zipped
 from autograder.text.wording import counted, counted_are
 
-KIT = "kit"
 GUIDE = "docs/students.md"
 PAGES = {"README.md": "students.md", "AGENTS.md": "assistants.md"}  # each with its template
 CONSTRAINTS = "constraints.txt"
@@ -41,7 +38,6 @@ CONTAINER = ".devcontainer/devcontainer.json"
 EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
 SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
 OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
-SECONDS = 300
 
 
 @dataclass
@@ -61,9 +57,9 @@ def release(
 ) -> Release:
     """Write the students' files of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
 
-    Nothing is written if there are problems. `wheel` is the autograder's wheel to include; by default it is built if the
-    source is available, and otherwise named in requirements.txt. Raises CourseError or RefusedError if the course or
-    `output` is unusable, InfrastructureError if the wheel cannot be built. `tell` is called with each step.
+    Nothing is written if there are problems. `wheel` is the autograder's wheel to include, by default its own. Raises
+    CourseError or RefusedError if the course or `output` is unusable, InfrastructureError if the wheel cannot be made.
+    `tell` is called with each step.
     """
     assignments = course.select(names)
     _check_room(output)
@@ -129,10 +125,9 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
         own = [*released(course, assignment)]
         own += [hints_path(course, assignment)] if has_hints(course, assignment) else []
         files |= {course.label(file): file.read_bytes() for file in own}
-    kit = _kit(wheel)
-    files |= {f"{KIT}/{name}": content for name, content in kit.items()}
-    needed = [f"./{KIT}/{name}" for name in kit] or [f"autograder=={autograder.__version__}"]
-    needed += _packages(assignments)
+    installers = _kit(wheel)
+    files |= {f"{KIT}/{name}": content for name, content in installers.items()}
+    needed = [f"./{KIT}/{name}" for name in installers if name != SCRIPT] + _packages(assignments)
     files[REQUIREMENTS] = "".join(f"{line}\n" for line in needed).encode()
     if (constraints := course.root / CONSTRAINTS).is_file():
         files[CONSTRAINTS] = constraints.read_bytes()
@@ -157,27 +152,27 @@ def _guides(root: Path, name: str) -> dict[str, bytes]:
     return found
 
 
+def _kit(wheel: Path | None) -> dict[str, bytes]:
+    try:
+        return kit(wheel)
+    except InfrastructureError as error:
+        raise InfrastructureError(f"{error} Pass a wheel with --wheel.") from None
+
+
 def _packages(assignments: Iterable[Assignment]) -> list[str]:
     """Return the packages of the modules that assignments preload, without those that the engine requires."""
     known = metadata.packages_distributions()
     roots = {module.partition(".")[0] for assignment in assignments for module in assignment.preload}
-    needed = {_plain(name) for root in roots - sys.stdlib_module_names for name in known.get(root, [root])}
-    own = [line for line in metadata.requires("autograder") or () if "extra ==" not in line]
-    return sorted(needed - {_plain(re.split(r"[^\w.-]", line)[0]) for line in own})
-
-
-def _plain(name: str) -> str:
-    """Normalize a package's name as package indexes do."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    needed = {plain_name(name) for root in roots - sys.stdlib_module_names for name in known.get(root, [root])}
+    return sorted(needed - {requirement.name for requirement in requirements() if requirement.extra is None})
 
 
 def _words(course: Course, assignments: list[Assignment], files: Container[str]) -> dict[str, str]:
-    pip, constrained = "python -m pip install", f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
+    constrained = f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
     gaps = {a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps) for a in assignments}
     return {
         "course": course.title,
-        "install": f"{pip} -r requirements.txt{constrained}",
-        "torch": f"{pip} torch{constrained}",
+        "install": f"python {KIT}/{SCRIPT} -r {REQUIREMENTS}{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
         "table": "\n".join(_table(course, assignments)),
         "hours": f"{sum(a.minutes for a in assignments) / 60:.2g}",
@@ -194,37 +189,6 @@ def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:
         when = f" {a.due:%Y-%m-%d %H:%M}" if a.due else ""
         title = a.title.replace("|", "\\|")
         yield f"| `assignments/{a.name}` | {title} | {a.minutes} | {a.points:g} |{f'{when} |' if due else ''}"
-
-
-def _kit(wheel: Path | None) -> dict[str, bytes]:
-    """Return the autograder's wheel by name; empty if it has to be installed from elsewhere."""
-    if wheel is not None:
-        if wheel.suffix != ".whl" or not wheel.is_file():
-            raise CourseError(f"{wheel} is not a wheel (a file that ends in .whl).")
-        return {wheel.name: wheel.read_bytes()}
-    source = Path(autograder.__file__).parents[1]
-    return _built(source) if (source / "pyproject.toml").is_file() else {}
-
-
-def _built(source: Path) -> dict[str, bytes]:
-    """Build the wheel from a copy of the source's own files, so that stray files are not included."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy, made = Path(folder) / "source", Path(folder) / "wheel"
-        shutil.copytree(source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
-            if (source / name).is_file():
-                shutil.copy(source / name, copy)
-        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"]
-        command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise InfrastructureError(f"The autograder's wheel was not built within {SECONDS} seconds.") from None
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            raise InfrastructureError(f"The autograder's wheel cannot be built: {last} Pass one with --wheel.")
-        return {file.name: file.read_bytes() for file in made.glob("*.whl")}
 
 
 def _check_room(output: Path) -> None:
@@ -244,10 +208,10 @@ def _is_archive(output: Path) -> bool:
 
 
 def _is_a_release(archive: Path) -> bool:
-    """Whether an earlier release wrote this file: its requirements begin with the autograder."""
+    """Whether an earlier release wrote this file: its requirements begin with the wheel in its kit."""
     try:
         with zipfile.ZipFile(archive) as opened:
             (top,) = {name.partition("/")[0] for name in opened.namelist()}
-            return opened.read(f"{top}/{REQUIREMENTS}").startswith((f"./{KIT}/autograder-".encode(), b"autograder=="))
+            return opened.read(f"{top}/{REQUIREMENTS}").startswith(f"./{KIT}/".encode())
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return False

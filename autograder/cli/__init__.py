@@ -10,6 +10,7 @@ import typer
 from autograder import __version__
 from autograder.cli import authors, instructors, students
 from autograder.cli.base import end_on_sigterm, report_errors
+from autograder.sandbox.trusted_process import forget_current_folder
 
 app = typer.Typer(
     name="autograder",
@@ -51,6 +52,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
+    forget_current_folder()
     # a process with several threads should not fork, and NumPy's library starts some when it is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     end_on_sigterm()

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, redirect_stdout
 from contextvars import ContextVar
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from autograder import __version__
+from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.tables import read_table
 
@@ -55,6 +57,8 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         QUIET.set(quiet)
         VERBOSE.set(verbose)
         begun = time.monotonic()
+        if warning := warning_about_namesake():
+            say(warning)
         try:
             with open(os.devnull, "w") as nowhere:
                 silent = quiet and not kwargs.get("as_json")
@@ -90,9 +94,18 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     return wrapped
 
 
+def _place(text: str | Path) -> Path:
+    """Convert a path of the command line; an empty one is often a variable of a script that is not set."""
+    if text == "":
+        raise typer.BadParameter("The path is empty.")
+    return Path(text)
+
+
 def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspect.Parameter:
     """Give typer the help and the flags of a parameter, as `options.yml` has them."""
     words = {name: value for name, value in facts.items() if name not in ("argument", "flags")}
+    if parameter.annotation in (Path, Path | None, list[Path]):
+        words = {"metavar": "PATH", **words, "parser": _place}
     info = typer.Argument(**words) if "argument" in facts else typer.Option(*facts.get("flags", ()), **words)
     return parameter.replace(annotation=Annotated[parameter.annotation, info])
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from autograder import api
-from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, say, show
+from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
 from autograder.course.config import course_file
@@ -27,8 +27,10 @@ def collect(
     report = api.collect(
         archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
     )
-    say(*report.notes, *report.odd)
+    say(*report.notes, *report.odd, *report.broken)
     show(as_json, report.as_record, lambda: print(report.summary))
+    if report.broken:
+        return USAGE
     return FOUND if report.odd or not report.counts else DONE
 
 
@@ -99,7 +101,8 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    comparison = api.compare(old, new, course_path if course_file(course_path).is_file() else None)
+    is_given = course_file(course_path).is_file() or not course_path.exists()  # then `compare` says what is wrong
+    comparison = api.compare(old, new, course_path if is_given else None)
     say(*comparison.notes)
     show(as_json, comparison.as_record, lambda: show_comparison(console, comparison))
     return DONE

@@ -16,10 +16,10 @@ from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.decisions import FILE_NAME as DECISIONS
-from autograder.gradebook.decisions import Decided
+from autograder.gradebook.decisions import Decided, ids_of
 from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import Final, GradeKey
-from autograder.gradebook.times import read_names, with_name
+from autograder.gradebook.times import read_names, shown_id, with_name
 from autograder.records import Grade
 from autograder.text.wording import counted, counted_are, listed
 
@@ -50,14 +50,15 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
         print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
         return
     people = read_names(folder)
+    originals = run.originals
     for grade in sorted((g for g in grades if g.status == "refused"), key=lambda g: g.key):
-        whose = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
+        whose = f"{escape(with_name(grade.student, people, originals))}, {grade.assignment}"
         console.print(f"[yellow]refused[/] {whose}: {escape(grade.problem or '')}")
     for table in _class_tables(console, course, run):
         console.print(table)
-    _show_late(console, count, people)
+    _show_late(console, count, people, originals)
     for grade in grades if VERBOSE.get() else ():
-        place = f"{escape(with_name(grade.student, people))}, {grade.assignment}"
+        place = f"{escape(with_name(grade.student, people, originals))}, {grade.assignment}"
         console.print(f"[dim]{place}: {grade.seconds:.2f} s, seed {grade.seed}, {grade.isolation}[/]", soft_wrap=True)
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
@@ -100,11 +101,12 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     for name in shown:
         points = "" if name == OTHER else f"/ {number(most[name])}"
         table.add_column(f"{name.partition('_')[0]}\n{points}", justify="right", no_wrap=True)
+    originals = run.originals
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
         own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
         total = number(sum(final.score for final in own.values() if final))
-        table.add_row(escape(student), total, *[_cell(mine[n], own[n]) for n in shown])
+        table.add_row(escape(shown_id(student, originals)), total, *[_cell(mine[n], own[n]) for n in shown])
     return table
 
 
@@ -120,7 +122,9 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
     return f"[yellow]late[/] {score}" if final.minus else score
 
 
-def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str]) -> None:
+def _show_late(
+    console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str], originals: Mapping[str, str]
+) -> None:
     """Print which scores were reduced for lateness, or may have to be."""
     finals = list(count.values())
     if decisions := {decision for final in finals for decision in final.decisions}:
@@ -138,7 +142,9 @@ def _show_late(console: Console, count: Mapping[GradeKey, Final], names: Mapping
             "`autograder collect` stores the times of a course site; `--times` reads them from a table.",
             soft_wrap=True,
         )
-    if marked := [f"{with_name(student, names)} ({name})" for (student, name), f in count.items() if f.marked]:
+    if marked := [
+        f"{with_name(student, names, originals)} ({name})" for (student, name), f in count.items() if f.marked
+    ]:
         console.print(f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True)
 
 
@@ -212,9 +218,15 @@ def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     for one in decided[:TABLE_ROWS]:
         scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
         change = " → ".join(dict.fromkeys(scores))
-        console.print(f"{escape(one.grade.student)}, {one.grade.assignment}: {change}", soft_wrap=True)
+        console.print(f"{escape(_called(one))}, {one.grade.assignment}: {change}", soft_wrap=True)
     console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
+
+
+def _called(one: Decided) -> str:
+    """Return the student's id as the decision has it, which can be one that no folder can have."""
+    named = [decision.student for decision in one.made if one.grade.student in ids_of(decision)]
+    return named[-1] if named and named[-1] else one.grade.student
 
 
 def show_to_review(console: Console, found: Sequence[dict[str, Any]]) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
+from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
 from autograder.records import SourceFile
 from autograder.text.files import read_utf8
@@ -368,6 +368,8 @@ class Course(CourseFile):
 def load_course(path: Path | str = ".") -> Course:
     """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = course_file(Path(path))
+    if not Path(path).exists() and not _is_yaml(Path(path)):
+        raise CourseError(f"There is no folder {path}, so there is no {file}.")
     if not file.is_file():
         there = f"There is no {FILE_NAME} in {file.parent} or in any folder above it."
         raise CourseError(f"There is no file {file}." if _is_yaml(Path(path)) else there)
@@ -383,9 +385,12 @@ def load_course(path: Path | str = ".") -> Course:
 
 
 def course_file(path: Path) -> Path:
-    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be."""
+    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be.
+
+    A folder that does not exist has none above it, either: its name is probably misspelt.
+    """
     path = path.absolute()
-    above = (folder / FILE_NAME for folder in (path, *path.parents))
+    above = (folder / FILE_NAME for folder in (path, *path.parents) if path.exists())
     return path if _is_yaml(path) else next((file for file in above if file.is_file()), path / FILE_NAME)
 
 
@@ -433,11 +438,7 @@ def unfit_stem(stem: str) -> str | None:
 @lru_cache(maxsize=1)
 def _modules_of_the_kit() -> frozenset[str]:
     """Return the names of the engine's module and of the packages required in its metadata."""
-    try:
-        lines = metadata.requires("autograder") or ()
-    except metadata.PackageNotFoundError:  # run from source, not installed
-        lines = ()
-    packages = {re.split(r"[^\w.-]", line)[0].lower().replace("-", "_") for line in lines}
+    packages = {requirement.name.replace("-", "_") for requirement in requirements()}
     return frozenset({"autograder", "torch", "numpy", "pytest", "yaml", *packages})
 
 

@@ -21,7 +21,7 @@ from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
 from autograder.gradebook.lateness import Final
-from autograder.gradebook.times import read_names
+from autograder.gradebook.times import read_names, read_originals
 from autograder.records import Grade
 
 FILE_NAME = "index.html"
@@ -117,6 +117,7 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
         "course": course.title,
         "sections": sections,
         "names": read_names(folder) | dict(effective.people.names),
+        "originals": dict(effective.people.originals) | read_originals(folder),
         "points": sum(section.points for section in sections),
         "others": not {grade.assignment for grade in grades} <= {section.name for section in sections},
         "script_digest": base64.b64encode(script).decode(),

@@ -17,7 +17,7 @@ from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_
 from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
-from autograder.gradebook.times import read_names
+from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name
@@ -74,12 +74,14 @@ def write_what_counts(
 def _page_writer(folder: Path, course: Course) -> Callable[[Effective], None]:
     """Return a function that writes the pages of a student: one of each grade, and one for the instructors."""
     title_of, names, zone = titles_of(course), read_names(folder), ZoneInfo(course.timezone)
+    originals = read_originals(folder)
 
     def write(student: Effective) -> None:
         for grade in student.grades:
             shown, final = as_shown(course, grade), final_of(grade, student.finals)
             pictures = [p for p in pictures_of(folder, course, grade) if p.part in failing_parts(shown)]
             about: dict[str, str | bool] = {
+                "student": originals.get(grade.student, grade.student),
                 "name": names.get(grade.student, ""),
                 "contact": course.contact or "",
                 "handed_in": when(final.submitted.astimezone(zone)) if final.submitted else "",
@@ -87,7 +89,7 @@ def _page_writer(folder: Path, course: Course) -> Callable[[Effective], None]:
             }
             final = final_as_shown(final, grade, shown)
             write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
-        write_student_page(folder, course, student, title_of, names)
+        write_student_page(folder, course, student, title_of, names, originals)
 
     return write
 
@@ -104,9 +106,9 @@ def write_feedback(
     """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
 
     `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
-    titles of mistakes, by default derived from their ids. `about` are further values for the template: the student's
-    display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page does not tell the
-    points of hidden tests. Raises InfrastructureError if jinja2 is missing.
+    titles of mistakes, by default derived from their ids. `about` are further values for the template: the id of the
+    `student` to show, the display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page
+    does not tell the points of hidden tests. Raises InfrastructureError if jinja2 is missing.
     """
     return write_page(
         folder / feedback_path(grade),
@@ -118,7 +120,7 @@ def write_feedback(
         files=files_of(folder, grade.submission_sha256),
         states=STATES,
         parts=_parts(with_titles(grade, title_of), assignment, pictures),
-        **{"name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
+        **{"student": grade.student, "name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
     )
 
 

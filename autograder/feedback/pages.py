@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from autograder.gradebook.final_scores import number
+from autograder.installation.distribution import install_extra
 from autograder.records import Grade, InfrastructureError
 from autograder.submissions import folder_name
 from autograder.text.files import write_whole
@@ -79,9 +80,7 @@ def _environment() -> "Environment":
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise InfrastructureError(
-            "The HTML pages need jinja2. Install it with: pip install 'autograder[report]'"
-        ) from None
+        raise InfrastructureError(f"The HTML pages need jinja2. Install it: {install_extra('report')}") from None
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

@@ -48,6 +48,7 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Calla
     `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
     message. If the machine fails, finished pictures are kept and the others can be drawn later.
     """
+    folder = folder.absolute()  # graders work in another current folder
     files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
     jobs = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
     plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in jobs})))
@@ -89,7 +90,7 @@ def draw_one(job: Job) -> None:
     if submission is None:
         raise RefusedError("the graded text is no longer stored. `autograder grade` stores it again.")
     grader = this_grader()
-    assignment = grader.assignments[job.grade.assignment]
+    assignment = grader.assignment(job.grade.assignment)
     file = grader.choose(assignment, submission)
     gallery = _gallery(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]

@@ -1,6 +1,5 @@
 """Processes that write the pages of a large class."""
 
-import multiprocessing
 import signal
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -10,6 +9,7 @@ from typing import Any
 
 from autograder.grading.pool import end_with_parent
 from autograder.records import InfrastructureError
+from autograder.sandbox.trusted_process import spawning
 
 AHEAD, CHUNK = 1_000, 10  # students whose grades wait in memory, and that are sent together
 
@@ -18,7 +18,7 @@ _write: Callable[[Any], object]
 
 def write_in_processes(begin: Callable[[], Callable[[Any], object]], students: Iterable[Any], jobs: int) -> None:
     """Call the function that `begin` returns in each process for all students; raises what a call raises."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_prepare, initargs=(begin,))
+    pool = ProcessPoolExecutor(jobs, spawning(), initializer=_prepare, initargs=(begin,))
     rest = iter(students)
     try:
         while some := list(islice(rest, AHEAD)):

@@ -41,7 +41,12 @@ def student_path(student: str) -> PurePosixPath:
 
 
 def write_student_page(
-    folder: Path, course: Course, effective: Effective, title_of: TitleOf, names: Mapping[str, str]
+    folder: Path,
+    course: Course,
+    effective: Effective,
+    title_of: TitleOf,
+    names: Mapping[str, str],
+    originals: Mapping[str, str],
 ) -> None:
     """Write the page of the student of these grades."""
     grades = effective.grades
@@ -53,8 +58,8 @@ def write_student_page(
     write_page(
         folder / student_path(student),
         "student.html.j2",
-        student=student,
-        name=effective.people.names.get(student, names.get(student, student)),
+        student=originals.get(student, student),
+        name=effective.people.names.get(student) or names.get(student) or originals.get(student, student),
         works=[_work(folder, course, with_titles(grade, title_of), effective) for grade in grades],
         timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
     )

@@ -18,6 +18,7 @@ from autograder.gradebook.texts import get
 from autograder.records import Grade, RefusedError, SourceFile, TestResult
 from autograder.source.written import written_answers
 from autograder.text.files import read_utf8, write_whole
+from autograder.text.names import graded_name
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
@@ -170,10 +171,15 @@ def lay_over(
         one, group = Decided(_with_stored_answers(course, grade, folder), grade), (groups or {}).get(grade.key)
         for entry in ordered:
             decision = entry.decision
-            is_meant = decision.drop or decision.student in (grade.student, group)
+            is_meant = decision.drop or not {grade.student, group}.isdisjoint(ids_of(decision))
             if is_meant and grade.assignment == decision.assignment:
                 _apply(course, entry, one, points.get((grade.assignment, decision.drop or "")))
         yield one
+
+
+def ids_of(decision: Decision) -> tuple[str, ...]:
+    """Return the ids in the grades that the student of a decision can have: of `A/42`, also that of its folder."""
+    return () if decision.student is None else (decision.student, graded_name(decision.student))
 
 
 def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:
@@ -196,7 +202,7 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
         elif decision.drop:
             close = _close(decision.drop, (test for one, test in tests if one == name))
             sentence = f"{name} has no test `{decision.drop}`{close}"
-        elif decision.student not in people:
+        elif people.isdisjoint(ids_of(decision)):
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
         elif decision.points is not None:
             sentence = _why_no_points(assignment, decision, decided)
@@ -216,7 +222,7 @@ def _why_no_points(assignment: Assignment, decision: Decision, decided: Sequence
         return f"{assignment.name} has no written answer `{decision.part}`{_close(decision.part, answers)}"
     if (decision.points or 0) > answers[decision.part]:
         return f"`{decision.part}` can get at most {counted_points(answers[decision.part])}."
-    if any(one.grade.status == "graded" and one.grade.student == decision.student for one in decided):
+    if any(one.grade.status == "graded" and one.grade.student in ids_of(decision) for one in decided):
         return f"{decision.student} has changed the answer `{decision.part}` since; grade it again."
     return f"nothing of {decision.student} was graded for {assignment.name}, so only `excuse` has an effect."
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,10 @@ from typing import Any, NamedTuple
 from autograder.course.config import Assignment, Course
 from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook import lateness
-from autograder.gradebook.decisions import lay_over, read_decisions, unfitting
+from autograder.gradebook.decisions import ids_of, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
-from autograder.gradebook.times import read_names, read_times
+from autograder.gradebook.times import read_names, read_originals, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import shown
@@ -28,6 +29,8 @@ COLUMNS = (
     "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
 )  # fmt: skip
 # in locales with a decimal comma, spreadsheets separate cells with semicolons
+_JOINERS = "\u200c\u200d"
+_LAST_LATIN = "\u024f"
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
@@ -38,7 +41,15 @@ def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[Grade
     `days_late` is empty if unknown. Each written answer has a column at the end.
     """
     names = list(dict.fromkeys(test.name for grade in grades for test in grade.tests if is_answer(test)))
-    rows = ([*_row(grade, final_of(grade, finals)), *answer_points(grade, names)] for grade in grades)
+    originals = read_originals(folder)
+    rows = (
+        [
+            harmless(originals.get(grade.student, grade.student)),
+            *_row(grade, final_of(grade, finals)),
+            *answer_points(grade, names),
+        ]
+        for grade in grades
+    )
     return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
 
 
@@ -57,13 +68,15 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
 class ClassList:
     """The students of a roster by their ids in the grades.
 
-    `names` has a display name for each student, empty if unknown; `sections` the students with a section. `groups` are
-    the ids under which the work of a group was graded, with the ids of its members.
+    `names` has a display name for each student, empty if unknown; `sections` the students with sections. `groups` are
+    the ids under which the work of a group was graded, with the ids of its members; `originals` the ids in the roster
+    that no folder can have.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
-    sections: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    originals: Mapping[str, str] = field(default_factory=dict)
 
 
 ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
@@ -131,11 +144,11 @@ class Effective(NamedTuple):
 
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
-        known = sorted(set(self.people.sections.values()))
+        known = sorted(set(chain(*self.people.sections.values())))
         if section not in known:
             has = f"it has {one_of(known)}." if known else "it has no column `section`."
             raise RefusedError(f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}")
-        inside = {student for student, name in self.people.sections.items() if name == section}
+        inside = {student for student, names in self.people.sections.items() if section in names}
         names = {student: name for student, name in self.people.names.items() if student in inside}
         return self._replace(
             grades=[grade for grade in self.grades if grade.student in inside],
@@ -176,8 +189,9 @@ def what_counts(
         scores[one.grade.key] = replace(final, marked=marked, journal=one.journal)
     known = {*people.names, *people.groups, *names}
     for decision in (entry.decision for entry in entries):
-        if decision.excuse and decision.student in {*known, *(student for student, _ in scores)}:
-            scores.setdefault((decision.student, decision.assignment), Final(0.0, decisions=(decision,)))
+        everybody = {*known, *(student for student, _ in scores)} if decision.excuse else set()
+        for student in [each for each in ids_of(decision) if each in everybody][:1]:
+            scores.setdefault((student, decision.assignment), Final(0.0, decisions=(decision,)))
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
     own = ((grade.key, (groups.get(grade.key, grade.student), grade.assignment)) for grade in counted)
     past = {place: tuple(several[key].values()) for place, key in own if key in several}
@@ -307,12 +321,24 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
 def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     scores = (number((final.journal or grade).score), number(grade.max_score))
     late = f"{final.days}" if final.due and final.known else ""
-    names = harmless(grade.student), harmless(grade.assignment)
+    names = (harmless(grade.assignment),)
     decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
     count = "" if final.excused else number(final.score)
     return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)
 
 
 def harmless(text: str) -> str:
-    """Escape text that a spreadsheet would evaluate as a formula with a leading apostrophe."""
-    return _FORMULA.sub(r"\1'", text)
+    """Return the text for a cell: without characters that are not seen, and with an apostrophe before a formula.
+
+    Control characters and those that change the direction of writing can make a cell look like another one.
+    """
+    visible = "".join(letter for place, letter in enumerate(text) if _is_visible(letter, text[place - 1 : place]))
+    return _FORMULA.sub(r"\1'", visible)
+
+
+def _is_visible(letter: str, before: str) -> bool:
+    if letter in "\t\r\n":
+        return True
+    if letter in _JOINERS:  # part of the spelling of Persian and of the scripts of India
+        return before > _LAST_LATIN
+    return unicodedata.category(letter) not in ("Cc", "Cf")

@@ -9,6 +9,7 @@ from autograder.course.config import Assignment, Course, LatePolicy
 from autograder.course.yaml_file import closest
 from autograder.gradebook.decisions import Decision
 from autograder.records import Grade
+from autograder.text.names import graded_name
 from autograder.text.wording import counted_points
 
 GradeKey = tuple[str, str]  # student and assignment
@@ -76,7 +77,8 @@ def due_for(course: Course, assignment: Assignment, student: str) -> datetime | 
     due = on_the_clock(assignment.due, zone)
     found = [due]
     for extension in course.late.extensions if course.late else ():
-        if extension.student != student or extension.assignment not in (None, assignment.name):
+        is_for_student = student in (extension.student, graded_name(extension.student))
+        if not is_for_student or extension.assignment not in (None, assignment.name):
             continue
         if extension.due is not None:
             found.append(on_the_clock(extension.due, zone))
@@ -150,7 +152,8 @@ def unknown_students(course: Course, grades: Collection[Grade], names: Mapping[s
     problems = []
     for extension in course.late.extensions if course.late and students else ():
         name = extension.student
-        if name not in students and extension.assignment in (None, *assignments):
+        is_known = name in students or graded_name(name) in students
+        if not is_known and extension.assignment in (None, *assignments):
             close = closest(name, known)
             hint = f"; did you mean {known[close]}?" if close else "."
             problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from autograder.records import Grade, TestResult
+from autograder.records import Grade, TestResult, is_amount
 from autograder.text.files import write_whole
 
 FOLDER = "suites"
@@ -84,6 +84,8 @@ class Suites:
         if suite not in self._passed:
             try:
                 tests = [{"hidden": True, **test} for test in json.loads(self._file(suite).read_text("utf-8"))["tests"]]
+                if not all(is_amount(test["max_score"]) for test in tests):
+                    raise ValueError("a maximum is not a number of points")
                 self._passed[suite] = tuple(_passed(*(test[name] for name in COMMON)) for test in tests)
             except (OSError, ValueError, TypeError, KeyError):
                 raise SuiteMissingError(self._file(suite)) from None

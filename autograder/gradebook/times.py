@@ -49,8 +49,9 @@ def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], tr
         entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
         _write(folder / FILE_NAME, {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]})
     names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
-    if names:
-        _write(folder / NAMES, {"names": dict(sorted(names.items()))})
+    originals = read_originals(folder) | {one.student: one.original for one in collected.values() if one.original}
+    if names or originals:
+        _write(folder / NAMES, {"names": dict(sorted(names.items())), "originals": dict(sorted(originals.items()))})
 
 
 def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
@@ -69,10 +70,25 @@ def read_names(folder: Path) -> dict[str, str]:
         return {str(student): str(name) for student, name in record["names"].items()}
 
 
-def with_name(student: str, names: Mapping[str, str]) -> str:
+def read_originals(folder: Path) -> dict[str, str]:
+    """Return the ids, as the roster or the course site has them, of students who are called otherwise in the grades.
+
+    The grades use the names of folders, which cannot hold every character.
+    """
+    with _reading(folder / NAMES) as record:
+        return {str(student): str(original) for student, original in record.get("originals", {}).items()}
+
+
+def with_name(student: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
     """Return `1001 Ada Lovelace`, or the id alone if the name is unknown."""
     name = names.get(student, "")
-    return f"{student} {shown(name)}" if name and name != student else student
+    called = shown_id(student, originals)
+    return f"{called} {shown(name)}" if name and name != called else called
+
+
+def shown_id(student: str, originals: Mapping[str, str]) -> str:
+    """Return the id of a student to show to people."""
+    return shown(originals[student]) if student in originals else student
 
 
 @contextmanager

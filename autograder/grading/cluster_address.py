@@ -15,6 +15,7 @@ from pydantic import Field
 
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import InfrastructureError, RefusedError
+from autograder.sandbox.trusted_process import spawning
 from autograder.text.files import read_utf8
 
 RUNNING = ("tls://", "tcp://")
@@ -53,6 +54,7 @@ def connect(address: str) -> Iterator[Client]:
 def _started(address: str) -> Any:
     if Path(address).suffix in (".yml", ".yaml"):
         return batch_cluster(Path(address))
+    spawning()  # also of Dask's own processes
     kind, _, count = address.partition(":")
     if kind != "local" or not count.isdecimal() or int(count) < 1:
         raise RefusedError(f"--cluster {address} is not an address of a cluster. {FORMS}")

@@ -14,7 +14,7 @@ from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
-from autograder.grading.reference import MissingModuleError, import_needed
+from autograder.grading.reference import MissingModuleError, import_needed, needs
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -52,6 +52,8 @@ class Grader:
         self.watch = watch or Watch()
         self._missing = dict[str, MissingModuleError]()
         self.assignments = self._importable(course.select(names))
+        if self._missing and not self.assignments:  # without files, pytest would collect the current folder
+            raise MissingModuleError("\n".join(map(str, self._missing.values())))
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
         try:
@@ -108,9 +110,15 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=_flags(prepared, loaded),
+            flags=(*map(clean, submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
+
+    def assignment(self, name: str) -> Assignment:
+        """Return one of this grader's assignments; raises MissingModuleError if one of its modules is missing."""
+        if name in self._missing:
+            raise self._missing[name]
+        return self.assignments[name]
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
         """Return a submission whose functions can be called in workers; the caller closes it."""
@@ -142,7 +150,7 @@ class Grader:
 
         Loading and each test may use `seconds` of processor time.
         """
-        assignment = self.assignments[name]
+        assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
                 modules = self._prepared[name].solution.module_texts
@@ -227,8 +235,15 @@ class Grader:
             try:
                 check_solution(self.session, test, self.workers.references[name], Watch())
             except SolutionFailsError as failure:
+                self._blame_package(self.assignments[name], failure)
                 problems.append(f"{name}: {failure}")
         return problems
+
+    def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
+        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
+        package = failure.missing.partition(".")[0]
+        if package in {module.partition(".")[0] for module in assignment.preload}:
+            self._missing[assignment.name] = MissingModuleError(needs(assignment, failure.missing, failure))
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test, failure, full_message = ending.test, ending.skipped, None

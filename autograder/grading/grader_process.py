@@ -19,6 +19,7 @@ from autograder.grading.bundle import Bundle
 from autograder.grading.pool import call_in_fork, grade_one, prepare_process
 from autograder.records import CourseError, InfrastructureError, RefusedError, Submission
 from autograder.sandbox.launcher import require_tier
+from autograder.sandbox.trusted_process import module_command
 
 IDLE_SECONDS = 600
 START_SECONDS = 300
@@ -35,7 +36,7 @@ class GraderProcess:
         self._folder = tempfile.mkdtemp(prefix="grader-", dir=scratch)  # readable for this user alone
         self._socket, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-m", __name__, str(theirs.fileno()), self._folder]
+            command = module_command(__name__, str(theirs.fileno()), self._folder)
             self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
         self._connection = Connection(self._socket.fileno())
         try:

@@ -16,6 +16,7 @@ from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.sandbox.jail import ON_LINUX, die_with_parent
+from autograder.sandbox.trusted_process import leave_current_folder, spawning
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
@@ -52,8 +53,7 @@ def graders(plan: Plan) -> GraderPool:
     from autograder.sandbox.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
-    context = multiprocessing.get_context("spawn")
-    return GraderPool(plan.jobs, context, initializer=prepare_process, initargs=(plan,))
+    return GraderPool(plan.jobs, spawning(), initializer=prepare_process, initargs=(plan,))
 
 
 _plan: Plan | None = None
@@ -91,6 +91,7 @@ def prepare_process(plan: Plan) -> None:
     """Start the sandbox first, so that it and this process import PyTorch at the same time."""
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"
+    leave_current_folder()
     warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
     _plan = plan
     end_with_parent()

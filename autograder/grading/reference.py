@@ -4,6 +4,7 @@ import ast
 import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.installation.distribution import install_command
 from autograder.proxy.local import LocalStudent, load_file
 from autograder.records import InfrastructureError
 
@@ -37,9 +38,14 @@ def import_needed(assignment: Assignment) -> None:
     for module in assignment.preload:
         try:
             importlib.import_module(module)
-        except Exception as error:
-            package = module.partition(".")[0]
-            raise MissingModuleError(
-                f"{assignment.name} needs {package}, which cannot be imported here ({error}). "
-                f"Install it: pip install {package}"
-            ) from None
+        except Exception as error:  # a package that is broken raises nearly anything
+            raise MissingModuleError(needs(assignment, module, error)) from None
+
+
+def needs(assignment: Assignment, module: str, error: Exception) -> str:
+    """Return the sentence about a package that is missing or broken on this machine."""
+    package = module.partition(".")[0]
+    return (
+        f"{assignment.name} needs {package}, which cannot be imported here ({type(error).__name__}: {error}). "
+        f"Install it: {install_command([package])}"
+    )

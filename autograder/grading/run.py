@@ -14,6 +14,7 @@ from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.grading.failures import Failures, failure_sentences
 from autograder.grading.pool import Plan, grade_one, graders
+from autograder.installation.distribution import install_extra
 from autograder.records import Grade, InfrastructureError, Submission
 
 AHEAD = 2  # submissions waiting for each grader
@@ -65,7 +66,7 @@ def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummar
         from autograder.grading.cluster import graded
     except ImportError as error:
         missing = f"--cluster needs Dask, which cannot be imported ({error})."
-        raise InfrastructureError(f"{missing} Install it: pip install 'autograder[cluster]'") from None
+        raise InfrastructureError(f"{missing} Install it: {install_extra('cluster')}") from None
     return lambda plan, submissions, summary: graded(plan, submissions, address, summary.failures, summary.notes)
 
 

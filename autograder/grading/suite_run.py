@@ -30,7 +30,14 @@ UNFINISHED = (MemoryError, RecursionError, SystemError)  # may leave the process
 
 
 class SolutionFailsError(InfrastructureError):
-    """The solution fails a test in this process, so a submission's failure in it does not count."""
+    """The solution fails a test in this process, so a submission's failure in it does not count.
+
+    `missing` is the name of the module that could not be imported, if this was the reason.
+    """
+
+    def __init__(self, sentence: str, missing: str = "") -> None:
+        super().__init__(sentence)
+        self.missing = missing
 
 
 @dataclass(frozen=True)
@@ -171,9 +178,8 @@ def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, wa
         error = ended
     if error is not None:
         watch.distrust()
-        raise SolutionFailsError(
-            f"The solution itself does not pass {test.name} here ({type(error).__name__}: {str(error)[:300]})."
-        )
+        sentence = f"The solution itself does not pass {test.name} here ({type(error).__name__}: {str(error)[:300]})."
+        raise SolutionFailsError(sentence, str(error.name or "") if isinstance(error, ImportError) else "")
 
 
 def _drop_traceback(error: BaseException) -> None:

@@ -52,7 +52,7 @@ class SharedFolder:
             if data is None:
                 (self.path / name).mkdir(exist_ok=True)
             elif known.get(name) != data:
-                gate.write_bytes(self.path / name, data)
+                gate.write_bytes(self.path / name, data, self.path)
 
 
 def check_name(name: str) -> str:
@@ -88,6 +88,8 @@ def _read(folder: Path) -> Contents:
     while waiting and len(found) <= MAX_FILES:
         for place in islice(waiting.pop().iterdir(), MAX_FILES + 1):
             is_folder = place.is_dir() and not place.is_symlink()
-            found[place.relative_to(folder).as_posix()] = None if is_folder else gate.read_bytes(place, MAX_BYTES)
+            found[place.relative_to(folder).as_posix()] = (
+                None if is_folder else gate.read_bytes(place, MAX_BYTES, folder)
+            )
             waiting += [place] if is_folder else []
     return checked(found)

@@ -37,7 +37,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
 
     `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
     `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the workers' import path,
-    read-only) are for tests of the sandbox itself. Raises SandboxUnavailableError.
+    read-only) are for tests of the sandbox itself. The first fork server, which starts at once, imports the modules in
+    `preload`. Raises SandboxUnavailableError.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         entry: str = SERVER_ENTRY,
         warm: bool = True,
         folders: Iterable[Path] = (),
+        preload: Iterable[str] = (),
     ) -> None:
         if tier not in (*TIERS, "best"):
             raise SandboxUnavailableError(f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best.")
@@ -57,7 +59,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
-        self._servers: dict[Modules, ForkServer] = {(): self._start(())}
+        self._first_modules = tuple(preload)
+        self._servers: dict[Modules, ForkServer] = {self._first_modules: self._start(self._first_modules)}
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -66,7 +69,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
     def note(self) -> str:
         """The guarantees of the tier that are weaker on this machine, as a sentence; usually empty."""
         with self._lock:
-            return self._ready_server(()).note
+            return self._ready_server(self._first_modules).note
 
     def warm_up(self, preload: Iterable[str] = ()) -> None:
         """Wait until workers with these modules can be forked at once; raises SandboxUnavailableError."""

@@ -4,6 +4,7 @@ Nothing is isolated: it is the student's code on the student's machine. Points a
 """
 
 import contextlib
+import importlib
 import inspect
 import io
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +32,7 @@ from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
-from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, read
+from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, needed_packages, read
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells, names_of_module
 from autograder.suite.alarm import TestAlarm, alarm
@@ -192,12 +193,15 @@ class _Examination:
         self._subject = Subject(LocalStudent(module), None, uses)
         self._graded = as_graded(module, self._subject.uses)
         self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
+        self._packages = needed_packages(test_file.parent)
+        self._untested: set[str] = set()  # tests that failed because of a package
 
     def findings(self, part: str | None = None) -> list[Finding]:
         with suite_of(self._test_file) as session:
             tests = [test for test in session.tests() if part is None or test.part == part]
             found = {test.name: self._take(session, test) for test in tests}
-            if failed := [test for test in tests if found[test.name].result.outcome == "failed"]:
+            unknown = [test for test in tests if test.name not in self._untested]
+            if failed := [test for test in unknown if found[test.name].result.outcome == "failed"]:
                 self._add_clues(session, failed, found)
         return list(found.values())
 
@@ -216,11 +220,26 @@ class _Examination:
             # again without the protocol, for the frames of a plain traceback
             error = session.run(test, self._subject, time_limit, printed) or error
             session.skip(test)
+        if sentence := self._blame_package(error):
+            self._untested.add(test.name)
+            return Finding(replace(skeleton, outcome="failed", score=0.0, message=sentence), details)
         failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
         message = failure.message.replace(" in the submission.", " in your file.")
         result = replace(skeleton, outcome=failure.outcome, score=0.0, message=message)
         place = None if isinstance(error, MissingNameError) else place_of_frame(describe_error(error, self._own))
         return Finding(result, details, place and self._text.named(place), printed=clean(printed.getvalue(), PRINTED))
+
+    def _blame_package(self, error: BaseException) -> str:
+        """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
+        for package in self._packages:
+            broken = error if isinstance(error, ImportError) and _root(error.name) == package else _import(package)
+            if broken is not None and (type(broken), str(broken)) == (type(error), str(error)):
+                return (
+                    f"This test needs the package {package}, which cannot be imported here "
+                    f"({type(error).__name__}: {clean(str(error), 300)}), so it says nothing about your answer. "
+                    f"Install it: pip install {package}"
+                )
+        return ""
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
@@ -249,6 +268,19 @@ class _Examination:
     def _known(self, name: str) -> str | None:
         """Return the function of the student's file that was called by that name."""
         return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
+
+
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _import(package: str) -> Exception | None:
+    """Return the error of importing a package, None if it can be imported."""
+    try:
+        importlib.import_module(package)
+    except Exception as error:  # a package that is broken raises nearly anything
+        return error
+    return None
 
 
 def time_limit() -> contextlib.AbstractContextManager[None]:
@@ -315,8 +347,8 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
 
 def _note(work: Work, text: Text, loaded: Loaded) -> str:
     """Return what the student should know beside the results: what the grader will see differently."""
-    notes = []
-    if work.other is not None and UNWRITTEN not in read(work.other):
+    notes = [work.note] if work.note else []
+    if not work.note and work.other is not None and UNWRITTEN not in read(work.other):
         notes.append(f"{work.other.name} is complete, too. To check that one, name it.")
     if loaded.seconds > SLOW_LOADING and not any(each["type"] == LOADING_STOPPED for each in loaded.errors):
         seconds = f"{loaded.seconds:.0f} s"

@@ -18,6 +18,7 @@ class Packed:
 
     archive: Path
     file: SourceFile
+    source: str  # the name of the student's file
     older: str = ""
     unchanged: bool = False
 
@@ -32,18 +33,22 @@ class Packed:
 
 def pack(work: Work, folder: Path) -> Packed:
     """Write the archive to `folder` beside older ones. Raises RefusedError if the grader would refuse it."""
+    work.require_clear()
     assignment = _assignment(work)
     name = f"{work.stem}{work.file.suffix}"
     text = read(work.file)
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
+    if work.is_untouched():
+        where = work.note or "Did you save your work under another name, or in another folder?"
+        raise RefusedError(f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}")
     data = b"".join(zipped((f"{assignment.name}/{each}", whole) for each, whole in ((name, text), *work.modules)))
     names = numbered(folder / f"{assignment.name}.zip")
     newest, free = None, next(names)
     while free.exists():
         newest, free = free, next(names)
     if newest is not None and newest.read_bytes() == data:
-        return Packed(newest, _as_the_grader_reads(newest, assignment, name), unchanged=True)
+        return Packed(newest, _as_the_grader_reads(newest, assignment, name), work.file.name, unchanged=True)
     try:
         free.write_bytes(data)
     except OSError as error:
@@ -53,7 +58,7 @@ def pack(work: Work, folder: Path) -> Packed:
     except RefusedError:
         free.unlink()
         raise
-    return Packed(free, file, newest.name if newest else "")
+    return Packed(free, file, work.file.name, newest.name if newest else "")
 
 
 def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> SourceFile:

@@ -222,6 +222,8 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     them = "it" if len(packed.files) == 1 else "them"
     content = f"{names}, {packed.size:,} bytes, and nothing else. The grader can open {them}."
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
+    if packed.source != packed.file.name:
+        lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))
     if packed.unchanged:
         lines.append(_indented(Text("It was there already, and your file has not changed since.")))
     elif packed.older:

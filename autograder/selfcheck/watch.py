@@ -21,7 +21,7 @@ from autograder.selfcheck.drawing import draw_all
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
-from autograder.selfcheck.workspace import Work, find_work
+from autograder.selfcheck.workspace import SOURCES, Work, find_work
 
 POLL = 0.1  # seconds between polls of the file and the keyboard
 SETTLE = 0.05  # seconds to wait, as an editor can write in several steps
@@ -113,8 +113,7 @@ def watch(target: str | Path, console: Console) -> None:
 
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
-    files = [work.test_file, *(work.test_file.with_name(f"{work.file.stem}{kind}") for kind in (".py", ".ipynb"))]
-    files += [work.folder / name for name, _ in work.modules]
+    files = [file for kind in SOURCES for file in sorted(work.folder.glob(f"*{kind}"))]
     try:
         stats = [(file.name, file.stat()) for file in files if file.exists()]
     except FileNotFoundError:

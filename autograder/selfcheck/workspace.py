@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from typing import Any
 from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
 from autograder.course.yaml_file import did_you_mean
-from autograder.records import RefusedError
+from autograder.records import RefusedError, SourceFile
 from autograder.source.magics import plain_cell
+from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code
 from autograder.source.text import notebook_cells
 from autograder.text.files import read_utf8
+from autograder.text.wording import LISTED, joined
 
 SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
@@ -27,11 +29,16 @@ _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)"""
 
 @dataclass(frozen=True)
 class Work:
-    """One assignment in a student's folder: the file and the tests beside it. `other` is the second file."""
+    """One assignment in a student's folder: the file and the tests beside it. `other` is the second file.
+
+    `note` is a sentence about the choice among several files, and `problem` the reason that none can be chosen.
+    """
 
     file: Path
     test_file: Path
     other: Path | None = None
+    note: str = ""
+    problem: str = ""
 
     @property
     def folder(self) -> Path:
@@ -47,8 +54,18 @@ class Work:
             return ()
         return tuple((file.name, read(file)) for file in files if file.is_file())
 
+    def is_untouched(self) -> bool:
+        """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
+        return _released_stub(self.folder).is_untouched(_source(self.file))
+
+    def require_clear(self) -> None:
+        """Raise RefusedError if it is not clear which file counts."""
+        if self.problem:
+            raise RefusedError(self.problem)
+
     def load(self, seconds: float | None = None) -> "Loaded":
         """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
+        self.require_clear()
         return run_text(read(self.file), label_of(self.file), self.modules, seconds)
 
     @property
@@ -87,6 +104,8 @@ def find_work(target: str | Path = ".") -> Work:
 def find_works(target: str | Path = ".") -> list[Work]:
     """Find the assignments in a course's folder, or a single one. Raises RefusedError if there is none."""
     path = Path(target)
+    if target == "":
+        raise RefusedError("The name of the assignment is empty. Name an assignment, its folder, or your file.")
     if path.is_file():
         return [_work_of_file(path)]
     if not path.is_dir():
@@ -105,7 +124,12 @@ def _work_of_file(path: Path) -> Work:
         raise RefusedError(f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}.")
     if not own and len(tests) != 1:
         raise RefusedError(f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder.")
-    return Work(path, (own or tests)[0])
+    test = (own or tests)[0]
+    stem, stub = test.stem.removeprefix("test_"), _released_stub(path.parent)
+    answers = [file.name for file in map(_readable, _sources(path.parent, stub)) if file and stub.is_answer(file)]
+    others = [name for name in answers if name != path.name and Path(name).stem != stem]
+    note = _stub_note([path.name], others) if others and path.name not in answers else ""
+    return Work(path, test, note=note)
 
 
 def _works_in(folder: Path) -> list[Work]:
@@ -119,12 +143,85 @@ def _works_in(folder: Path) -> list[Work]:
 def _work_in(folder: Path) -> Work | None:
     for test in _test_files(folder):
         stem = test.stem.removeprefix("test_")
-        files = [file for kind in SOURCES if (file := folder / f"{stem}{kind}").is_file()]
-        if len(files) == 2:
-            files = _further_first(*files)
-        if files:
-            return Work(files[0], test, *files[1:])
+        called = [file for kind in SOURCES if (file := folder / f"{stem}{kind}").is_file()]
+        work = _chosen(folder, test, called)
+        if work is not None:
+            return work
     return None
+
+
+def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
+    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold an answer."""
+    stub = _released_stub(folder)
+    other_files = [file for file in _sources(folder, stub) if file not in called]
+    others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
+    if not called and not others:
+        return None
+    own = [file for file in map(_readable, called) if file]
+    unread = [file for file in called if file.name not in [source.name for source in own]]
+    if unread:
+        return Work(unread[0], test)  # reading it again tells the reason
+    chosen = stub.choose(own, others)
+    answers = [file for file in chosen if stub.is_answer(file)] or chosen
+    files = [folder / file.name for file in answers]
+    kinds = {file.is_notebook: file for file in answers}
+    if any(not is_same_code(file, kinds[file.is_notebook]) for file in answers):
+        names = joined([file.name for file in answers], LISTED)
+        problem = (
+            f"{names} have different contents, and each may be your answer. Keep only one of them here, or name it."
+        )
+        return Work(files[0], test, problem=problem)
+    files = [folder / file.name for file in kinds.values()]
+    if len(files) == 2:
+        files = _further_first(*sorted(files, key=lambda file: file.suffix == ".ipynb"))
+    further = [file.name for file in stub.further_answers(answers, others)]
+    note = ""
+    if files[0] not in called and called:
+        note = _stub_note([file.name for file in called], [files[0].name])
+    elif further and any(map(stub.is_answer, own)):
+        note = f"There is another answer in {joined(further, LISTED)}. To check that one, name it."
+    return Work(files[0], test, files[1] if len(files) == 2 else None, note=note)
+
+
+def _stub_note(called: Sequence[str], answers: Sequence[str]) -> str:
+    return f"There is no answer in {joined(called, LISTED)}; your work is in {joined(answers, LISTED)}."
+
+
+def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
+    """Return the sources in a folder that can be the student's own."""
+    files = sorted(file for kind in SOURCES for file in folder.glob(f"*{kind}"))
+    here = folder.resolve()
+    tests = [test for test in here.parent.glob("*/test_*.py") if test.parent != here]
+    earlier = [f"{test.stem.removeprefix('test_')}{kind}" for test in tests for kind in SOURCES]
+    given = {*stub.given, "pictures.py", *earlier}
+    return [file for file in files if file.name not in given and not file.name.startswith(("test_", "."))]
+
+
+def needed_packages(folder: Path) -> tuple[str, ...]:
+    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names them."""
+    try:
+        return tuple(map(str, json.loads((folder / "hints.json").read_text("utf-8"))["packages"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def _released_stub(folder: Path) -> ReleasedStub:
+    """Return what the assignment's `hints.json` tells about the stub; `UNKNOWN` if it does not."""
+    try:
+        return ReleasedStub.from_record(json.loads((folder / "hints.json").read_text("utf-8"))["stub"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return UNKNOWN
+
+
+def _source(file: Path) -> SourceFile:
+    return SourceFile(file.name, read(file))
+
+
+def _readable(file: Path) -> SourceFile | None:
+    try:
+        return _source(file)
+    except RefusedError:
+        return None
 
 
 def _further_first(script: Path, notebook: Path) -> list[Path]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.installation.distribution import install_extra
 from autograder.records import InfrastructureError
 from autograder.source.tokens import Code
 
@@ -165,9 +166,8 @@ def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
     try:
         from rapidfuzz.distance import LCSseq
     except ModuleNotFoundError:
-        raise InfrastructureError(
-            "Comparing submissions needs rapidfuzz. Install it with: pip install 'autograder[similar]'"
-        ) from None
+        missing = "Comparing submissions needs rapidfuzz."
+        raise InfrastructureError(f"{missing} Install it: {install_extra('similar')}") from None
     theirs = [(begin, second.tokens[begin:end]) for begin, end in second.spans()]
     for begin, end in first.spans():
         own = first.tokens[begin:end]

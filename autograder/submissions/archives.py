@@ -6,7 +6,8 @@ Only stored and deflated entries are read: with other methods, a small file can 
 import stat
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import IO, BinaryIO
@@ -17,24 +18,40 @@ from autograder.submissions import files
 from autograder.submissions.files import Entry, File, Odd, PackedFolder, stem, suffix
 from autograder.text.names import shown
 
+DOS_EPOCH = (1980, 1, 1)  # the date of an entry without one
 ENTRY_BYTES = 256  # of a zip's directory for each allowed entry
+
+UTF_8_FLAG = 0x800
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
+class UnreadableArchive(RefusedError):
+    """Nothing in an archive can be read, as it is broken or too large."""
+
+
 @contextmanager
-def open_archive(path: Path, whole_class: bool = False) -> Iterator[PackedFolder]:
-    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip."""
+def open_archive(path: Path, whole_class: bool = False, root: Path | None = None) -> Iterator[PackedFolder]:
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip.
+
+    It is opened without following links below `root`.
+    """
     if suffix(path.name) != files.ZIP:
-        raise RefusedError(f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive.")
-    root = PackedFolder(stem(path.name), path)
+        raise UnreadableArchive(
+            f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
+        )
+    packed = PackedFolder(stem(path.name), path)
     size, entries = files.STUDENT_BYTES, files.STUDENT_ENTRIES
     if whole_class:
         size, entries = files.CLASS_BYTES, files.CLASS_ENTRIES
-    with open_regular(path, size) as stream:
-        with _broken(path.name):
-            _fill(root, stream, entries)
-        yield root
+    with ExitStack() as stack:
+        try:
+            stream = stack.enter_context(open_regular(path, size, root))
+            with _broken(path.name):
+                _fill(packed, stream, entries)
+        except RefusedError as refusal:
+            raise UnreadableArchive(str(refusal)) from refusal
+        yield packed
 
 
 @contextmanager
@@ -69,14 +86,31 @@ def _fill(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
     if len(archive.infolist()) > entries:
         raise RefusedError(problem)
     for info in archive.infolist():
-        name = info.orig_filename
+        name = _name(info)
         root.add(name, info.file_size, None if name.endswith("/") else partial(_entry, archive, info))
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """Return an entry's path: some programs write UTF-8 without saying so, or the separator of Windows."""
+    name = info.orig_filename
+    if not info.flag_bits & UTF_8_FLAG:
+        with suppress(UnicodeError):
+            name = name.encode("cp437").decode()
+    return name.replace("\\", "/")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Entry:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         return Odd(name, "a link or a device")
-    return File(name, partial(_load, archive, info, name))
+    return File(name, partial(_load, archive, info, name), time=_time(info))
+
+
+def _time(info: zipfile.ZipInfo) -> str:
+    """Return an entry's time as ISO-8601; empty if it is invalid or none."""
+    try:
+        return "" if info.date_time[:3] == DOS_EPOCH else datetime(*info.date_time).isoformat()
+    except ValueError:
+        return ""
 
 
 def _load(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, limit: int) -> bytes:

@@ -22,7 +22,9 @@ class Collected:
 
     `student` is the name in the grades, `name` the display name. `submitted_at` is ISO-8601, with the offset from UTC if
     it is known. `source` is the archive or folder of origin, `key` and `called` are the student's number and name there
-    if they differ, and `files` maps the written file names to their digests.
+    if they differ, and `files` maps the written file names to their digests. `original` is the student's id if `student`
+    differs, because a folder cannot have its name. `site` is the course site whose number the student or the `key` is,
+    and `file_time` the newest time of the files in the archive, with which attempts are put in order.
     """
 
     student: str
@@ -35,6 +37,14 @@ class Collected:
     files: dict[str, str] = field(default_factory=dict)
     key: str = ""
     called: str = ""
+    original: str = ""
+    site: str = ""
+    file_time: str = ""
+
+    @property
+    def shown_name(self) -> str:
+        """The text by which messages name the student."""
+        return self.name or self.original or self.student
 
     @property
     def moment(self) -> datetime | None:
@@ -70,7 +80,17 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
 
 def _from_record(record: dict[str, Any]) -> Collected:
     one = Collected(**{field.name: record[field.name] for field in fields(Collected) if field.name in record})
-    texts = (one.student, one.assignment, one.name, one.source, one.key, one.called)
+    texts = (
+        one.student,
+        one.assignment,
+        one.name,
+        one.source,
+        one.key,
+        one.called,
+        one.original,
+        one.site,
+        one.file_time,
+    )
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name is not a text")
     if one.late not in (None, True, False) or not isinstance(one.files, dict):

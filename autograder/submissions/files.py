@@ -32,11 +32,17 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError."""
+    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError.
+
+    `time` is that of a file in an archive as ISO-8601, empty if unknown. `path` is that of a file on disk, which is
+    opened without following links below `root`.
+    """
 
     name: str
     load: Callable[[int], bytes]
     path: Path | None = None
+    time: str = ""
+    root: Path | None = None
 
     def read(self, limit: int = FILE_BYTES) -> bytes:
         """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes."""
@@ -57,9 +63,10 @@ class Odd:
 
 @dataclass(frozen=True)
 class DiskFolder:
-    """A folder on disk; its links are not followed."""
+    """A folder on disk; its links are not followed, and none on the way from `root`, by default the folder itself."""
 
     path: Path
+    root: Path | None = None
 
     @property
     def name(self) -> str:
@@ -69,11 +76,10 @@ class DiskFolder:
         """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
         found: list[Entry] = []
         try:
-            with os.scandir(self.path) as entries:
-                for entry in entries:
-                    found.append(_on_disk(entry))
-                    if len(found) > CLASS_ENTRIES:
-                        raise RefusedError(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
+            for entry in gate.names_in(self.path, self.root):
+                found.append(_on_disk(entry, self.path / entry.name, self.root or self.path))
+                if len(found) > CLASS_ENTRIES:
+                    raise RefusedError(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
         except OSError as error:
             raise unusable(f"The folder {shown(self.name)} cannot be read", error) from None
         return sorted(found, key=lambda entry: entry.name)
@@ -158,9 +164,9 @@ Folder = DiskFolder | PackedFolder
 Entry = File | Odd | Folder
 
 
-def disk_file(path: Path) -> File:
+def disk_file(path: Path, root: Path | None = None) -> File:
     """Return the file at this path, unopened."""
-    return File(path.name, partial(gate.read_bytes, path), path)
+    return File(path.name, partial(gate.read_bytes, path, root=root), path, root=root)
 
 
 def read_source(file: File) -> SourceFile:
@@ -197,14 +203,13 @@ def plain_stem(name: str) -> str:
     return COUNTED.sub("", stem(name))
 
 
-def _on_disk(entry: os.DirEntry[str]) -> Entry:
-    path = Path(entry.path)
+def _on_disk(entry: os.DirEntry[str], path: Path, root: Path) -> Entry:
     if entry.is_symlink():
         return Odd(entry.name, "a link", path)
     if entry.is_dir(follow_symlinks=False):
-        return DiskFolder(path)
+        return DiskFolder(path, root)
     if entry.is_file(follow_symlinks=False):
-        return disk_file(path)
+        return disk_file(path, root)
     return Odd(entry.name, "a pipe, a socket or a device", path)
 
 

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
@@ -14,6 +14,7 @@ from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.text.names import safe_name, shown, student_name
 
+JOURNAL = "grades.jsonl"  # in a folder of grades
 MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
 
@@ -45,10 +46,11 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 class _Search:
     course: Course
     wanted: Assignment | None
+    released: dict[str, take.Wanted] = field(default_factory=dict)  # the assignments that were needed so far
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
-            folder = DiskFolder(path)
+            folder = DiskFolder(path, Path(path.anchor))  # resolved: what is a link from now on was swapped
             yield from self._top(folder, self._visible(folder), path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
@@ -56,11 +58,16 @@ class _Search:
                 raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield take.submission_of(student, assignment, [disk_file(path)])
+            yield take.submission_of(student, self._released(assignment), [disk_file(path, Path(path.anchor))])
         elif path.is_file() and take.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
             raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
+
+    def _released(self, assignment: Assignment) -> take.Wanted:
+        if assignment.name not in self.released:
+            self.released[assignment.name] = take.wanted_of(self.course, assignment.name)
+        return self.released[assignment.name]
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent
@@ -73,18 +80,11 @@ class _Search:
 
     def _archive_at(self, path: Path) -> Iterator[Submission]:
         student, assignment = self._meant(path)
-        with ExitStack() as stack:
-            try:
-                root = stack.enter_context(open_archive(path, whole_class=True))
-                folder = self._without_wrapper(root)
-                entries = self._visible(folder)
-            except RefusedError as refusal:
-                if assignment is None:
-                    raise
-                yield Submission(student, assignment.name, problem=str(refusal), path=path)
-                return
+        with open_archive(path, whole_class=True) as root:
+            folder = self._without_wrapper(root)
+            entries = self._visible(folder)
             if assignment and not entries:
-                yield take.submission_of(student, assignment, [folder])
+                yield take.submission_of(student, self._released(assignment), [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
@@ -92,7 +92,7 @@ class _Search:
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
         if search.wanted and take.is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
-            yield take.submission_of(student, search.wanted, [folder])
+            yield take.submission_of(student, self._released(search.wanted), [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
@@ -105,7 +105,8 @@ class _Search:
 
     def _visible(self, folder: Folder) -> list[Entry]:
         given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
-        return [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
+        work = [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
+        return [entry for entry in work if not _is_of_grades(entry)]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
         """Whether all folders here are named like assignments or, without folders, a file is."""
@@ -145,7 +146,7 @@ class _Search:
             )
             yield self._refused(student, entries[0], problem)
         elif self.wanted and all(take.is_source(entry) for entry in entries):
-            yield take.submission_of(student, self.wanted, entries)
+            yield take.submission_of(student, self._released(self.wanted), entries)
         elif len(entries) > 1:
             yield self._refused(student, entries[0], f"Found {take.names(entries)}; hand in only one of them.")
         else:
@@ -189,9 +190,9 @@ class _Search:
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
         wanted = self.wanted
         if wanted and wanted.name in by_assignment:
-            yield take.submission_of(student, wanted, by_assignment[wanted.name], strays)
+            yield take.submission_of(student, self._released(wanted), by_assignment[wanted.name], strays)
         elif wanted and not by_assignment:
-            yield take.submission_of(student, wanted, [folder])
+            yield take.submission_of(student, self._released(wanted), [folder])
         elif wanted:
             misspelt = [entry for entry in strays if self._close(take.label(entry)) == wanted.name]
             for entry in misspelt[:1]:
@@ -215,7 +216,8 @@ class _Search:
                 unknown[close if close and free else safe_name(take.label(entry))] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
-                yield take.submission_of(student, self.course.assignment(name), by_assignment[name], strays)
+                wanted = self._released(self.course.assignment(name))
+                yield take.submission_of(student, wanted, by_assignment[name], strays)
             else:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
@@ -243,6 +245,16 @@ class _Search:
         known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
         found = closest(name[:MOST_LETTERS], known)
         return known[found] if found else None
+
+
+def _is_of_grades(entry: Entry) -> bool:
+    """Whether this is a folder that an earlier run wrote among the students' folders."""
+    if isinstance(entry, File | Odd):
+        return False
+    try:
+        return JOURNAL in {inner.name for inner in entry.entries()} and not take.holds_work(entry)
+    except RefusedError:
+        return False
 
 
 def _is_dotted(entry: Entry) -> bool:

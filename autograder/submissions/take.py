@@ -3,20 +3,24 @@
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 
-from autograder.course.config import Assignment
+from autograder.course.config import Assignment, Course
 from autograder.records import RefusedError, SourceFile, Submission
+from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import files
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder, Odd, plain_stem, stem, suffix
 from autograder.text.names import shown
 from autograder.text.wording import joined
 
-DEPTH = 4  # maximum depth of nested folders
+DEPTH = 8  # maximum depth of nested folders
 LISTED = 4  # maximum number of names in a message
 COMPARED = 10  # maximum number of files of one kind to compare
+
+NOTE = "NOT_COLLECTED.txt"  # in it, `collect` notes why files that it kept cannot be used
+NOTE_BYTES = 2_000
 
 _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's folder
 
@@ -29,51 +33,142 @@ _FURNITURE = (  # created by operating systems and programs
 )
 
 
-def take(entries: Sequence[Entry], assignment: Assignment, beside: Iterable[Entry] = ()) -> tuple[SourceFile, ...]:
+@dataclass(frozen=True)
+class Wanted:
+    """The assignment whose files are selected, and its stub as students received it.
+
+    `elsewhere` are the names of other assignments' files: beside this one they are earlier work.
+    """
+
+    assignment: Assignment
+    stub: ReleasedStub
+    elsewhere: frozenset[str] = frozenset()
+
+    @property
+    def stem(self) -> str:
+        return self.assignment.stem
+
+    @property
+    def expected(self) -> str:
+        return " or ".join(f"{self.stem}{kind}" for kind in SOURCES)
+
+    def is_expected(self, entry: Entry) -> bool:
+        return _file_name(entry) in {f"{self.stem}{kind}" for kind in SOURCES}
+
+    def is_called_like(self, entry: Entry) -> bool:
+        return self.is_expected(entry) or plain_stem(_file_name(entry)) == self.stem
+
+    def sources(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the sources that can be the student's own."""
+        given = {*self.assignment.files, *self.stub.given}
+        if self.stub.names:
+            given |= self.elsewhere
+        return [entry for entry in entries if is_source(entry) and entry.name not in given]
+
+
+def wanted_of(course: Course, name: str) -> Wanted:
+    """Return the assignment with that name and its released stub; raises CourseError if there is none."""
+    assignment = course.assignment(name)
+    others = [f"{each.stem}{kind}" for each in course.assignments if each.stem != assignment.stem for kind in SOURCES]
+    return Wanted(assignment, released_stub(course, assignment), frozenset(others))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The texts of a student's files, and notes about the choice for the instructor."""
+
+    files: tuple[SourceFile, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Found:
+    """The sources in a student's folder: those `called` like the module, or in its place, and `others`."""
+
+    called: list[Entry] = field(default_factory=list)
+    others: list[Entry] = field(default_factory=list)
+
+    @classmethod
+    def among(cls, entries: Iterable[Entry], folders: Iterable[Entry], wanted: Wanted) -> "_Found":
+        """Sort the sources among `entries`, and those below `folders`."""
+        here = wanted.sources(entries)
+        called = [entry for entry in here if wanted.is_called_like(entry)]
+        others = [entry for entry in here if entry not in called]
+        below = _below(folders, wanted) if here else []
+        called_below = [entry for entry in below if wanted.is_called_like(entry)]
+        others_below = [entry for entry in below if entry not in called_below]
+        first = sorted(called, key=lambda entry: not wanted.is_expected(entry))
+        if not first:
+            first, others = others, []
+        return cls([*first, *called_below], [*others, *others_below])
+
+
+def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ()) -> Taken:
     """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder or archive.
 
     Files with the name of the assignment's module are used, also with a number suffix, in a subfolder, or in one of
-    `beside`; without them, the only other file of its kind. Raises RefusedError if two of them differ.
+    `beside`; without them, the only other file of its kind. If they hold no answer, a file with another name that holds
+    one is used. Raises RefusedError if two of them differ.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
         raise RefusedError(f"Found {names(entries)}; hand in only one of them.")
-    if is_source(entries[0]):
-        texts = _texts([*_candidates(entries, assignment), *_below(beside, assignment)])
-        return with_modules(texts, beside, assignment)
-    return _take_from(entries[0], assignment, DEPTH)
+    if not is_source(entries[0]):
+        return _take_from(entries[0], wanted, DEPTH, beside=beside)
+    found = _Found.among(entries, beside, wanted)
+    if not found.called:
+        found.called = list(entries)
+    found.others += _work_beside(beside, wanted)
+    return _with_modules(_chosen(found, wanted), beside, wanted)
 
 
-def submission_of(
-    student: str, assignment: Assignment, entries: Sequence[Entry], beside: Iterable[Entry] = ()
-) -> Submission:
+def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()) -> Submission:
     """Return what `take` finds as a submission, which has a problem if it cannot be used."""
-    path = entries[0].path
+    path, name = entries[0].path, wanted.assignment.name
     try:
-        return Submission(student, assignment.name, take(entries, assignment, beside), path=path)
+        taken = take(entries, wanted, beside)
     except RefusedError as refusal:
-        return Submission(student, assignment.name, problem=str(refusal), path=path)
+        return Submission(student, name, problem=str(refusal), path=path)
+    return Submission(student, name, taken.files, path=path, notes=taken.notes)
 
 
-def _take_from(holder: Entry, assignment: Assignment, depth: int, another: str = "") -> tuple[SourceFile, ...]:
+def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", beside: Sequence[Entry] = ()) -> Taken:
     """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
-    if depth < DEPTH and _NUMBERED.fullmatch(label(holder)) and label(holder) != assignment.name:
+    if depth < DEPTH and _is_of_another(label(holder), wanted.assignment):
         another = label(holder)
     with opened(holder) as folder:
         folder.inspect()
         entries = folder.entries()
+        _refuse_as_noted(entries)
         work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
-        found = [entry for entry in _candidates(work, assignment) if not another or _is_called_like(entry, assignment)]
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
-        if found and packed and not _is_expected(found[0], assignment):
-            raise RefusedError(f"Found {names([*found, *packed])}; {_expected(assignment)} is expected.")
-        if found:
-            return with_modules(_texts([*found, *_below(inner, assignment)]), entries, assignment)
+        usable = [entry for entry in work if not another or wanted.is_called_like(entry)]
+        found = _Found.among(usable, inner, wanted)
+        if found.called and packed and not wanted.is_expected(found.called[0]):
+            raise RefusedError(f"Found {names([*found.called, *packed])}; {wanted.expected} is expected.")
+        if found.called:
+            found.others += _work_beside(beside, wanted)
+            return _with_modules(_chosen(found, wanted), entries, wanted)
+        if len(inner) > 1:
+            inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
-            return _take_from(inner[0], assignment, depth - 1, another)
+            return _take_from(inner[0], wanted, depth - 1, another)
         there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
-        raise RefusedError(f"No file {_expected(assignment)} was handed in; {there}{where}.")
+        raise RefusedError(f"No file {wanted.expected} was handed in; {there}{where}.")
+
+
+def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
+    """Return the only one of these folders that holds a file called like the module, or the first of equal copies."""
+    called = {folder.name: _called_below(folder, wanted) for folder in folders}
+    several = [entry for entries in called.values() for entry in entries]
+    if several:
+        _chosen(_Found(several), wanted)  # raises RefusedError if they differ
+    return [folder for folder in folders if called[folder.name]][:1]
+
+
+def _called_below(folder: Entry, wanted: Wanted) -> list[Entry]:
+    return [entry for entry in _below([folder], wanted) if wanted.is_called_like(entry)]
 
 
 def with_modules(
@@ -84,21 +179,64 @@ def with_modules(
     return tuple(replace(text, modules=modules) for text in texts)
 
 
-def _candidates(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    sources = [entry for entry in entries if is_source(entry) and entry.name not in assignment.files]
-    called = [entry for entry in sources if _is_called_like(entry, assignment)]
-    return sorted(called, key=lambda entry: not _is_expected(entry, assignment)) or sources
+def _with_modules(taken: Taken, entries: Iterable[Entry], wanted: Wanted) -> Taken:
+    return replace(taken, files=with_modules(taken.files, entries, wanted.assignment))
 
 
-def _below(entries: Iterable[Entry], assignment: Assignment) -> list[Entry]:
-    return [
-        replace(entry, name=f"{way}{entry.name}")
-        for way, entry in itertools.islice(_walk(entries, "", DEPTH), files.STUDENT_ENTRIES)
-        if isinstance(entry, File) and _is_called_like(entry, assignment)
-    ]
+def _chosen(found: _Found, wanted: Wanted) -> Taken:
+    """Return one file of each kind, the first of equal ones; raises RefusedError if they differ."""
+    stub = wanted.stub
+    called = _texts(found.called, [])
+    if any(map(stub.is_answer, called)):
+        others = _readable(found.others)
+    else:
+        others = _texts(found.others, found.called) if stub.names else []
+    chosen = stub.choose(called, others)
+    taken = []
+    for is_notebook in (False, True):
+        same = [text for text in chosen if text.is_notebook == is_notebook]
+        if len({"\n".join(text.text.splitlines()) for text in same}) > 1:
+            raise RefusedError(_not_clear([text.name for text in same]))
+        taken += same[:1]
+    notes = _notes(taken, called, others, stub)
+    return Taken(tuple(replace(text, name=text.name.rpartition("/")[2]) for text in taken), tuple(notes))
 
 
-def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, Entry]]:
+def _notes(
+    taken: Sequence[SourceFile], called: Sequence[SourceFile], others: Sequence[SourceFile], stub: ReleasedStub
+) -> Iterator[str]:
+    """Yield what an instructor should know about the choice among several files."""
+    renamed = [text.name for text in taken if text in others]
+    without = [text.name for text in called if text not in taken or not stub.is_answer(text)]
+    further = [text.name for text in stub.further_answers(taken, others)]
+    answered = any(map(stub.is_answer, taken))
+    if renamed:
+        yield f"{_joined(renamed)} was graded: there is no answer in {_joined(without)}."
+    elif further and answered:
+        yield f"{_joined([text.name for text in taken])} was graded. There is another answer in {_joined(further)}."
+    elif stub.names and others and not answered:
+        yield f"There is no answer in {_joined([text.name for text in (*taken, *others)])}."
+
+
+def _below(folders: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+    """Return the sources in these folders that can be the student's own, named with their way.
+
+    In the folder of another assignment, these are only files that are called like the module.
+    """
+    found: list[Entry] = []
+    for way, entry in itertools.islice(_walk(folders, "", DEPTH), files.STUDENT_ENTRIES):
+        in_place = not any(_is_of_another(name, wanted.assignment) for name in way.split("/"))
+        if wanted.sources([entry]) and (in_place or wanted.is_called_like(entry)):
+            found.append(replace(entry, name=f"{way}{entry.name}"))
+    return found
+
+
+def _work_beside(entries: Iterable[Entry], wanted: Wanted) -> list[Entry]:
+    return [entry for entry in wanted.sources(entries) if is_work(entry) and not is_given(entry)]
+
+
+def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str, File]]:
+    """Yield the sources below these folders that can be work, each with its way."""
     for folder in entries:
         if isinstance(folder, File | Odd) or not is_work(folder):
             continue
@@ -107,29 +245,45 @@ def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str,
         except RefusedError:
             continue
         here = f"{way}{folder.name}/"
-        yield from ((here, entry) for entry in inside if is_source(entry))
+        own = (entry for entry in inside if isinstance(entry, File) and is_source(entry))
+        yield from ((here, entry) for entry in own if is_work(entry) and not is_given(entry))
         if depth > 0:
             yield from _walk(inside, here, depth - 1)
 
 
-def _texts(sources: Sequence[Entry]) -> tuple[SourceFile, ...]:
-    """Return the text of one file of each kind, the first of equal ones; raises RefusedError if they differ."""
+def _is_of_another(name: str, assignment: Assignment) -> bool:
+    """Whether a folder with this name seems to be that of another assignment."""
+    return name != assignment.name and _NUMBERED.fullmatch(name) is not None
+
+
+def _file_name(entry: Entry) -> str:
+    """Return the name of a file without the way to it."""
+    return entry.name.rpartition("/")[2]
+
+
+def _texts(sources: Sequence[Entry], beside: Sequence[Entry]) -> list[SourceFile]:
+    """Return the texts of these sources; raises RefusedError if one cannot be read, or there are too many of a kind."""
     kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
+    texts = []
     for same in kinds:
         if len(same) > COMPARED:
-            raise RefusedError(_not_clear(same))
-    texts = []
-    for same in filter(None, kinds):
+            raise RefusedError(_not_clear([entry.name for entry in same]))
         try:
-            own = [_text(entry) for entry in same]
+            texts += [_text(entry) for entry in same]
         except RefusedError as refusal:
-            others = [entry for entry in sources if entry not in same]
+            others = [entry for entry in (*sources, *beside) if entry not in same]
             too = f" The submission also contains {names(others)}; hand in only one file." if others else ""
             raise RefusedError(f"{refusal}{too}") from None
-        if len({"\n".join(text.text.splitlines()) for text in own}) > 1:
-            raise RefusedError(_not_clear(same))
-        texts.append(replace(own[0], name=own[0].name.rpartition("/")[2]))
-    return tuple(texts)
+    return texts
+
+
+def _readable(sources: Sequence[Entry]) -> list[SourceFile]:
+    """Return the texts of the first of these sources, without those that cannot be read."""
+    texts = []
+    for entry in sources[:COMPARED]:
+        with suppress(RefusedError):
+            texts.append(_text(entry))
+    return texts
 
 
 def _text(entry: Entry) -> SourceFile:
@@ -137,10 +291,6 @@ def _text(entry: Entry) -> SourceFile:
         what = entry.what if isinstance(entry, Odd) else "a folder"
         raise RefusedError(f"{shown(entry.name)} is {what}, not a file; hand in the file itself.")
     return files.read_source(entry)
-
-
-def _not_clear(same: Sequence[Entry]) -> str:
-    return f"Found {names(same)} with different contents; hand in only one of them."
 
 
 def opened(entry: Entry) -> AbstractContextManager[Folder]:
@@ -151,7 +301,7 @@ def opened(entry: Entry) -> AbstractContextManager[Folder]:
         return nullcontext(entry)
     if entry.path is None:
         raise RefusedError(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
-    return open_archive(entry.path)
+    return open_archive(entry.path, root=entry.root)
 
 
 def is_source(entry: Entry) -> bool:
@@ -183,6 +333,14 @@ def is_given(entry: Entry) -> bool:
     return is_source(entry) and entry.name.startswith("test_")
 
 
+def _refuse_as_noted(entries: Iterable[Entry]) -> None:
+    """Raise RefusedError with the reason that `collect` noted beside the files, if it did."""
+    for entry in entries:
+        if entry.name == NOTE and isinstance(entry, File):
+            note = entry.read(NOTE_BYTES).decode("utf-8", "replace")
+            raise RefusedError("".join(letter for letter in note if letter.isprintable()))
+
+
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
     """Whether one student's file is all there is: it has the module's name, or is alone in an archive."""
     stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
@@ -210,13 +368,9 @@ def names(entries: Sequence[Entry]) -> str:
     return joined([shown(entry.name) for entry in entries], LISTED)
 
 
-def _is_expected(entry: Entry, assignment: Assignment) -> bool:
-    return entry.name in {f"{assignment.stem}{kind}" for kind in SOURCES}
+def _not_clear(same: Sequence[str]) -> str:
+    return f"Found {_joined(same)} with different contents; hand in only one of them."
 
 
-def _is_called_like(entry: Entry, assignment: Assignment) -> bool:
-    return _is_expected(entry, assignment) or plain_stem(entry.name) == assignment.stem
-
-
-def _expected(assignment: Assignment) -> str:
-    return " or ".join(f"{assignment.stem}{kind}" for kind in SOURCES)
+def _joined(own: Sequence[str]) -> str:
+    return joined([shown(name) for name in own], LISTED)

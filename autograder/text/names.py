@@ -7,6 +7,7 @@ from functools import lru_cache
 
 SHOWN_LENGTH = 60
 STUDENT_LENGTH = 80
+FOLDER_BYTES = 200
 _MARKED = re.compile(r"-[0-9a-f]{10}$")
 _COMMAND = re.compile(r"::+|##+")
 _RESERVED = re.compile(  # on Windows, or ignored among submissions
@@ -33,9 +34,24 @@ def student_name(raw: str) -> str:
 def safe_name(student: str) -> str:
     """Return a folder name for a student's files that works on every file system.
 
-    Letters, digits and ` ._@+-` are kept; two different students never get the same folder.
+    Letters with their marks, digits and ` ._@+-` are kept; two different students never get the same folder.
     """
     return _marked(student, _kept(student))
+
+
+def submission_folder(identity: str) -> str:
+    """Return the folder of a student in `submitted/`, short enough for every file system."""
+    name = safe_name(identity)
+    if len(name.encode()) <= FOLDER_BYTES:
+        return name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+    return safe_name(f"{identity[:20]} {digest[:20]}")
+
+
+@lru_cache(maxsize=100_000)
+def graded_name(identity: str) -> str:
+    """Return the id in the grades of a student who has this id in the roster: the name of the folder."""
+    return student_name(submission_folder(identity))
 
 
 @lru_cache(maxsize=1_000)
@@ -55,7 +71,7 @@ def folder_name(name: str) -> str:
 def _kept(name: str) -> str:
     """Keep the characters of a name that every file system accepts."""
     normal = unicodedata.normalize("NFC", name)
-    kept = "".join(c if c.isalnum() or c in " ._@+-" else "_" for c in normal)
+    kept = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" or c in " ._@+-" else "_" for c in normal)
     kept = kept.lstrip(" .-").rstrip(" .")
     return f"_{kept}" if _RESERVED.match(kept) else kept
 

@@ -347,6 +347,7 @@ class TransformerEncoder(nn.Module):
 
     1. `embedding` (nn.Embedding) plus the first T rows of the buffer `pe` (max_len, d_model), which is
        sinusoidal_table; both as they are, without any scaling; then dropout
+       (`padding_idx=0` in the embedding is allowed)
     2. `layers` (nn.ModuleList): n_layers post-norm TransformerEncoderBlocks with the default activation
     3. `norm`: a final LayerNorm
 

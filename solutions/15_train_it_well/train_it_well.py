@@ -18,8 +18,8 @@
 # A language model can be right in every line and still learn badly. A handful of habits separates a run that works from
 # one that crawls, or diverges after an hour: how the weights begin, how long each step is, what happens when one batch
 # has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a single paragraph on all
-# of them together. Today you write those lines, one habit at a time, with no `torch.optim` in sight. At the end you
-# take one away again and watch what breaks.
+# of them together. Today you write those lines, one habit at a time, with no ready-made optimiser in sight. At the end
+# you take one away again and watch what breaks.
 #
 # | part | the question it answers |
 # |---|---|
@@ -229,6 +229,8 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float 
     """The learning rate of one step of a run, a plain number; steps are counted from 0.
 
     Warm-up: peak / warmup at step 0, then in equal steps up to peak at step warmup - 1.
+    So no step has a rate of 0 on the way up. (Many schedules begin with 0 and reach the peak one step later, at step
+    warmup: theirs throw the first batch away. Ours does not.)
     Then half a cosine, from peak down to floor, which it reaches at step total - 1. Every later step has floor.
     warmup=0 is no warm-up: step 0 has peak, as with warmup=1.
     Given 0 <= warmup < total and total >= 2.
@@ -393,7 +395,7 @@ class AdamW:
     zero_grad(): forgets all gradients: every `grad` is None afterwards.
 
     What an optimiser remembers belongs to it alone: two of them do not disturb each other.
-    By hand: no `torch.optim`.
+    By hand: no optimiser of `torch.optim`. Its base class `torch.optim.Optimizer`, which has no step, may be yours.
     """
 
     def __init__(
@@ -537,8 +539,9 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 class RMSNorm(nn.Module):
     """Divide every token by its root mean square, then stretch by `weight` (d_model,): learned, starting as ones.
 
-    forward: x (..., C) with any leading shape -> (..., C), in the dtype of x. eps is added to the mean square,
-    inside the root. Training and eval give the same output. Gradients flow back to x and to weight.
+    forward: x (..., C) with any leading shape -> (..., C). eps is added to the mean square, inside the root.
+    x and weight have one dtype (float64, float32, or float16 after `.half()`), and the output has it, too.
+    Training and eval give the same output. Gradients flow back to x and to weight.
     By hand: neither `nn.RMSNorm` nor `F.rms_norm`.
 
     Example: with eps=0, [1, 7] becomes [0.2, 1.4].

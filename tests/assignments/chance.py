@@ -115,7 +115,11 @@ TESTS = (
         "test_batches_are_as_large_as_asked",
         ("one_batch_for_all_steps", "training_ignores_the_batch_size"),
     ),
-    Chance("07_mini_gpt", "test_training_can_be_repeated", ("training_ignores_the_generator",)),
+    Chance(
+        "07_mini_gpt",
+        "test_training_can_be_repeated",
+        ("training_ignores_the_generator", "training_without_a_generator_repeats_itself"),
+    ),
     Chance(
         "07_mini_gpt",
         "test_a_coin_of_eighty_twenty",
@@ -137,7 +141,7 @@ TESTS = (
         (
             Share("the share of heads at temperature 0.25", binomial(CALM, 20_000)),
             Share("the share of heads at temperature 2.0", binomial(2 / 3, 20_000)),
-            Share("the share of the likeliest word with top_k = 2", binomial(9 / 13, 20_000)),
+            Share("the share of the likeliest word with top_k = 3", binomial(289 / 579, 20_000)),
         ),
     ),
     Chance(
@@ -149,12 +153,14 @@ TESTS = (
             "top_k_lets_one_more_in",
             "top_k_keeps_the_unlikely",
             "only_the_likeliest_of_top_k",
+            "top_k_keeps_one_too_few",
         ),
         (
             Share("the share of the likeliest word without top_k", binomial(0.45, 20_000)),
             Share("the share of the likeliest word with top_k = 2", binomial(0.6, 20_000)),
             Share("the share of the likeliest word with top_k = 2 at temperature 2", binomial(WARM, 20_000)),
-            Share("the share of the rarest word with top_k = 9", binomial(0.1, 20_000)),
+            Share("the share of the rarest word of five with top_k = 5", binomial(0.05, 20_000)),
+            Share("the share of the rarest word of five with top_k = 9", binomial(0.05, 20_000)),
         ),
     ),
     Chance("07_mini_gpt", "test_each_row_keeps_its_own_words", ("one_threshold_for_all_rows",)),

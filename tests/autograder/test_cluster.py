@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("distributed", reason="Dask is not installed: pip install 'autograder[cluster]'")
-pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install 'autograder[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
+pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install '.[cluster]'")
 
 import dask
 from distributed.diskutils import WorkSpace

@@ -314,12 +314,15 @@ def test_every_export_contains_the_decisions(decided, command, tmp_path):
     assert "ada,ada,S1,8\nben,ben,S1,EX\ncy,cy,S1,10\neve,eve,S1,0\n" in filled
 
     sheet = tmp_path / "moodle.csv"
-    people = "".join(f"Participant {n},{name},,,\n" for n, name in enumerate(("ada", "ben", "cy"), 1))
-    sheet.write_text(f"Identifier,Full name,Grade,Last modified (grade),Feedback comments\n{people}", "utf-8")
+    people = "".join(f"Participant {n},{name},,10,,\n" for n, name in enumerate(("Ada Lovelace", "ben", "cy"), 1))
+    sheet.write_text(
+        f"Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments\n{people}", "utf-8"
+    )
     done = command("export", "--to", "moodle", "--sheet", str(sheet), "--assignment", NAME)
     assert done.exit_code == 1 and f"ben, {NAME}: excused, so no grade is written." in done.stderr
     filled = (tmp_path / "moodle-filled.csv").read_text("utf-8")
-    assert "Participant 1,ada,8,,\nParticipant 2,ben,,,\nParticipant 3,cy,10,,'=Well <b>done</b>.\n" in filled
+    assert "Participant 1,Ada Lovelace,8,10,,\nParticipant 2,ben,,10,,\n" in filled
+    assert "Participant 3,cy,10,10,,'=Well <b>done</b>.\n" in filled
 
     results = tmp_path / "results"
     assert command("export", "--to", "classroom50", "--output", str(results)).exit_code == 0

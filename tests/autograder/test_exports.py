@@ -26,11 +26,12 @@ from autograder.course.config import Course, load_course
 from autograder.gradebook.lateness import Final
 from autograder.lms.exports import EXPORTERS, Exported, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
+from autograder.lms.exports.container_memory import ContainerMemory
 from autograder.lms.exports.gradescope import files
 from autograder.lms.exports.gradescope_run import results
 from autograder.lms.roster import read_roster
 from autograder.lms.sheet import Sheet
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
 from tests.autograder.pages import write_all
@@ -187,7 +188,8 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
 def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
-    assert problem == f"{NAME}: ada@example.org and 1001 match the same row of canvas-downloaded.csv."
+    whose = "1001 (Ada Lovelace) and ada@example.org"
+    assert problem == f"{NAME}: {whose} match the same row of canvas-downloaded.csv; neither score is written."
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
@@ -293,11 +295,12 @@ def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
 def test_sheet_keeps_all_other_cells_and_the_encoding(encoding, end):
     cells = ["Näme;ID;Grade", '"Lovelace; ""Ada""";1;', "Émilie ;2;", "short"]
     sheet = Sheet((end.join([cells[0].replace("ID", '"ID"'), cells[1], "", *cells[2:]])).encode(encoding), "sheet.csv")
-    assert sheet.data == (end.join(cells) + end).encode(encoding)
+    blank = [*cells[:2], "", *cells[2:]]
+    assert sheet.data == (end.join(blank) + end).encode(encoding)
     assert sheet.rows == [['Lovelace; "Ada"', "1", ""], ["Émilie ", "2", ""], ["short"]]
     sheet.fill(0, 2, "7;5")
     sheet.fill(1, 2, "8")
-    filled = [cells[0], cells[1] + '"7;5"', cells[2] + "8", cells[3]]
+    filled = [cells[0], cells[1] + '"7;5"', "", cells[2] + "8", cells[3]]
     assert sheet.data == (end.join(filled) + end).encode(encoding)
 
 
@@ -305,6 +308,109 @@ def test_sheet_holds_a_cell_of_any_length_and_of_several_lines():
     text = f'Name,Text\r\nAda,"{"x" * 200_000}\n\n""y"""\r\n'
     sheet = Sheet(text.encode(), "sheet.csv")
     assert sheet.cell(0, 1).endswith('x\n\n"y"') and sheet.data == text.encode()
+
+
+MOODLE_HEADERS = [
+    "Identifier,Full name,Status,Grade,Maximum grade,Grade can be changed",
+    "ID,Nama lengkap,Status,Nilai,Nilai maksimum,Nilai dapat diubah",
+    "Identifiant,Nom complet,Statut,Note,Note maximale,La note peut être modifiée",
+    "Identificador,Nombre completo,Estado,Calificación,Calificación máxima,La calificación puede ser cambiada",
+    "Идентификатор,Полное имя,Статус,Оценка,Максимальная оценка,Оценка может быть изменена",
+    "المُعرَّف,الاسم كاملا,الحالة,الدرجة,أعلى تقدير,يمكن تغيير الدرجة",
+    "ID,フルネーム,ステータス,評点,最大評点,評点変更可",
+]
+
+
+@pytest.mark.parametrize("header", MOODLE_HEADERS)
+def test_moodle_worksheets_of_many_languages_have_their_maximum(ask, tmp_path, header):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(f'{header}\nTeilnehmer/in1001,Ada Lovelace,x,,"100,00",Ja\n', "utf-8")
+    exported = ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not exported.problems
+    filled = (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+    assert filled.splitlines()[1] == 'Teilnehmer/in1001,Ada Lovelace,x,75,"100,00",Ja'
+
+
+def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_grades(ask, tmp_path):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text('पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n', "utf-8")
+    with pytest.raises(RefusedError, match="name the column of grades with --column; there are `पहचान`, `नाम`"):
+        ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not ask("moodle", grades=(ada(),), sheet=sheet, column="अंक").problems
+    assert '1001,Ada Lovelace,x,75,"100,00",y' in (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "header, row, sentence",
+    [
+        (
+            "Identifier,Full name,Grade,Last modified (grade)",
+            "Participant 1001,Ada Lovelace,,-",
+            "maximum of `Grade` was not",
+        ),
+        (
+            "Identifier,Full name,Grade",
+            "Participant 1001,Ada Lovelace,",
+            "maximum of `Grade` was not found, so no score",
+        ),
+        ("Identifier,Full name,Grade,Scale", "Participant 1001,Ada Lovelace,Good,x", r"scale in words \(Good\)"),
+        (
+            "Identifier,Full name,Grade,Maximum grade",
+            "Participant 1001,Ada Lovelace,,Very good",
+            r"scale in words \(Very",
+        ),
+    ],
+)
+def test_moodle_worksheet_without_a_maximum_in_points_is_refused(ask, tmp_path, header, row, sentence):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(f"{header}\n{row}\n", "utf-8")
+    with pytest.raises(RefusedError, match=sentence):
+        ask("moodle", grades=(ada(),), sheet=sheet)
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+
+
+@pytest.mark.parametrize("excused", ["EX", "ex", "Ex", "n/a"])
+def test_canvas_keeps_an_excuse_in_any_case(ask, tmp_path, excused):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text(f"Student,ID,Section,Adding (5)\nAda Lovelace,1001,S,{excused}\n", "utf-8")
+    assert ask("canvas", grades=(ada(),), sheet=sheet).problems == [
+        f"1001, {NAME}: {excused} is there already and is kept."
+    ]
+
+
+def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text("LastName,FirstName,ID,SIS Login ID,Section,Adding (5)\nLovelace,Ada,1001,ada,S,\n", "utf-8")
+    assert not ask("canvas", grades=(ada(),), sheet=sheet).problems
+    assert "Lovelace,Ada,1001,ada,S,7.5" in (tmp_path / "book-filled.csv").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "title, points, word",
+    [
+        ("Final Grade (5)", "10", "its title contains “Final Grade”"),
+        ("My Current Score (5)", "10", "its title contains “Current Score”"),
+        ("Adding (5)", "(read only)", "it is read-only"),
+    ],
+)
+def test_canvas_columns_that_are_not_imported_are_told(ask, tmp_path, title, points, word):
+    sheet = tmp_path / "book.csv"
+    sheet.write_text(f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n", "utf-8")
+    (problem,) = ask("canvas", grades=(ada(),), sheet=sheet, assignment=NAME, column=title).problems
+    assert problem.startswith(f"{NAME}: Canvas does not import the column “{title}”, because {word}.")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("above", ["", "sep=;\r\n", "Grades, winter 2026\r\n", "\r\nGrades\r\n\r\n"])
+def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
+    rows = ["Student;ID;Section;Adding (5)", "Points Possible;;;10,5", ";;;", "Šimek, Ada;1;„A“;", ";;;Manual Posting"]
+    data = (above + "\r\n".join(rows) + "\r\n").encode(encoding)
+    sheet = Sheet(data, "sheet.csv")
+    assert sheet.header == ["Student", "ID", "Section", "Adding (5)"]
+    assert [row[0] for row in sheet.rows] == ["Points Possible", "Šimek, Ada", ""]
+    assert sheet.data == data
+    sheet.fill(1, 3, "7,5")
+    assert sheet.data == data.replace("„A“;".encode(encoding), "„A“;7,5".encode(encoding))
 
 
 def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
@@ -798,6 +904,48 @@ def test_gradescope_without_a_course_has_no_results(gradescope):
     assert not (gradescope.root / "results" / "results.json").exists()
 
 
+@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_gradescope_names_the_setting_when_memory_is_short(gradescope, monkeypatch, tmp_path, name):
+    limit = tmp_path / "control_group" / name
+    limit.parent.mkdir(parents=True)
+    limit.write_text(f"{512 << 20}\n")
+    monkeypatch.setenv("AUTOGRADER_CONTROL_GROUP", str(tmp_path / "control_group"))
+    done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
+    assert done.returncode == 3, done.stderr
+    assert "512 MB" in done.stdout and "Container Specifications" in done.stdout
+    assert not (gradescope.root / "results" / "results.json").exists()
+
+
+def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -9 $$\n")
+    python.chmod(0o755)
+    program = gradescope.root / "run_autograder"
+    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
+    done = subprocess.run([program], env={**os.environ, **variables}, capture_output=True, text=True)
+    assert done.returncode == 137
+    assert "Container Specifications" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["memory.events", "memory/memory.oom_control"])
+def test_gradescope_gives_no_score_when_the_system_killed_a_process(tmp_path, name):
+    events = tmp_path / name
+    events.parent.mkdir(exist_ok=True)
+    events.write_text("oom 0\noom_kill 1\n")
+    memory = ContainerMemory(tmp_path)
+    memory.require_no_kill_since(1)
+    with pytest.raises(InfrastructureError, match="Container Specifications"):
+        memory.require_no_kill_since(0)
+
+
+@pytest.mark.slow
+def test_gradescope_rehearsal_of_one_assignment_fits():
+    command = [sys.executable, "scripts/gradescope_rehearsal.py", "03_masked_heads"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "15/15" in done.stdout and " named" in done.stdout
+
+
 def test_gradescope_installs_the_packages_of_the_assignment(course):
     assignment = course.assignment(NAME)
     plain = files(course_built(course), assignment, "hidden")["requirements.txt"].decode().split()
@@ -806,6 +954,31 @@ def test_gradescope_installs_the_packages_of_the_assignment(course):
     assert any(line.startswith("torch>=") for line in plain) and not any("extra" in line for line in plain)
     assert len(grown) == len(plain) + 2
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
+
+
+FAKE_PYTHON = """\
+#!/bin/sh
+case "$*" in
+    -c*) ;;
+    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+    *) echo "$*" && test -f "$1" && test -f constraints.txt && test -f requirements.txt ;;
+esac
+"""
+
+
+def test_gradescope_set_up_installs_with_the_choice_of_pytorch(gradescope, tmp_path):
+    """With an apt-get and a Python that only record; the installer is that of the kit."""
+    for name, text in (("apt-get", "#!/bin/sh\n"), ("python3", FAKE_PYTHON)):
+        program = tmp_path / "programs" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text, "utf-8")
+        program.chmod(0o755)
+    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin"}
+    script = gradescope.root / "source" / "setup.sh"
+    done = subprocess.run(["bash", script], env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    installer = "kit/autograder/installation/install.py"
+    assert done.stdout == f"{installer} --quiet --constraint constraints.txt --requirement requirements.txt\n"
 
 
 def test_gradescope_export_requires_a_built_assignment(course, tmp_path):

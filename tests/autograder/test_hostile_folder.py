@@ -129,7 +129,7 @@ def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     make_hostile(tmp_path / "class", NAME, "adding.py")
-    submission = gradescope_run._submission(tmp_path / "class" / student, course.assignment(NAME))
+    submission = gradescope_run._submission(tmp_path / "class" / student, course, course.assignment(NAME))
     assert SECRET not in str(submission)
     assert bool(submission.problem) == (student != "beside")
     subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)
@@ -143,8 +143,10 @@ OTHERS_FILES = {
     "submissions/archives.py _fill": "reads from a stream of the gate",
     "submissions/archives.py _load": "reads from a stream of the gate",
     "submissions/archives.py _entry": "the name of a function that reads from a stream of the gate",
+    "source/stub.py released_stub": "the course's own files, as students receive them",
     "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
     "lms/exports/gradescope_run.py _settings": "written by the export",
+    "lms/exports/container_memory.py _read": "the kernel's own, about the container",
     "lms/exports/moodle_feedback.py export": "a page that we wrote",
     "lms/exports/filling.py write_beside": "the instructor's own table",
     "gradebook/run_state.py": "written by a run",

@@ -170,6 +170,55 @@ def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
     assert list(journal) == [] and journal.damaged == [1]
 
 
+NO_SCORES = ["NaN", "Infinity", "-Infinity", "-0.5", "30.01", "1e999", "9" * 400, '"28"', "true", "null", "[28]"]
+
+
+@pytest.mark.parametrize("value", NO_SCORES)
+@pytest.mark.parametrize("field", ['"score":28.5', '"score":0.5', '"max_score":30.0', '"seconds":0.067'])
+def test_number_that_is_none_or_beyond_its_maximum_makes_its_line_unreadable(
+    tmp_path: Path, field: str, value: str
+) -> None:
+    """Of the grade, of a test, its maximum, and its seconds, for which 30.01 is a value as any other."""
+    first, second = write(tmp_path, some_failures(), graded("ada"))
+    name = field.partition(":")[0]
+    assert field in first
+    (tmp_path / FILE_NAME).write_text(f"{first.replace(field, f'{name}:{value}')}\n{second}\n", "utf-8")
+    journal = Reading(tmp_path / FILE_NAME)
+    usable = value == "30.01" and name in ('"seconds"', '"max_score"')
+    assert [grade.student for grade in journal] == (["bo", "ada"] if usable else ["ada"])
+    assert journal.damaged == ([] if usable else [1])
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "400.0", '"4"', "null"])
+def test_number_in_a_line_of_schema_1_is_checked_too(tmp_path: Path, value: str) -> None:
+    for changed in (
+        SCHEMA_1.replace('"score": 4.0', f'"score": {value}', 1),
+        SCHEMA_1.replace('"outcome": "passed", "score": 4.0', f'"outcome": "passed", "score": {value}'),
+    ):
+        assert changed != SCHEMA_1
+        (tmp_path / FILE_NAME).write_text(changed, "utf-8")
+        journal = Reading(tmp_path / FILE_NAME)
+        assert list(journal) == [] and journal.damaged == [1]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1.0", '"1"', "null"])
+def test_suite_with_a_maximum_that_is_no_number_cannot_be_read(tmp_path: Path, value: str) -> None:
+    write(tmp_path, graded())
+    file = tmp_path / FOLDER / f"{SUITE}.json"
+    file.write_text(file.read_text("utf-8").replace('"max_score": 1.0', f'"max_score": {value}', 1), "utf-8")
+    journal = Reading(tmp_path / FILE_NAME)
+    assert list(journal) == [] and journal.missing == {file}
+
+
+@pytest.mark.parametrize(("old", "new"), [('"status":"graded"', '"status":"lost"'), ("followed", "banana")])
+def test_status_or_outcome_that_there_is_not_makes_its_line_unreadable(tmp_path: Path, old: str, new: str) -> None:
+    (line,) = write(tmp_path, some_failures())
+    assert old in line
+    (tmp_path / FILE_NAME).write_text(line.replace(old, new) + "\n", "utf-8")
+    journal = Reading(tmp_path / FILE_NAME)
+    assert list(journal) == [] and journal.damaged == [1]
+
+
 def test_suite_that_cannot_be_written_is_an_infrastructure_error(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("a file in the way")
     with Journal(tmp_path) as journal, pytest.raises(InfrastructureError, match="Earlier grades are kept"):

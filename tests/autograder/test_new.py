@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from autograder import __version__
 from autograder.authoring.new import new, with_entry
 from autograder.cli import app
 from autograder.course.config import CourseError, course_schema, load_course
@@ -151,6 +152,21 @@ def test_workflows_for_the_course_and_for_students(tmp_path, site, course, stude
         for command in commands:
             said = CliRunner().invoke(app, [command[1], "--help"]).stdout
             assert all(word in said for word in command[2:] if word.startswith("--"))
+        installs = [shlex.split(step) for step in steps if not step.startswith("autograder ")]
+        assert [command[:2] for command in installs] == [["python", "kit/install.py"]]
+        assert installs[0][2:] == (["kit/*.whl"] if file == course else ["-r", "requirements.txt"])
+    kit = sorted(path.name for path in (tmp_path / "kit").iterdir())
+    assert kit == [f"attention_by_hand-{__version__}-py3-none-any.whl", "install.py"]
+
+
+def test_kit_that_is_there_is_kept(tmp_path):
+    write_tiny_course(tmp_path)
+    (tmp_path / "kit").mkdir()
+    wheel = tmp_path / "kit" / f"attention_by_hand-{__version__}-py3-none-any.whl"
+    wheel.write_bytes(b"mine")
+    new(tmp_path, "02_mean", ci="gitlab")
+    assert wheel.read_bytes() == b"mine"
+    assert (tmp_path / "kit" / "install.py").is_file()
 
 
 def test_unknown_site_for_workflows_is_refused(tmp_path):

@@ -99,7 +99,7 @@ def test_first_cell_explains_itself_without_the_kit(
     monkeypatch.setitem(sys.modules, "autograder.notebook", None)
     exec(SET_UP, {})
     told = capsys.readouterr().out
-    assert "cannot import autograder.notebook" in told and "python -m pip install -r requirements.txt" in told
+    assert "cannot import autograder.notebook" in told and "python kit/install.py -r requirements.txt" in told
 
 
 @pytest.mark.parametrize("place", [".", "course/assignments/01_adding", "assignments/01_adding", "01_adding"])
@@ -206,7 +206,7 @@ def test_training_without_tqdm_prints_a_bar(monkeypatch: pytest.MonkeyPatch, cap
 
 
 def test_training_with_tqdm_keeps_to_the_output(capsys: pytest.CaptureFixture) -> None:
-    pytest.importorskip("tqdm", reason="tqdm is not installed: pip install 'autograder[notebook]'")
+    pytest.importorskip("tqdm", reason="tqdm is not installed: pip install '.[notebook]'")
     watch = notebook.watch_training(40, "fine-tuned", "accuracy")
     for step in (10, 40):
         watch(step, step / 40)
@@ -264,7 +264,7 @@ def with_sliders(folder: Path) -> None:
 
 
 def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'")
     with_sliders(folder)
     run_cells(folder, monkeypatch, "return a + b")
     shown = Shown(monkeypatch)

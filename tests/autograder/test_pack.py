@@ -87,6 +87,7 @@ def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
 
 
 def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp_path: Path) -> None:
+    write(folder, RIGHT)
     (folder / "adding.py").rename(folder / "adding (1).py")
     folder = folder.rename(folder.with_name("homework"))
     packed = pack(find_work(folder / "adding (1).py"), tmp_path)
@@ -94,12 +95,14 @@ def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp
 
 
 def test_notebook_is_packed_as_a_notebook(folder: Path) -> None:
+    notebook = folder / "adding.ipynb"
+    notebook.write_text(notebook.read_text("utf-8").replace("raise NotImplementedError", "return"), "utf-8")
     packed = pack(find_work("adding.ipynb"), folder)
     assert packed.file.name == "adding.ipynb"
 
 
 def test_pack_refuses_a_file_that_the_grader_would_refuse(folder: Path) -> None:
-    write(folder, "#" * (5 << 20))
+    write(folder, RIGHT + "#" * (5 << 20))
     with pytest.raises(RefusedError, match="The grader would refuse this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 import typer
+import yaml
 
 from autograder.cli import app
 from autograder.course.config import load_course
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = typer.main.get_command(app)
 TOOLS = {"ruff", "mypy"}
-OF_OTHERS = {"dask", "openssl", "pip"}  # in the guide for clusters
+OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip"}  # in the guides for clusters and containers
 
 
 class Line(NamedTuple):
@@ -255,9 +256,12 @@ def test_make_grade_without_a_folder_creates_a_made_up_class(students, folder, o
 def test_continuous_integration_runs_every_test():
     landing = re.findall(r"^step make ([a-z-]+)", read(ROOT / ".ci" / "run"), re.MULTILINE)
     assert landing == ["test", "jupyter", "audit"]
-    workflow = read(ROOT / ".github" / "workflows" / "ci.yml")
-    nightly = set(re.findall(r"run: make ([a-z-]+)", workflow))
-    assert nightly >= {"test-all", "audit", "jupyter", "cluster"} and nightly <= make_targets()
+    jobs = yaml.safe_load(read(ROOT / ".github" / "workflows" / "ci.yml"))["jobs"]
+    assert jobs["test"]["strategy"]["matrix"]["python"] == ["3.10", "3.12", "3.13", "3.14"]
+    nightly = jobs["everything"]["strategy"]["matrix"]
+    at_night = {*nightly["targets"], *(each["targets"] for each in nightly["include"])}
+    assert at_night == {"test", "test-all", "oldest", "audit", "jupyter", "cluster"} <= make_targets()
+    assert jobs["students"]["strategy"]["matrix"]["system"] == ["windows-latest", "macos-latest"]
     quick, every = pytest_options("test"), pytest_options("test-all")
     assert quick == [*every, '-m "not slow"']
 

@@ -28,7 +28,7 @@ from autograder.course.mistakes import load_mistakes
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
 SECRET = "self.value = self.value + number"
-KIT = f"autograder-{autograder.__version__}-py3-none-any.whl"
+KIT = f"attention_by_hand-{autograder.__version__}-py3-none-any.whl"
 
 
 @pytest.fixture
@@ -68,6 +68,7 @@ EVERYTHING = {
     "constraints.txt",
     ".devcontainer/devcontainer.json",
     f"kit/{KIT}",
+    "kit/install.py",
     f"assignments/{NAME}/adding.py",
     f"assignments/{NAME}/adding.ipynb",
     f"assignments/{NAME}/test_adding.py",
@@ -84,10 +85,17 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     assert done.stderr.splitlines() == [
         "Checking that 1 assignment is up to date …",
         "Building the kit …",
-        "Looking for solutions, hidden tests and mistakes in 10 files …",
+        "Looking for solutions, hidden tests and mistakes in 11 files …",
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
-    made = {"AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json", f"kit/{KIT}"}
+    made = {
+        "AGENTS.md",
+        "README.md",
+        "requirements.txt",
+        ".devcontainer/devcontainer.json",
+        f"kit/{KIT}",
+        "kit/install.py",
+    }
     for name in EVERYTHING - made:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
@@ -108,7 +116,7 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert readme.startswith("# A tiny course\n")
-    assert "python -m pip install -r requirements.txt -c constraints.txt" in readme
+    assert "python kit/install.py -r requirements.txt -c constraints.txt" in readme
     assert f"autograder check assignments/{NAME}" in readme
     assert f"| `assignments/{NAME}` | Adding | 10 | 10 | 2026-11-27 23:59 |" in readme
     assert "Together they take about 0.17 hours." in readme
@@ -117,7 +125,7 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert "@" not in readme
     container = json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
     assert container["name"] == "A tiny course"
-    assert container["postCreateCommand"].startswith("python -m pip install -r requirements.txt -c constraints.txt &&")
+    assert container["postCreateCommand"].startswith("python kit/install.py -r requirements.txt -c constraints.txt &&")
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
@@ -179,6 +187,7 @@ def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
         "    minutes: 10\n    preload: [yaml.nodes, torch.fx, json, pygments.token, nobody_has.this]\n",
     )
     course.write_text(text, "utf-8")
+    assert CliRunner().invoke(app, ["build", "--course", str(root)]).exit_code == 0
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     required = (tmp_path / "out" / "requirements.txt").read_text("utf-8")
     assert required == f"./kit/{KIT}\nnobody-has\npygments\n"
@@ -343,8 +352,7 @@ def release_of_kit(course: Course) -> dict[str, bytes]:
 def test_wheel_is_built_and_can_be_installed_by_a_student(root, tmp_path):
     done = CliRunner().invoke(app, ["release", "--course", str(root), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
-    (wheel,) = (tmp_path / "out" / "kit").iterdir()
-    assert wheel.name == KIT
+    wheel = tmp_path / "out" / "kit" / KIT
     with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
         archive.extractall(tmp_path / "installed")
     assert (tmp_path / "installed" / "autograder" / "feedback" / "templates" / "base.html.j2").is_file()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install 'autograder[similar]'")
+pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install '.[similar]'")
 
 from autograder.authoring.demo import write_demo
 from autograder.cli import app

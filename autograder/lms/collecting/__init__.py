@@ -1,30 +1,37 @@
 """Convert downloads from course sites to `submitted/`, the folder that `autograder grade` reads."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.lms.collecting import canvas, folders, gradescope, moodle
+from autograder.lms.collecting import blackboard, brightspace, canvas, folders, gradescope, moodle
 from autograder.lms.collecting.choose import choose, named_in, the_only_one
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, visible
 from autograder.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.lms.collecting.times import SubmissionTimes, read_times
-from autograder.lms.roster import Person, Roster, folder_name, graded_name, same_name
+from autograder.lms.identity import Match, anything, is_turned, same_name
+from autograder.lms.roster import Person, Roster
 from autograder.records import RefusedError
-from autograder.submissions.archives import open_archive
+from autograder.submissions.archives import UnreadableArchive, open_archive
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
-from autograder.text.names import shown
+from autograder.text.names import graded_name, shown, submission_folder
 from autograder.text.wording import counted, listed
 
-SOURCES = ("canvas", "moodle", "gradescope", "folders")
+SOURCES = ("canvas", "moodle", "gradescope", "brightspace", "blackboard", "folders")
 
-_SITES = {"gradescope": gradescope, "moodle": moodle, "canvas": canvas}
+_SITES = {
+    "gradescope": gradescope,
+    "moodle": moodle,
+    "brightspace": brightspace,
+    "blackboard": blackboard,
+    "canvas": canvas,
+}
 _FATES: dict[ImportStatus, str] = {
     "older": "{0}: the one that is there was handed in later; it stays.",
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
@@ -36,7 +43,10 @@ _FATES: dict[ImportStatus, str] = {
 
 @dataclass
 class CollectReport:
-    """The result of collecting: counts, notes for the instructor, and entries that were not understood."""
+    """The result of collecting: counts, notes for the instructor, and entries that were not understood.
+
+    `broken` are messages about archives of which nothing could be read.
+    """
 
     folder: Path
     counts: Counter[ImportStatus] = field(default_factory=Counter)
@@ -45,6 +55,7 @@ class CollectReport:
     untimed: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
@@ -57,7 +68,12 @@ class CollectReport:
     def as_record(self) -> dict[str, Any]:
         facts = {"output": str(self.folder), "students": len(self.students), "late": len(self.late)}
         facts |= {"late_students": self.late}
-        return {**facts, "submissions": dict(self.counts), "notes": self.notes, "not_understood": self.odd}
+        return {
+            **facts,
+            "submissions": dict(self.counts),
+            "notes": self.notes,
+            "not_understood": [*self.odd, *self.broken],
+        }
 
 
 @dataclass(frozen=True)
@@ -96,6 +112,8 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
         for path in paths:
             try:
                 _Collection(path, course, options, times, submitted, report).run()
+            except UnreadableArchive as refusal:
+                report.broken.append(f"{path}: {refusal}")
             except RefusedError as refusal:
                 report.odd.append(f"{path}: {refusal}")
     finally:
@@ -121,38 +139,102 @@ class _Collection:
             with opened as folder:
                 site, entries = _recognised(folder, self.options.source)
                 if site is not None:
-                    self._take_all(site.read(entries, self.path))
+                    self._take_all(site.read(entries, self.path, self.options.roster))
                     return
-        named = self.options.assignment.name if self.options.assignment else None
-        self._take_all(folders.read(self.path, self.course, named))
+                originals = folders.originals(entries)
+                self._take_all(folders.read(self.path, self.course, self.options.assignment, originals))
+                return
+        self._take_all(folders.read(self.path, self.course, self.options.assignment, {}))
 
     def _take_all(self, found: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)
-        for raw in found.handed:
-            for own, person in self._people(raw):
+        matches = self._matches(found.handed)
+        for number, raw in enumerate(found.handed):
+            for own, person in self._people(raw, matches.get(number)):
                 self._take(own, person, assignment, meant)
 
-    def _people(self, raw: RawSubmission) -> Sequence[tuple[RawSubmission, Person]]:
-        roster, names = self.options.roster, (raw.name,) if raw.maybe_group else ()
-        person = roster.find(raw.keys, names)
-        members = roster.members(raw.name or raw.keys[0])
+    def _matches(self, handed: Sequence[RawSubmission]) -> dict[int, Match[Person]]:
+        """Return the person of the roster for each submission; of several that fit one person, the one with its id."""
+        matches = self.options.roster.match_all({number: raw.described for number, raw in enumerate(handed)})
+        sharing: dict[tuple[Person, str], dict[str, list[int]]] = {}
+        for number, match in matches.items():
+            raw = handed[number]
+            sharing.setdefault((match.place, raw.assignment), {}).setdefault(raw.key, []).append(number)
+        for (person, _), by_key in sharing.items():
+            sure = [key for key, numbers in by_key.items() if any(matches[number].by_id for number in numbers)]
+            if len(by_key) == 1:
+                continue
+            for key in by_key:
+                if sure != [key]:
+                    self._leave_out(by_key, key, person, handed)
+                    for number in by_key[key]:
+                        del matches[number]
+        return matches
+
+    def _leave_out(
+        self, by_key: Mapping[str, list[int]], key: str, person: Person, handed: Sequence[RawSubmission]
+    ) -> None:
+        whose = shown(handed[by_key[key][0]].where)
+        others = listed(
+            [f"{shown(handed[by_key[other][0]].where)} ({shown(other)})" for other in by_key if other != key]
+        )
+        self._tell(
+            [
+                f"{whose} ({shown(key)}) was left out: {others} can be {shown(person.name or person.id)} in the roster, "
+                "too. Add their ids to the roster."
+            ]
+        )
+
+    def _people(self, raw: RawSubmission, match: Match[Person] | None) -> Sequence[tuple[RawSubmission, Person]]:
+        roster = self.options.roster
+        person = match.place if match else None
+        members = roster.members(raw.name or raw.key)
         if members and person in (None, *members):
             told = listed([shown(member.name or member.id) for member in members])
             self._tell([], [f"{shown(raw.where)} is a group; its work is collected for {told}."])
-            return [(replace(raw, keys=(member.id,), name=member.name), member) for member in members]
+            return [(_of_member(raw, member), member) for member in members]
+        reason = ""
         if members:
             reason = f"a student and a group of the roster fit, and {shown(raw.where)} can be either."
-        elif roster.people:
-            reason = "" if person else roster.why_not(raw.keys, names)
-        else:
-            person = Person(raw.keys[0], raw.name)
+        elif not roster.people:
+            person = Person(raw.key, raw.name)
             reason = self._taken_by_another(person)
+        elif person is None:
+            reason = self._why_not(raw)
+        elif match and match.turned:
+            reason = self._turned_before(raw, person)
         if person is None or reason:
-            self._tell([f"{shown(raw.where)} was left out: {reason}"])
+            if reason:
+                self._tell([f"{shown(raw.where)} was left out: {reason}"])
             return []
+        if match and not match.by_id and not match.turned:
+            self._tell_of_turned_work(raw, person)
+        if match and match.turned:
+            self._tell(
+                [], [f"{shown(raw.where)} is taken for {shown(person.name)}, the only one so called, turned round."]
+            )
         return [(raw, person)]
+
+    def _why_not(self, raw: RawSubmission) -> str:
+        """Return why nobody in the roster fits; empty if that was told already."""
+        roster = self.options.roster
+        return "" if roster.find(raw.described) else roster.why_not(raw.described)
+
+    def _turned_before(self, raw: RawSubmission, person: Person) -> str:
+        """Return why a name cannot be turned round: work of the person was collected under the name as it is."""
+        if not any(is_turned(raw.name, name) for name in self.submitted.names_of(graded_name(person.id))):
+            return ""
+        return f"{shown(person.name)} has handed in under that name, so {shown(raw.where)} is somebody else."
+
+    def _tell_of_turned_work(self, raw: RawSubmission, person: Person) -> None:
+        """Tell that earlier work was taken for the person's, if it was collected under the name turned round."""
+        for name in self.submitted.names_of(graded_name(person.id)):
+            if is_turned(raw.name, name):
+                self._tell(
+                    [f"work of {shown(name)} was collected for {shown(raw.where)} before; it is somebody else's."]
+                )
 
     def _taken_by_another(self, person: Person) -> str:
         """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
@@ -170,38 +252,41 @@ class _Collection:
         told = self.course.assignment(raw.assignment) if raw.assignment else assignment
         choice = choose(raw, self.course, told, meant)
         self._tell(choice.odd, choice.notes)
-        folder = folder_name(person.id)
+        folder = submission_folder(person.id)
         for name, files in choice.files.items():
             if name in choice.unusable and self.submitted.holds(folder, name, files):
                 continue
             facts = Collected(
                 student=graded_name(person.id),
                 assignment=name,
+                original=person.id if person.id != graded_name(person.id) else "",
                 name=person.name or raw.name,
                 submitted_at=self._time(raw, person, name),
                 late=raw.late,
                 attempt=raw.attempt,
                 source=self.path.name,
-                key="" if raw.keys[0] == person.id else raw.keys[0],
+                key="" if raw.key == person.id else raw.key,
+                site=raw.site,
+                file_time=raw.file_time,
                 called="" if raw.name == person.name else raw.name,
             )
             self._count(facts, self.submitted.put(folder, facts, files), person)
 
     def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
-        texts = (*raw.keys, raw.name, person.id, *person.aliases, person.name)
-        told = self.times.find(texts, assignment, (raw.name, person.name)) if self.times else None
+        described = raw.described | person.identity
+        told = self.times.find(described, assignment) if self.times else None
         return told or raw.submitted_at
 
     def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:
         self.report.counts[status] += 1
         self.report.students.add(facts.student)
         if facts.late:
-            self.report.late.append(shown(facts.name or facts.student))
+            self.report.late.append(shown(facts.shown_name))
         if facts.submitted_at is None:
-            self.report.untimed.append(shown(facts.name or facts.student))
+            self.report.untimed.append(shown(facts.shown_name))
         if status in _FATES:
-            place = self.submitted.folder / folder_name(person.id) / facts.assignment
-            whose = f"{shown(facts.name or facts.student)}, {facts.assignment}"
+            place = self.submitted.folder / submission_folder(person.id) / facts.assignment
+            whose = f"{shown(facts.shown_name)}, {facts.assignment}"
             sentence = _FATES[status].format(whose, place)
             left_out = status in ("changed by hand", "behind a link")
             self._tell([sentence] if left_out else [], [] if left_out else [sentence])
@@ -209,6 +294,11 @@ class _Collection:
     def _tell(self, odd: Sequence[str], notes: Sequence[str] = ()) -> None:
         self.report.odd += [f"{self.path.name}: {sentence}" for sentence in odd]
         self.report.notes += [f"{self.path.name}: {sentence}" for sentence in notes]
+
+
+def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
+    """Return the work of a group as that of a member, for whom the group's own number and name do not count."""
+    return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
 
 
 def _recognised(folder: Folder, wanted: str | None) -> tuple[Any, list[Entry]]:

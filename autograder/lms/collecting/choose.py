@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.raw_submission import TYPED, RawSubmission
 from autograder.records import RefusedError
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
-from autograder.submissions.take import is_given, is_work, names
+from autograder.submissions.take import NOTE, is_given, is_work, names
+from autograder.text.files import numbered
 from autograder.text.names import safe_name, shown
 
 MOST_KEPT = 20  # maximum number of unusable files of one student
-NOTE = "NOT_COLLECTED.txt"
 _NOT_TOLD = " Name the assignment with --assignment to keep it, so that `grade` can refuse it."
 
 
@@ -62,8 +62,9 @@ def choose(
     work = [file for file in raw.files if is_work(file) and not is_given(file)]
     if raw.problem and assignment is not None:
         choice.odd.append(f"{where}, {assignment.name}: {raw.problem}")
-        _keep_unusable((), assignment.name, choice)
-    elif not work:
+        _keep_unusable(raw.files, assignment.name, choice, raw.problem)
+        return choice
+    if not work:
         there = _only(raw.files)
         kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
         choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
@@ -85,15 +86,31 @@ def _only(files: Sequence[File]) -> str:
     return f"there is only {names(files)}" if files else "nothing is there"
 
 
-def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice) -> None:
-    """Store unusable files as they are, limited in number and size; if none can be stored, a note with the reason."""
+def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice, reason: str = "") -> None:
+    """Store unusable files as they are, limited in number and size, with a note for `grade` of the `reason`.
+
+    Without a reason, `grade` finds it in the files; if none can be stored, the note says why.
+    """
     choice.unusable.add(assignment)
     kept: dict[str, bytes] = {}
     for file in files[:MOST_KEPT]:
-        with suppress(RefusedError):
-            kept[_plain_file(file.name)] = file.read()
-    reason = choice.odd[-1] if choice.odd else "Nothing was handed in."
-    choice.files[assignment] = kept or {NOTE: f"{reason}\n".encode("utf-8", "replace")}
+        try:
+            data = file.read()
+        except RefusedError as refusal:
+            reason = reason or str(refusal)
+            continue
+        kept[_free_name(_plain_file(file.name), data, kept)] = data
+    if kept and not reason:
+        choice.files[assignment] = kept
+        return
+    note = reason or "Nothing was handed in."
+    choice.files[assignment] = kept | {NOTE: f"{note}\n".encode("utf-8", "replace")}
+
+
+def _free_name(name: str, data: bytes, kept: dict[str, bytes]) -> str:
+    """Return the name, with a number if another file is kept under it."""
+    free = (each.name for each in numbered(Path(name)))
+    return next(each for each in free if kept.get(each, data) == data)
 
 
 def _by_assignment(
@@ -103,9 +120,7 @@ def _by_assignment(
     modules = {stem(name): a.name for a in course.assignments for name in a.files}
     files = [_plainly_named(file, stems | modules) for file in work]
     if assignment is not None:
-        expected = [file for file in files if file.name in {f"{assignment.stem}{end}" for end in SOURCES}]
-        expected += [file for file in files if expected and file.name in assignment.files]
-        return {assignment.name: expected or files} if files else {}
+        return {assignment.name: files} if files else {}  # `grade` decides which of them holds the work
     grouped: dict[str, list[File]] = {}
     for file in files:
         if stem(file.name) in stems:

@@ -12,6 +12,8 @@ import yaml
 
 from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
 from autograder.lms.collecting.times import read_moment
+from autograder.lms.identity import Described, Id, anything
+from autograder.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.submissions.files import Entry, File, Odd
@@ -28,7 +30,7 @@ def fits(entries: Sequence[Entry]) -> bool:
     return any(entry.name == FILE_NAME for entry in entries)
 
 
-def read(entries: Sequence[Entry], source: Path) -> Findings:
+def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
     """Return the submissions; raises RefusedError if the metadata file is unreadable."""
     metadata = _metadata(entries, source)
     folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
@@ -45,18 +47,19 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
             found.odd.append(f"{shown(name)} is not a submission.")
         else:
             files = tuple(files_below(entry, found.odd))
-            found.handed.append(RawSubmission((name,), files, where=name))
+            found.handed.append(RawSubmission(name, files, anything(name), where=name))
             found.notes.append(f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used.")
     return found
 
 
 def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]) -> RawSubmission:
     name = _text(person.get(":name"))
-    keys = tuple(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
+    keys = list(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
     history = facts.get(":history")
     return RawSubmission(
-        keys=(*keys, name) if keys else (key, name),
+        key=keys[0] if keys else key,
         files=files,
+        described=Described(tuple(map(Id, keys or [key])), (name,)),
         name=name,
         submitted_at=_moment(facts.get(":created_at")),
         attempt=len(history) + 1 if isinstance(history, list) else None,

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below
+from autograder.lms.collecting.raw_submission import Findings, RawSubmission, files_below, newest
+from autograder.lms.identity import Described, Id
+from autograder.lms.roster import Roster, is_participant_word
 from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 
+SITE = "moodle"
 MARK = "_assignsubmission_"
-HIDDEN_NAMES = ("Participant", "Teilnehmerin", "Teilnehmer/in")
 NAME = re.compile(
     r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
 )
@@ -27,7 +29,7 @@ def fits(entries: Sequence[Entry]) -> bool:
     return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
 
 
-def read(entries: Sequence[Entry], source: Path) -> Findings:
+def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
     """Return the submissions, including typed texts; entries with other names are reported as odd."""
     found = Findings()
     students: dict[tuple[str, str], list[File]] = {}
@@ -45,6 +47,17 @@ def read(entries: Sequence[Entry], source: Path) -> Findings:
         else:
             files += files_below(entry, found.odd)
     for (key, name), files in students.items():
-        named = name not in HIDDEN_NAMES
-        found.handed.append(RawSubmission((key, name), tuple(files), name=name, where=name, maybe_group=named))
+        ids = (Id(key, SITE),) if key != name else ()
+        names = () if is_participant_word(name) else (name,)
+        found.handed.append(
+            RawSubmission(
+                key,
+                tuple(files),
+                Described(ids, names),
+                SITE if ids else "",
+                name=name,
+                where=name,
+                file_time=newest(files),
+            )
+        )
     return found

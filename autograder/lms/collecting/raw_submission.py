@@ -1,8 +1,9 @@
 """The common result of all sources: each student's files, and messages about unrecognized entries."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from autograder.lms.identity import Described
 from autograder.records import RefusedError
 from autograder.submissions.files import CLASS_ENTRIES, Entry, File, Folder, Odd
 from autograder.submissions.take import is_furniture
@@ -18,22 +19,25 @@ TYPED = {  # texts typed on the site, by file name; the engine creates the names
 
 @dataclass(frozen=True)
 class RawSubmission:
-    """One student's files, older ones first; `keys` identify the student at the source, the id first.
+    """One student's files, older ones first; `key` is the student's id at the source, or else the name.
 
-    `assignment` is empty if the source does not provide it; `where` names the origin in messages. `problem` is the reason
-    if the source cannot use the submission. `maybe_group` is True if the number among the keys can be that of a group.
+    `described` is all that the source says of the student, `site` the site that gave the `key`. `assignment` is empty if
+    the source does not provide it; `where` names the origin in messages. `problem` is the reason if the source cannot use
+    the submission. `file_time` is the newest time of its files in the archive.
     """
 
-    keys: tuple[str, ...]
+    key: str
     files: tuple[File, ...]
+    described: Described = Described()
+    site: str = ""
     name: str = ""
     assignment: str = ""
     submitted_at: str | None = None
     late: bool | None = None
     attempt: int | None = None
     where: str = ""
+    file_time: str = ""
     problem: str = ""
-    maybe_group: bool = False
 
 
 @dataclass
@@ -43,6 +47,11 @@ class Findings:
     handed: list[RawSubmission] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def newest(files: Iterable[File]) -> str:
+    """Return the newest time of these files in their archive; empty if unknown."""
+    return max((file.time for file in files), default="")
 
 
 def visible(folder: Folder) -> list[Entry]:

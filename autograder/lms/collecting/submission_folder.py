@@ -35,7 +35,7 @@ class SubmissionFolder:
         digests = _hashed(files)
         key = facts.student, facts.assignment
         before = self.known.get(key)
-        there = _digests(place)
+        there = _digests(place, self.folder)
         status = self._status(before, facts, there, digests)
         if status in ("older", "changed by hand"):
             return status
@@ -58,9 +58,14 @@ class SubmissionFolder:
         """Return the display name of a student collected before; empty if unknown."""
         return next((one.name for (known, _), one in self.known.items() if known == student and one.name), "")
 
+    def names_of(self, student: str) -> set[str]:
+        """Return the names under which work of this student was collected before."""
+        own = [one for (known, _), one in self.known.items() if known == student]
+        return {one.called or one.name for one in own if one.called or one.name}
+
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether other files are already stored for this student and assignment."""
-        return _digests(self.folder / student_folder / assignment) not in ({}, _hashed(files))
+        return _digests(self.folder / student_folder / assignment, self.folder) not in ({}, _hashed(files))
 
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
@@ -81,11 +86,11 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
 
 
-def _digests(place: Path) -> dict[str, str]:
+def _digests(place: Path, root: Path) -> dict[str, str]:
     """Return the digests of the stored files by name, and of what cannot be read a word that is no digest."""
     if not place.is_dir():
         return {}
-    entries = [each for each in DiskFolder(place).entries() if isinstance(each, File | Odd)]
+    entries = [each for each in DiskFolder(place, root).entries() if isinstance(each, File | Odd)]
     return {each.name: _digest(each) for each in entries if not each.name.startswith(".")}
 
 
@@ -97,7 +102,12 @@ def _digest(entry: File | Odd) -> str:
 
 
 def _is_older(one: Collected, other: Collected) -> bool:
+    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
     mine, theirs = one.moment, other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs
-    return one.attempt is not None and other.attempt is not None and one.attempt < other.attempt
+    if one.site != other.site:
+        return False
+    if one.attempt is not None and other.attempt is not None:
+        return one.attempt < other.attempt
+    return "" < one.file_time < other.file_time

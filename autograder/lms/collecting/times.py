@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.lms.collecting.choose import named_in
-from autograder.lms.roster import Directory, row_names, row_texts
+from autograder.lms.identity import Described, Directory
+from autograder.lms.roster import TRUSTED_SITE, row_description
 from autograder.lms.sheet import Sheet, read_sheet, titles
 from autograder.records import RefusedError
 from autograder.text.names import shown
 
 COLUMNS = titles("times")
-_MONTH = {name: number for names in COLUMNS["months"] for number, name in enumerate(names, start=1)}
+_MONTH = {name: number % 12 + 1 for number, name in enumerate(COLUMNS["months"])}
 _CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
 _OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
 _FRACTION = re.compile(r"(:\d\d)\.\d+")
@@ -43,13 +44,13 @@ class SubmissionTimes:
             moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
             if moment is not None:
                 name = _assignment(sheet, row, assignment, course, told)
-                rows = self._rows.setdefault(name, Directory())
-                rows.add((row, moment.isoformat()), row_texts(sheet, row), row_names(sheet, row))
+                rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
+                rows.add((row, moment.isoformat()), row_description(sheet, row))
 
-    def find(self, texts: Iterable[str], assignment: str, names: Sequence[str] = ()) -> str | None:
+    def find(self, described: Described, assignment: str) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
         rows = self._rows.get(assignment)
-        found = rows.find(texts, names) if rows else None
+        found = rows.find(described) if rows else None
         return found and found[1]
 
 
@@ -74,6 +75,13 @@ def read_moment(text: str) -> datetime:
         return datetime.fromisoformat(_OFFSET.sub(r"\1:\2", iso) if ":" in iso else iso)
     except ValueError:
         return _in_words(plain)
+
+
+def month_of(word: str) -> int | None:
+    """Return the number of a month by its name or an abbreviation of at least three letters; None if it is none."""
+    plain = word.casefold()
+    found = {number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)}
+    return found.pop() if len(found) == 1 else None
 
 
 def _in_words(text: str) -> datetime:

@@ -11,9 +11,10 @@ from autograder.course.config import Assignment, Course
 from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, waiting_answers, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
-from autograder.gradebook.times import read_names
+from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown
-from autograder.lms.roster import Roster
+from autograder.lms.identity import Described, Id, anything
+from autograder.lms.roster import TRUSTED_SITE, Roster, is_participant_word
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 from autograder.text.files import check_file, marked, write_whole
@@ -43,9 +44,9 @@ class ExportRequest:
     `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
     hidden tests, by default as the course's `feedback` says. `folder` holds the grades and their pages, `names` the
-    display names stored there, and `comments` the instructors' comments on a submission. `problems` are unreadable lines
-    of the journal, and decisions that do not fit; `remark` is a sentence for the summary. `written` are the files of the
-    export so far.
+    display names stored there, `stored_originals` the ids that differ in the grades, and `comments` the instructors'
+    comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit; `remark` is
+    a sentence for the summary. `written` are the files of the export so far.
     """
 
     course: Course
@@ -59,6 +60,7 @@ class ExportRequest:
     hidden: str | None = None
     finals: Mapping[GradeKey, Final] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    stored_originals: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     comments: Mapping[GradeKey, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -103,11 +105,16 @@ class ExportRequest:
         return read_collected(self.submissions or SUBMITTED)
 
     @cached_property
-    def _told(self) -> Mapping[str, Collected]:
-        return {student: one for (student, _), one in self.collected.items() if one.name or one.key}
+    def _of_students(self) -> Mapping[str, Collected]:
+        """Return a record of each student's collected work, preferably one with a name or a number."""
+        found: dict[str, Collected] = {}
+        for (student, _), one in self.collected.items():
+            if student not in found or one.name or one.key:
+                found[student] = one
+        return found
 
     def _known_name(self, student: str) -> str:
-        told = self._told.get(student)
+        told = self._of_students.get(student)
         return told.name if told and told.name else self.names.get(student, "")
 
     def name(self, student: str) -> str:
@@ -115,6 +122,20 @@ class ExportRequest:
         known = self._known_name(student)
         person = self.roster.graded(student, known)
         return person.name if person and person.name else known
+
+    @cached_property
+    def originals(self) -> Mapping[str, str]:
+        """Return the ids of students that differ from those in the grades, as no folder can have their name."""
+        told = {student: one.original for student, one in self._of_students.items() if one.original}
+        return {**self.roster.class_list(self._names_of_graded).originals, **self.stored_originals, **told}
+
+    @property
+    def _names_of_graded(self) -> Mapping[str, str]:
+        return {grade.student: self._known_name(grade.student) for grade in self.grades}
+
+    def original(self, student: str) -> str:
+        """Return the student's id as the roster or the source has it."""
+        return self.originals.get(student, student)
 
     def absent(self, students: Iterable[str]) -> dict[str, str]:
         """Return the names of the people in the roster who are not among these students, by id in the grades."""
@@ -124,16 +145,32 @@ class ExportRequest:
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """Return a student's names at the source; empty if unknown."""
-        told = self.collected.get((grade.student, grade.assignment)) or self._told.get(grade.student)
+        told = self.collected.get(grade.key) or self._of_students.get(grade.student)
         names = (told.name, told.called) if told else ()
-        return tuple(filter(None, (*names, self.names.get(grade.student, ""))))
+        found = filter(None, (*names, self.names.get(grade.student, "")))
+        return tuple(name for name in found if not is_participant_word(name))
 
-    def keys(self, student: str) -> tuple[str, ...]:
-        """Return all texts by which another tool can identify a student, the id first."""
+    def described(self, grade: Grade) -> Described:
+        """Return all by which another tool can identify the student of a grade."""
+        student = grade.student
+        names = self.known_names(grade)
         person = self.roster.graded(student, self._known_name(student))
-        listed = (person.id, *person.aliases) if person else ()
-        told = self._told.get(student)
-        return (student, *listed, told.key if told else "", self.name(student))
+        found = Described(self._ids(grade), names)
+        if person is not None:
+            return found | person.identity
+        return found if names or self._known_name(student) else found | anything(student, self.original(student))
+
+    def _ids(self, grade: Grade) -> tuple[Id, ...]:
+        """Return the student's ids; Moodle's numbers are of one assignment."""
+        told = self.collected.get(grade.key) or self._of_students.get(grade.student)
+        ids = [Id(self.original(grade.student))]
+        if told is None:
+            return tuple(ids)
+        is_for_this = told.assignment == grade.assignment or told.site == TRUSTED_SITE
+        site = told.site if is_for_this else ""
+        if told.key:
+            return (*ids, Id(told.key, site)) if is_for_this or not told.site else tuple(ids)
+        return (Id(self.original(grade.student), site),)
 
 
 @dataclass
@@ -172,6 +209,7 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
         finals=effective.finals,
         problems=(*([found.problem] if found.problem else []), *effective.problems),
         names=read_names(folder),
+        stored_originals=read_originals(folder),
         folder=folder,
         comments={place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments},
         roster=request.roster.of_section(section) if section else request.roster,

@@ -1,13 +1,12 @@
 """Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox."""
 
 import json
-import re
-from importlib import metadata
 from pathlib import Path
 
 import autograder
 from autograder.course.config import Assignment, Course
 from autograder.grading.bundle import course_files
+from autograder.installation.distribution import plain_name, requirements
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import InfrastructureError, RefusedError
 from autograder.text.files import zipped
@@ -16,7 +15,6 @@ VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
 SETTINGS = "settings.json"
 CONSTRAINTS = "constraints.txt"
 PROGRAMS = ("setup.sh", "run_autograder")
-_EXTRA = re.compile(r";.*\bextra\b")
 _SCRIPTS = Path(__file__).parent
 
 
@@ -60,23 +58,18 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
-    for path in course_files(course, (assignment.name,)):
+    released = course.release_folder(assignment)  # its sources tell a student's work from the stub
+    sources = [path for kind in ("*.py", "*.ipynb") for path in sorted(released.glob(kind))]
+    for path in (*course_files(course, (assignment.name,)), *sources):
         found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 
 
 def _requirements(assignment: Assignment) -> str:
-    try:
-        needed = metadata.requires("autograder") or []
-    except metadata.PackageNotFoundError:
-        raise InfrastructureError("autograder is not installed as a package; run `make grade` once.") from None
-    lines = [line for line in needed if not _EXTRA.search(line)]
-    for name in sorted({module.partition(".")[0] for module in assignment.preload}):
-        if not any(_name(line) == name for line in lines):
-            known = [line.partition(";")[0].strip() for line in needed if _name(line) == name]
-            lines.append(known[0] if known else name)
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _name(requirement: str) -> str:
-    return re.split(r"[^\w-]", requirement)[0].replace("-", "_")
+    if not requirements():
+        raise InfrastructureError("The autograder is not installed as a package; run `make grade` once.")
+    lines = {each.name: each.text for each in requirements() if each.extra is None}
+    of_extras = {each.name: each.text for each in requirements() if each.extra is not None}
+    for name in sorted({plain_name(module.partition(".")[0]) for module in assignment.preload}):
+        lines.setdefault(name, of_extras.get(name, name))
+    return "".join(f"{line}\n" for line in lines.values())

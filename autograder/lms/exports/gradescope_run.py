@@ -15,32 +15,37 @@ from autograder.course.config import Assignment, Course, CourseError, load_cours
 from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
+from autograder.lms.exports.container_memory import ContainerMemory
 from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of
+from autograder.submissions.take import submission_of, wanted_of
 
 RESULTS = Path("results", "results.json")
 SUBMITTED = "submission"
 
 
-def run(root: Path) -> Grade:
+def run(root: Path, memory: ContainerMemory) -> Grade:
     """Grade the files in `submission/` and write the results. Raises InfrastructureError or CourseError."""
     from autograder.grading.grader import Grader
     from autograder.sandbox.launcher import Sandbox, require_tier
 
+    memory.require()
+    kills_before = memory.kills
     settings = _settings(root / "source" / SETTINGS)
     course = load_course(root / "source" / "course")
     assignment = course.assignment(settings["assignment"])
     require_tier("best", course.min_tier)
-    sandbox = Sandbox(hidden=[*course.hidden_folders, root / SUBMITTED, root / "results"])
+    hidden_folders = [*course.hidden_folders, root / SUBMITTED, root / "results"]
+    sandbox = Sandbox(hidden=hidden_folders, preload=assignment.preload)
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
-        submission = _submission(root / SUBMITTED, assignment)
+        submission = _submission(root / SUBMITTED, course, assignment)
         grade = with_answers(assignment, grader.grade(submission), submission.files)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
         grader.close()
+        memory.require_no_kill_since(kills_before)
     record = results(course, assignment, grade, hidden, settings["hidden"])
     path = root / RESULTS
     path.parent.mkdir(exist_ok=True)
@@ -109,16 +114,20 @@ def _settings(path: Path) -> dict[str, str]:
         raise CourseError(f"{path} cannot be read ({error}). Export the autograder again.") from None
 
 
-def _submission(folder: Path, assignment: Assignment) -> Submission:
+def _submission(folder: Path, course: Course, assignment: Assignment) -> Submission:
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
-    return submission_of("student", assignment, [DiskFolder(place)])
+    return submission_of("student", wanted_of(course, assignment.name), [DiskFolder(place, folder)])
 
 
 def main(arguments: list[str]) -> int:
-    """Run the grader and return the exit code: 0 if results were written."""
+    """Run the grader and return the exit code: 0 if results were written.
+
+    The arguments are the root and the folder of the container's control group.
+    """
+    root, control_group = arguments
     try:
-        grade = run(Path(arguments[0]).resolve())
+        grade = run(Path(root).resolve(), ContainerMemory(Path(control_group)))
     except (CourseError, InfrastructureError) as error:
         print(error)
         return 3

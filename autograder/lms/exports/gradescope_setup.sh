@@ -9,4 +9,4 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || {
     exit 1
 }
 python3 -m venv .venv
-.venv/bin/python -m pip install --quiet --constraint constraints.txt --requirement requirements.txt
+.venv/bin/python kit/autograder/installation/install.py --quiet --constraint constraints.txt --requirement requirements.txt

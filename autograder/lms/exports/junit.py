@@ -29,7 +29,9 @@ def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterat
     head, _, end = ElementTree.tostring(root, "unicode").rpartition("\n")
     yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}\n"
     for grade in grades:
-        suite = _suite(grade, final_of(grade, request.finals))
+        suite = _suite(
+            grade, request.stored_originals.get(grade.student, grade.student), final_of(grade, request.finals)
+        )
         ElementTree.indent(suite, " ", level=1)
         yield f" {ElementTree.tostring(suite, 'unicode')}\n"
     yield f"{end}\n"
@@ -48,11 +50,11 @@ def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
     return {name: str(count) for name, count in counts.items()}
 
 
-def _suite(grade: Grade, final: Final) -> Element:
-    suite = Element("testsuite", _counts([grade], with_skipped=True), name=_text(f"{grade.student}/{grade.assignment}"))
+def _suite(grade: Grade, student: str, final: Final) -> Element:
+    suite = Element("testsuite", _counts([grade], with_skipped=True), name=_text(f"{student}/{grade.assignment}"))
     properties = SubElement(suite, "properties")
     facts = {
-        "student": grade.student,
+        "student": student,
         "assignment": grade.assignment,
         "status": grade.status,
         "score": "excused" if final.excused else number(final.score),

@@ -4,12 +4,12 @@ Moodle identifies the participant by the file's name: `Ada Lovelace_657831_assig
 student sees. The number is that of `Participant 657831` in the assignment's grading worksheet.
 """
 
-import re
 from pathlib import Path
 
 from autograder.feedback.pages import feedback_path
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.exports.moodle import the_assignment, worksheet
+from autograder.lms.identity import is_word_character
 from autograder.lms.roster import participant
 from autograder.text.files import zipped
 from autograder.text.wording import counted_are
@@ -42,5 +42,6 @@ def export(request: ExportRequest) -> Exported:
 
 def _name(student: str, number: str, assignment: str) -> str:
     """Return a file name in the zip; punctuation in the student's name becomes a space, as an underscore ends it."""
-    plain = " ".join(re.sub(r"[\W_]+", " ", student).split())
+    kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in student)
+    plain = " ".join("".join(kept).split())
     return f"{plain or 'Participant'}_{number}{KIND}{assignment}.html"

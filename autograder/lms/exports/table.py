@@ -35,7 +35,7 @@ def export(request: ExportRequest) -> Exported:
             total += score
             cells.append("excused" if is_excused else number(score) if grade else "")
             cells += answer_points(grade, [one.name for one in a.answers])
-        people = [harmless(student), harmless(absent.get(student) or request.name(student))]
+        people = [harmless(request.original(student)), harmless(absent.get(student) or request.name(student))]
         row = [*people, *cells, number(total)]
         rows.append([*row, harmless(comments.get(student, ""))] if comments else row)
     path = request.write("scores.csv", csv_lines(rows), mark=b"student,name,")

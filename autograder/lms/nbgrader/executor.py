@@ -39,7 +39,7 @@ from autograder.lms.nbgrader.graded_notebook import show_grade, submitted_notebo
 from autograder.lms.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of
+from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 
 
@@ -79,11 +79,13 @@ class GradedExporter(NotebookExporter):
         """Read and grade the submissions that nbgrader will process; raises NbGraderException."""
         folder = self._folder_of_journal
         try:
-            folders = {student: DiskFolder(self._submitted(student)) for student in self._due()}
-            self.submissions = {who: submission_of(who, self.assignment, [each]) for who, each in folders.items()}
+            around = self._submitted(".").parent
+            folders = {student: DiskFolder(self._submitted(student), around) for student in self._due()}
+            wanted = wanted_of(self.course, self.assignment.name)
+            self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
             run, journal = OpenRun(folder), Journal(folder)
             stored = texts.put(folder, self.submissions.values())
-            keep_times(folder, self._submitted(".").parent, stored, trust_timestamps=True)
+            keep_times(folder, around, stored, trust_timestamps=True)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
             self.grades = grade_all(plan, self.submissions, run, journal, self.converter.log, self.pictures)
         except (CourseError, InfrastructureError, RefusedError) as error:

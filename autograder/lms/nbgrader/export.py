@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
 from autograder.gradebook.final_scores import final_of, number
+from autograder.installation.distribution import install_extra
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
@@ -61,9 +62,8 @@ def _application(course: Course) -> "NbGrader":
     try:
         from nbgrader.apps.baseapp import NbGrader
     except ModuleNotFoundError:
-        raise InfrastructureError(
-            "nbgrader is not installed. Install it with: pip install 'autograder[nbgrader]'"
-        ) from None
+        missing = "nbgrader is not installed."
+        raise InfrastructureError(f"{missing} Install it: {install_extra('nbgrader')}") from None
     if not (course.root / CONFIG).is_file():
         raise InfrastructureError(f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds.")
     app = NbGrader(log_level=logging.ERROR)

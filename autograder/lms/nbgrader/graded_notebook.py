@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,10 +22,11 @@ MOST_LETTERS = 200_000  # maximum length of a cell's text
 KEY = "autograder"  # the key of a cell's notes in its metadata
 
 _KINDS = ("code", "markdown", "raw")
-# the start of a tag, a link other than an attached picture, or an active formula
+# the start of a tag, of a link and of what a link can lead to, an address that becomes one, or an active formula
 _ACTIVE = re.compile(
-    r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=:|\((?!attachment:))|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
+    r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=[:(])|(?<=:)(?=//)|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
 )
+_ATTACHED = re.compile(r"\(attachment:([A-Za-z0-9_.%-]+)\)")
 _NOT_SHOWN = "The rest is not shown here; all of it was graded."
 
 
@@ -268,15 +269,26 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
     if cell.kind == "raw":
         return nbformat.v4.new_markdown_cell(_indented(source))
     if source not in prose:
-        source = _ACTIVE.sub("\N{ZERO WIDTH SPACE}", source)
+        source = _disabled(source, cell.attachments)
     shown = nbformat.v4.new_markdown_cell(source)
     if cell.attachments:
         shown["attachments"] = cell.attachments
     return shown
 
 
+def _disabled(source: str, attachments: Container[str]) -> str:
+    """Return prose without active parts, other than the pictures that are attached: nbconvert stops at a missing one."""
+
+    def split(match: re.Match[str]) -> str:
+        attached = _ATTACHED.match(source, match.end())
+        return "" if attached and attached[1] in attachments else "\N{ZERO WIDTH SPACE}"
+
+    return _ACTIVE.sub(split, source)
+
+
 def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).split("\n"))
+    """Return a text as a block of code in Markdown: whatever a reader takes for the end of a line ends one."""
+    return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).splitlines())
 
 
 def _readable(text: str) -> str:

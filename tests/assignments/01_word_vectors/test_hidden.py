@@ -268,6 +268,8 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
         loss = student.skip_gram_loss(centre_table, context_table, pairs)
         checks.close(loss, expected, "the loss")
         checks.dtype(loss, torch.float64, "the loss of tables in float64")
+        small = student.skip_gram_loss(centre_table.float(), context_table.float(), pairs)
+        checks.dtype(small, torch.float32, "the loss of tables in float32")
 
 
 @pytest.mark.part("loss")
@@ -286,6 +288,8 @@ def test_cbow_loss_follows_the_formula(student, reference):
         loss = student.cbow_loss(context_table, centre_table, examples)
         checks.close(loss, expected, "the loss")
         checks.dtype(loss, torch.float64, "the loss of tables in float64")
+        small = student.cbow_loss(context_table.float(), centre_table.float(), examples)
+        checks.dtype(small, torch.float32, "the loss of tables in float32")
 
 
 @pytest.mark.part("loss")

@@ -185,7 +185,7 @@ def test_module_follows_to_float64(student):
     module = student.SinusoidalPositionalEncoding(6, 5).eval()
     x = torch.randn(2, 5, 6)
     checks.dtype(module(x.clone()), torch.float32, "the output for a float32 sentence")
-    rows = student.positional_encoding(5, 6).double()
+    rows = student.positional_encoding(5, 6)[:5].double()
     module, x = module.double(), x.double()
     checks.buffers_follow(module)
     checks.dtype(module(x.clone()), torch.float64, "the output after module.double()")

@@ -98,6 +98,8 @@ def test_cross_attention_equals_pytorch(student):
         words = " in training" if training else ""
         what = f"CrossAttention{words} with {heads} heads, T = {T} and S = {length}"
         compare(cross, lambda y, memory, layer=layer: layer(y, memory, memory)[0], y, memory, what)
+    small = student.CrossAttention(C, H)
+    checks.dtype(small(y.float(), memory.float()), torch.float32, "CrossAttention in float32")
 
 
 @no_ready_made_decoder
@@ -283,6 +285,8 @@ def test_translator_numbers(student, reference):
     what = "the translator's output with padding in the source"
     checks.close(translator(src, y, padding), model(src, y, padding), what)
     checks.parameter_gradients_close(translator, model, src, y)
+    small = translator.float()
+    checks.dtype(small.decode(y, memory.float()), torch.float32, "the logits of a translator in float32")
 
 
 @no_ready_made_decoder
@@ -364,14 +368,14 @@ def decode(student, model, rows, max_len):
     "L is the length of the longest row with its EOS, and never more than max_len.",
 )
 def test_each_row_ends_on_its_own(student):
-    """Rows of different lengths: each gets all of its words, its own EOS, then PAD, in no more columns."""
+    """Rows filled up with PAD, which must not be read: each gets its words, its own EOS, then PAD, and no more."""
     written = decode(student, Reverser(V), [[9, 4], [5, 6, 7, 8], [3]], max_len=9)
     expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2], [3, 2, 0, 0, 0]])
-    checks.equal(written, expected, "three sentences of 2, 4 and 1 words in reverse")
+    checks.equal(written, expected, "the output for 2, 4 and 1 words, filled up with padding,")
     model = Reverser(V, pad_id=16)
     written = decode(student, model, [[5, 6, 7, 5], [9, 0]], max_len=7)
     expected = torch.tensor([[5, 7, 6, 5, 2], [0, 9, 2, 16, 16]])
-    checks.equal(written, expected, "two sentences in reverse with pad_id = 16")
+    checks.equal(written, expected, "the output for 4 and 2 words, filled up with padding, pad_id = 16,")
     nearly_tied = Reverser(V, margin=1e-4)
     written = decode(student, nearly_tied, [[9, 4, 3, 8], [5, 6, 7]], max_len=7)
     expected = torch.tensor([[8, 3, 4, 9, 2], [7, 6, 5, 2, 0]])
@@ -407,7 +411,8 @@ def test_max_len_is_the_limit(student):
         written = decode(student, Reverser(V), rows, max_len=limit)
         checks.equal(written, expected[:, :limit], f"two sentences in reverse with max_len = {limit}")
     src = torch.tensor([[9, 4]])
-    checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, 0, naming="max_len")
+    for too_few in (0, -2):
+        checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, too_few, naming="max_len")
 
 
 @pytest.mark.part("greedy")

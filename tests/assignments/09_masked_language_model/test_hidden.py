@@ -210,8 +210,10 @@ def test_sentences_of_six_words(student, seed):
         tables = student.mask_tokens(a_text(1, 6, V, special), V, 3, list(special), generator)
         _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
         counts.append((labels != -100).sum().item())
-    checks.true(min(counts) == 0, f"In 120 sentences of six words, at least {min(counts)} were chosen each time.")
-    checks.true(max(counts) > 1, f"In 120 sentences of six words, never more than {max(counts)} were chosen.")
+    always = "In each of 120 sentences of six words, at least one word was chosen; in some it should be none."
+    checks.true(min(counts) == 0, always, public=always)
+    one_at_most = "In none of 120 sentences of six words was more than one word chosen; in some it should be several."
+    checks.true(max(counts) > 1, one_at_most, public=one_at_most)
 
 
 @pytest.mark.part("corruption")
@@ -257,6 +259,8 @@ def test_loss_is_the_mean_over_the_gaps(student):
     loss = student.masked_language_model_loss(logits, labels)
     checks.close(loss, surprise.mean(), "the loss")
     checks.dtype(loss, torch.float64, "the loss of logits in float64")
+    small = student.masked_language_model_loss(logits.float(), labels)
+    checks.dtype(small, torch.float32, "the loss of logits in float32")
     checks.input_untouched(student.masked_language_model_loss, logits, labels)
 
 
@@ -358,6 +362,7 @@ def test_model_with_the_same_weights(student, reference):
     checks.input_untouched(model, ids, padding, what="the model")
     model.train()
     checks.close(model(ids), expected(ids), "the logits in training with dropout=0", axes=LOGITS)
+    checks.dtype(model.float()(ids), torch.float32, "the logits of a model in float32")
 
 
 @pytest.mark.part("model")

@@ -227,7 +227,7 @@ def test_moving_a_sentence_leaves_attention_alone(student):
     q, k, v = torch.randn(3, 2, 7, 10, dtype=torch.float64)  # (B, T, D)
     outputs = []
     for positions in (torch.arange(7), torch.arange(7) + random.randint(11, 19)):
-        queries, keys = turned(student, q, positions), turned(student, k, positions)
+        queries, keys = (turned(student, x, positions).to(v.dtype) for x in (q, k))
         outputs.append(F.scaled_dot_product_attention(queries, keys, v))  # values are not turned
     checks.close(outputs[1], outputs[0], "attention's output after the move", axes=AXES, atol=1e-4)
 

@@ -1,6 +1,6 @@
 """The class report and the feedback pages in a real browser: narrow and wide, light and dark, by keyboard.
 
-Needs Playwright, axe-core and a Chromium of the system: `pip install 'autograder[browser]'`, `apt-get install
+Needs Playwright, axe-core and a Chromium of the system: `pip install '.[browser]'`, `apt-get install
 chromium`. Screenshots are written to build/screenshots, or to the folder AUTOGRADER_SCREENSHOTS.
 """
 
@@ -20,8 +20,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
-pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: pip install 'autograder[browser]'")
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install '.[browser]'")
+pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: pip install '.[browser]'")
 
 from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
@@ -117,7 +117,7 @@ def two_alike() -> Similar:
         for name in ("ada", "bo")
     }
     pair = Pair("ada", "bo", 0.9, 0.8, ("listener", "speaker"), (Passage((1, 2), (1, 2), 30),))
-    return Similar([pair], codes)
+    return Similar(pairs=[pair], codes=codes)
 
 
 PAGES = {

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
-pytest.importorskip("playwright", reason="Playwright is not installed: pip install 'autograder[browser]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+pytest.importorskip("playwright", reason="Playwright is not installed: pip install '.[browser]'")
 
 import nbformat
 from playwright.sync_api import TimeoutError as NotShown
@@ -32,6 +32,7 @@ from playwright.sync_api import sync_playwright
 from autograder import api
 from autograder.authoring.build import build
 from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, tiny_classroom
+from tests.autograder.nbgrader.hostile_notebook import FLAG, make_hostile
 from tests.autograder.waiting import HANGS, hang_guard
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -57,7 +58,7 @@ def write_answer(notebook: Any) -> None:
 
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
-    """A class of four, graded: Ada has answered the question, and Dora's file is refused."""
+    """A class of five, graded: Ada has answered the question, Dora's file is refused, and Eve's notebook is hostile."""
     room = tiny_classroom(tmp_path_factory.mktemp("browser"))
     source = room.folder / "solutions" / TINY / "adding.py"
     source.write_text(source.read_text().replace('# %% part="add"\n', f'# %% part="add"\n\n{QUESTION}\n'))
@@ -68,6 +69,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
         room.hand_in(student, work)
     room.hand_in("cleo", source.read_text().replace("a + b", "a - b"), "adding.py")
     room.hand_in("dora", b"%PDF-1.4", "homework.pdf")
+    room.hand_in("eve", edited(room.solution(), make_hostile))
     room.nbgrader("generate_assignment", TINY)
     room.nbgrader("autograde", TINY)
     return room
@@ -217,6 +219,32 @@ def test_formgrader_asks_for_a_person_where_a_file_is_refused(browser: Any, jupy
         assert page.get_by_text("homework.pdf").count() and not page.get_by_text(str(room.folder)).count()
 
 
+def test_nothing_of_a_hostile_notebook_runs_in_formgrader(browser: Any, jupyter: str, room: Classroom) -> None:
+    with page_of(browser, "formgrader-hostile") as page:
+        page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'eve')}/")
+        assert_nothing_ran(page)
+
+
+def test_nothing_of_a_hostile_notebook_runs_in_nbgraders_feedback(browser: Any, room: Classroom) -> None:
+    """All students have a page, also the one whose attachments are missing."""
+    room.nbgrader("generate_feedback", TINY)
+    pages = sorted((room.folder / "feedback").glob("*/*/*.html"))
+    assert [page.parts[-3] for page in pages] == ["ada", "bob", "cleo", "dora", "eve"]
+    with page_of(browser, "feedback-hostile") as page:
+        page.goto(pages[-1].as_uri())
+        assert_nothing_ran(page)
+
+
+def assert_nothing_ran(page: Any) -> None:
+    """The page shows the student's scripts as text. A script of the test's own sets the flag, where one can run."""
+    page.get_by_text(FLAG).first.wait_for()
+    page.wait_for_load_state("load")
+    assert page.evaluate(f"typeof window.{FLAG}") == "undefined"
+    assert page.locator("[onload], [onerror], iframe[srcdoc]").count() == 0
+    page.evaluate(f"document.body.insertAdjacentHTML('beforeend', `<img src='x:' onerror='window.{FLAG} = 1'>`)")
+    page.wait_for_function(f"window.{FLAG} === 1")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_student_completes_the_first_part_in_jupyterlab(
     browser: Any, jupyter: str, room: Classroom, theme: str
@@ -230,7 +258,7 @@ def test_student_completes_the_first_part_in_jupyterlab(
 
 
 def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
-    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install 'autograder[nbgrader]'")
+    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'")
     shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")
     with page_of(browser, "notebook-green") as page:
         page.goto(f"{jupyter}/notebooks/seven/adding.ipynb")
@@ -319,7 +347,7 @@ if os.environ.get("WALKS") == "all":
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "part"), SLIDERS)
 def test_slider_changes_the_picture_above_it(browser: Any, jupyter: str, room: Classroom, name: str, part: str) -> None:
-    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install 'autograder[notebook]'")
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'")
     real = Classroom(ROOT, name)
     folder = room.folder / "sliders" / name
     shutil.copytree(real.course.release_folder(real.assignment), folder)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 from autograder.authoring.build import build
 from autograder.course.config import load_course
@@ -58,6 +58,7 @@ def test_autograde_before_generate_assignment_names_the_missing_step(room):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     room.hand_in("ada", room.solution())
     for name, old, new in (
@@ -110,6 +111,7 @@ def test_unwritable_gradebook_is_reported_without_the_password(room):
     assert "secret" not in output
 
 
+@pytest.mark.slow
 def test_export_to_nbgrader_after_autograder_grade(room):
     """Export gradebook, notebooks and feedback after `autograder grade`, and again after a new submission."""
     place = room.folder / "class"
@@ -153,6 +155,7 @@ def test_autograde_finds_submissions_without_notebooks(room):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_manual_grades_and_comments_are_kept(room):
     from nbgrader.api import Gradebook
 

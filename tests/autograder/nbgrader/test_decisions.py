@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 from tests.autograder.nbgrader.classroom import TINY, Classroom, generated_classroom
 

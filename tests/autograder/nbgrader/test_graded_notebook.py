@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html.parser import HTMLParser
 
 import nbformat
 import pytest
@@ -161,13 +162,14 @@ def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_p
     """The student reads the reason, so it names what was handed in and no folder of the server."""
     pytest.importorskip("nbgrader")
     from autograder.submissions.files import DiskFolder
-    from autograder.submissions.take import submission_of
+    from autograder.submissions.take import submission_of, wanted_of
 
+    wanted = wanted_of(course, ASSIGNMENT)
     folder = tmp_path / "hugo" / ASSIGNMENT
     folder.mkdir(parents=True)
-    assert "is empty" in (submission_of("hugo", assignment, [DiskFolder(folder)]).problem or "")
+    assert "is empty" in (submission_of("hugo", wanted, [DiskFolder(folder)]).problem or "")
     (folder / "homework.pdf").write_bytes(b"%PDF")
-    problem = submission_of("hugo", assignment, [DiskFolder(folder)]).problem or ""
+    problem = submission_of("hugo", wanted, [DiskFolder(folder)]).problem or ""
     assert problem.startswith("No file adding.py or adding.ipynb was handed in; there is only")
     assert "homework.pdf" in problem and str(tmp_path) not in problem
 
@@ -257,3 +259,85 @@ def test_attached_pictures_are_kept(assignment, release):
     shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
     (own,) = [cell for cell in shown.cells if "attachments" in cell]
     assert own.source == cell["source"]
+
+
+# -- no cell becomes active ---------------------------------------------------------------------------------------
+
+LINE_ENDS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\u2424")
+SCRIPT = "<script>executed = true</script>"
+HARMLESS = {"p", "pre", "code", "span", "div", "em", "strong", "br", "hr", "table", "thead", "tbody", "tr", "th", "td"}
+HARMLESS |= {"ul", "ol", "li", "blockquote", "del", "section", "h1", "h2", "h3", "h4", "h5", "h6"}
+
+
+class Elements(HTMLParser):
+    """The names of all elements of a page, and their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names = set()
+        self.attributes = set()
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attributes}
+
+
+def rendered(assignment, release, *cells):
+    """The elements that nbconvert, which makes nbgrader's pages, makes of a student's cells."""
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    text = json.dumps({"cells": list(cells)})
+    shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
+    own = [cell for cell in shown.cells if "nbgrader" not in cell.metadata]
+    pages = []
+    for cell in own:
+        assert cell.cell_type == "markdown"
+        renderer = IPythonRenderer(escape=False, attachments=cell.get("attachments", {}))
+        pages.append(MarkdownWithMath(renderer=renderer).render(cell.source))
+    return Elements("\n".join(pages))
+
+
+@pytest.mark.parametrize("kind", ["raw", "heading", "widget", None, ["raw"]])
+@pytest.mark.parametrize("end", LINE_ENDS, ids=ascii)
+def test_no_line_end_lets_a_raw_cell_become_active(assignment, release, kind, end):
+    for text in (f"note{end}{end}{SCRIPT}", f"{end}{SCRIPT}", f"{SCRIPT}{end}", f"a{end}```{end}{SCRIPT}{end}```"):
+        found = rendered(assignment, release, {"cell_type": kind, "source": text})
+        assert found.names <= {"pre", "code"}, (text, found.names)
+
+
+@pytest.mark.parametrize("end", LINE_ENDS, ids=ascii)
+@pytest.mark.parametrize(
+    "prose",
+    [
+        SCRIPT,
+        "<img src=x onerror=executed=1>",
+        "[go](javascript:executed=1)",
+        "[go]: javascript:executed=1",
+        "![go][pic]{end}{end}[pic]: attachment:missing.png",
+        "<https://example.org>",
+        "see https://example.org now",
+        "`a` <{end}script>executed=1</script>",
+        "$\\href{{javascript:executed=1}}{{x}}$",
+    ],
+)
+def test_no_prose_becomes_active(assignment, release, prose, end):
+    text = f"note{end}{end}{prose.replace('{end}', end)}"
+    found = rendered(assignment, release, {"cell_type": "markdown", "source": text})
+    assert found.names <= HARMLESS, found.names
+    assert not [name for name in found.attributes if name.startswith("on")]
+
+
+@pytest.mark.parametrize("name", ["missing.png", "\u00e9.png", "a b.png", "a%20b.png", "", "a.png 'x'", "../a.png"])
+def test_a_missing_attachment_is_text(assignment, release, name):
+    """nbconvert makes no page of a notebook that lacks one."""
+    cell = {"cell_type": "markdown", "source": f"![x](attachment:{name}) ![y](attachment:b.png)"}
+    found = rendered(assignment, release, {**cell, "attachments": {"b.png": {"image/png": "AAAA"}}})
+    assert "img" in found.names
+
+
+@pytest.mark.parametrize("name", ["image.png", "Screenshot%202026-11-02.png", "\u00e9.png"])
+def test_an_attachment_is_shown_or_text(assignment, release, name):
+    cell = {"cell_type": "markdown", "source": f"![x](attachment:{name})"}
+    found = rendered(assignment, release, {**cell, "attachments": {name: {"image/png": "AAAA"}}})
+    assert ("img" in found.names) == name.isascii()

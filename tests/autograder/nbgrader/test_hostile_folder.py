@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.nbgrader.classroom import TINY, generated_classroom
 
 FULL = {"add": 4.0, "total": 6.0}
 
 
+@pytest.mark.slow
 def test_autograde_meets_hostile_folders(tmp_path: Path) -> None:
     room = generated_classroom(tmp_path / "course")
     room.hand_in("ada", room.solution())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 from tests.autograder.nbgrader.classroom import TINY, Classroom, tiny_classroom
 
@@ -62,6 +62,7 @@ def facts(room: Classroom) -> tuple[str, dict[str, tuple[str | None, str | None]
         return str(gradebook.find_assignment(TINY).duedate), names, waiting
 
 
+@pytest.mark.slow
 def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
     room = room.copy(tmp_path)
     assert facts(room)[0] == "2026-11-27 22:59:00"
@@ -75,6 +76,7 @@ def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
     assert room.feedback_text("eve").count("is not UTF-8 text") == 2, "once in each part"
 
 
+@pytest.mark.slow
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}
@@ -86,6 +88,7 @@ def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     assert ours == {student: score - minus for student, (score, minus) in penalties(room).items()}
 
 
+@pytest.mark.slow
 def test_extension_removes_the_late_penalty(room: Classroom):
     course = room.folder / "course.yml"
     course.write_text(course.read_text("utf-8").replace("student: ben", "student: ada"), "utf-8")
@@ -94,6 +97,7 @@ def test_extension_removes_the_late_penalty(room: Classroom):
     assert (found["ada"], found["ben"]) == (0.0, 2.0)
 
 
+@pytest.mark.slow
 def test_settings_set_the_late_penalty_plugin():
     root = Path(__file__).resolve().parents[3]
     assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")

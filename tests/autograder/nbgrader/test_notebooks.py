@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 import nbformat
 import nbformat.corpus.words
@@ -80,6 +80,7 @@ def shown_text(notebook: NotebookNode) -> str:
     return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])
 def test_stub_runs_from_top_to_bottom(executed, name):
     notebook = executed[name]
@@ -110,6 +111,7 @@ def test_notebook_is_valid_for_every_editor(name):
     assert text.endswith("}\n") and "\r" not in text
 
 
+@pytest.mark.slow
 def test_solution_passes_all_checks_and_draws_pictures(executed):
     notebook = executed["right"]
     assert [output.evalue for output in outputs(notebook) if output.output_type == "error"] == []
@@ -119,6 +121,7 @@ def test_solution_passes_all_checks_and_draws_pictures(executed):
     assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) >= 3
 
 
+@pytest.mark.slow
 def test_known_mistake_shows_its_hint(executed, tmp_path):
     assert mistake_of(real_classroom(tmp_path, NAME)).hint in shown_text(executed[MISTAKE])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 from autograder.authoring.demo import write_demo
 from autograder.course.config import load_course
@@ -41,6 +41,7 @@ def hand_in_known_answers(room: Classroom) -> int:
     return len(mistakes) + len(alternatives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: Path, name: str) -> None:
     room = real_classroom(tmp_path, name)

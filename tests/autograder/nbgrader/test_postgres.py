@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
-pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+pytest.importorskip("psycopg", reason="psycopg is not installed: pip install '.[nbgrader]'")
 
 from tests.autograder.nbgrader.classroom import TINY, tiny_classroom
 from tests.autograder.waiting import HANGS, hang_guard
@@ -89,6 +89,7 @@ def ready(url: str) -> str:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_gradebook_in_postgresql(database: str, tmp_path: Path) -> None:
     """Run all commands of an instructor with the address in the environment, and then in course.yml."""
     room = tiny_classroom(tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 import nbformat
 
@@ -15,6 +15,7 @@ from tests.autograder.nbgrader.classroom import with_settings
 from tests.autograder.sharing_course import FILES_NAME, write_sharing_course
 
 
+@pytest.mark.slow
 def test_files_are_shared_with_notebooks(tmp_path: Path) -> None:
     room = with_settings(write_sharing_course(tmp_path), FILES_NAME)
     right = room.solution()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 import nbformat
 from nbclient import NotebookClient
@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 
 from autograder.course.config import load_course
 from tests.autograder.nbgrader.classroom import ROOT, Classroom, train_briefly
+from tests.autograder.sampling import sampled
 
 COURSE = load_course(ROOT)
 KEPT = ROOT / "build" / "notebooks"
@@ -65,7 +66,7 @@ def images(cell: NotebookNode) -> int:
     return sum("image/png" in output.get("data", {}) for output in cell.outputs)
 
 
-@pytest.mark.parametrize("name", [assignment.name for assignment in COURSE.assignments])
+@pytest.mark.parametrize("name", sampled([each.name for each in COURSE.assignments], "03_masked_heads".__eq__))
 def test_solved_notebook_passes_all_checks_and_draws_pictures(name, tmp_path):
     assignment = COURSE.assignment(name)
     notebook = executed(name, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install 'autograder[nbgrader]'")
+pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
 from nbgrader.api import Gradebook
 
@@ -79,6 +79,7 @@ def scores(room: Classroom, code: int) -> dict[str, dict[str, str]]:
     return {row["student"]: row for row in rows[1:]}
 
 
+@pytest.mark.slow
 def test_an_answer_needs_manual_grading_and_an_empty_one_does_not(room):
     assert manual(room, "ada") == (True, 0)
     assert manual(room, "bob") == (False, 0)
@@ -87,6 +88,7 @@ def test_an_answer_needs_manual_grading_and_an_empty_one_does_not(room):
     assert (cell.cell_type, cell.metadata.nbgrader.points) == ("markdown", 2)
 
 
+@pytest.mark.slow
 def test_pictures_of_failing_parts_are_in_the_graded_notebook_and_in_the_feedback(room):
     cells = {student: room.autograded(student).cells for student in ("ada", "bob", "cleo")}
     picture = next(cell for cell in cells["bob"] if cell.source == 'picture("add")')
@@ -98,6 +100,7 @@ def test_pictures_of_failing_parts_are_in_the_graded_notebook_and_in_the_feedbac
     assert "data:image/png" in (room.folder / "feedback/bob" / TINY / "adding.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_points_of_formgrader_reach_the_export_with_their_comment(room):
     assert scores(room, code=1)["ada"][f"{TINY}: why_one"] == "waits"
     manual(room, "ada", 1.5, "Say which number you count from.")
@@ -108,6 +111,7 @@ def test_points_of_formgrader_reach_the_export_with_their_comment(room):
     assert found["cleo"][f"{TINY}: why_one"] == "0"
 
 
+@pytest.mark.slow
 def test_a_decision_is_entered_into_the_gradebook_and_comes_first(room):
     decide = ("decide", "ada", "-a", TINY, "--part", "why_one", "--reason", "Right.", "--by", "Grace", "--points")
     room.autograder(*decide, "2")
@@ -118,6 +122,7 @@ def test_a_decision_is_entered_into_the_gradebook_and_comes_first(room):
     assert scores(room, code=1)["ada"][TINY] == "12"
 
 
+@pytest.mark.slow
 def test_grades_made_on_the_command_line_go_to_the_gradebook_with_their_answers(room):
     room.autograder("decide", "cleo", "-a", TINY, "--part", "why_one", "--points", "1", "-r", "Half.", "--by", "Grace")
     shutil.rmtree(room.folder / "autograded")

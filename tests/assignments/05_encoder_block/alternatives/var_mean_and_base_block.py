@@ -102,7 +102,7 @@ class TransformerEncoder(nn.Module):
         dropout: float = 0.1,
     ):
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.embedding = nn.Embedding(vocab_size, d_model, padding_idx=0)
         nn.init.normal_(self.embedding.weight, std=1 / math.sqrt(d_model))
         self.register_buffer("pe", sinusoidal_table(max_len, d_model), persistent=True)
         self.layers = nn.ModuleList()

@@ -1,8 +1,10 @@
 """A mean that moves from one vector to the next, a head with dropout inside, and a counter of pairs."""
 
+import random
 from collections import Counter
 from random import Random
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -92,6 +94,16 @@ def freeze(module):
 
 def trainable(module):
     return sum(len(p.flatten()) for p in module.parameters() if p.requires_grad)
+
+
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
 
 
 def split(items, share, seed):

@@ -1,5 +1,7 @@
 """A generator of NumPy's shuffles places, an index that accumulates fills the matrix, small classes pool."""
 
+import random
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -93,6 +95,16 @@ def freeze(module):
 
 def trainable(module):
     return count(filter(lambda p: p.requires_grad, module.parameters()))
+
+
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
 
 
 def split(items, share, seed):

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -84,6 +85,16 @@ def trainable(module):
         if parameter.requires_grad:
             total += parameter.numel()
     return total
+
+
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
 
 
 def split(items, share, seed):

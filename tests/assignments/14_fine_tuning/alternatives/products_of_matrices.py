@@ -1,5 +1,8 @@
 """Everything is a product: a mask that averages, one-hot rows for the matrix, precision and recall for F1."""
 
+import random
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -82,10 +85,22 @@ def trainable(module: nn.Module) -> int:
     return sum(p.nelement() * p.requires_grad for p in module.parameters())
 
 
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
+
+
 def split(items: list, share: float, seed: int) -> tuple[list, list]:
     if not (share >= 0 and share <= 1):
         raise ValueError(f"{share=} is not between 0 and 1")
-    order = torch.randperm(len(items), generator=torch.Generator().manual_seed(seed)).tolist()
+    with torch.random.fork_rng(devices=[]):  # PyTorch's state is put back at the end
+        torch.manual_seed(seed)
+        order = torch.randperm(len(items)).tolist()
     size = int(share * len(items) + 0.5)
     return [items[i] for i in order[:size]], [items[i] for i in order[size:]]
 

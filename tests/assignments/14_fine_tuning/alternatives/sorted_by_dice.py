@@ -3,6 +3,7 @@
 import random
 from statistics import fmean
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -85,11 +86,23 @@ def trainable(module):
     return sum(p.numel() if p.requires_grad else 0 for _, p in module.named_parameters())
 
 
+def next_draws() -> dict[str, float]:
+    """Given: the number that each of the three global generators would draw next; their states stay as they are."""
+    python, numpy, pytorch = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    draws = {"Python": random.random(), "NumPy": np.random.random(), "PyTorch": torch.rand(()).item()}
+    random.setstate(python)
+    np.random.set_state(numpy)
+    torch.set_rng_state(pytorch)
+    return draws
+
+
 def split(items, share, seed):
     if min(max(share, 0), 1) != share:
         raise ValueError(f"The share {share} should lie between 0 and 1.")
-    throws = random.Random(f"split {seed}")
-    thrown = sorted((throws.random(), place) for place in range(len(items)))
+    state = random.getstate()
+    random.seed(f"split {seed}")
+    thrown = sorted((random.random(), place) for place in range(len(items)))
+    random.setstate(state)
     shuffled = [items[place] for _, place in thrown]
     size = int(f"{share * len(items):.0f}")
     return shuffled[:size], shuffled[size:]

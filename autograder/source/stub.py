@@ -1,0 +1,123 @@
+"""Tell a student's work from the unchanged stub: one rule for grading, collecting, checking and packing.
+
+A text is neither parsed nor run here, so that hostile files can be compared in a trusted process.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.course.config import Assignment, Course
+from autograder.course.markers import PLACEHOLDER, UNWRITTEN
+from autograder.records import SourceFile
+from autograder.source.text import NOTEBOOK_FUNCTIONS, cell_source, notebook_cells
+
+_SOURCES = (".py", ".ipynb")
+_GAP = re.compile(rf'"(\w+)[\w.]*{re.escape(UNWRITTEN)}"')
+_NOTEBOOK_CALL = re.compile(rf"(?:{'|'.join(NOTEBOOK_FUNCTIONS)})\(")
+
+
+@dataclass(frozen=True)
+class ReleasedStub:
+    """What identifies the files that students receive for an assignment; empty if it is unknown.
+
+    `names` are the functions and classes to write, `digests` those of the code of the unchanged files, `given` the
+    names of the further files, and `answers` is the number of written answers that the stub asks for.
+    """
+
+    names: frozenset[str] = frozenset()
+    digests: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
+    answers: int = 0
+
+    @classmethod
+    def of(cls, stem: str, texts: Mapping[str, str]) -> "ReleasedStub":
+        """Create the record from the released sources of an assignment by name; others are left out."""
+        sources = [SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)]
+        stubs = [file for file in sources if file.name in [f"{stem}{kind}" for kind in _SOURCES]]
+        return cls(
+            names=frozenset(name for stub in stubs for name in _GAP.findall(_code(stub))),
+            digests=frozenset(_digest(stub) for stub in stubs),
+            given=frozenset(file.name for file in sources if file not in stubs),
+            answers=max((stub.text.count(PLACEHOLDER) for stub in stubs), default=0),
+        )
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "ReleasedStub":
+        """Read what `as_record` returned; raises KeyError, TypeError or ValueError."""
+        texts = {name: frozenset(map(str, record[name])) for name in ("names", "digests", "given")}
+        return cls(answers=int(record["answers"]), **texts)
+
+    def as_record(self) -> dict[str, Any]:
+        texts = {name: sorted(getattr(self, name)) for name in ("names", "digests", "given")}
+        return {**texts, "answers": self.answers}
+
+    def is_untouched(self, file: SourceFile) -> bool:
+        """Whether a file holds nothing of a student's: neither code nor a written answer."""
+        if not file.text.strip():
+            return True
+        nothing_written = file.text.count(PLACEHOLDER) >= self.answers
+        return nothing_written and (not _lines(file) or _digest(file) in self.digests)
+
+    def is_answer(self, file: SourceFile) -> bool:
+        """Whether a file was changed and defines at least one of the names that the stub asks for."""
+        if not self.names or self.is_untouched(file):
+            return False
+        names = "|".join(sorted(map(re.escape, self.names)))
+        pattern = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(?:{names})\b|^(?:{names})[ \t]*(?::[^=\n]*)?=[^=]"
+        return re.search(pattern, _code(file), re.MULTILINE) is not None
+
+    def choose(self, called: Sequence[SourceFile], others: Sequence[SourceFile]) -> list[SourceFile]:
+        """Return the files that count: those with answers among the files `called` like the module, or else the others.
+
+        Several of one kind are several answers. A file of a kind without answers is kept, as its prose may count.
+        """
+        answers = self._answers(called) or self._answers(others)
+        kinds = {file.is_notebook for file in answers}
+        rest = [file for file in called if file.is_notebook not in kinds]
+        return [*answers, *rest] or list(others)
+
+    def further_answers(self, chosen: Sequence[SourceFile], others: Iterable[SourceFile]) -> list[SourceFile]:
+        """Return the answers among the `others` whose code is not that of a chosen file."""
+        counted = {_digest(file) for file in chosen}
+        return [file for file in others if self.is_answer(file) and _digest(file) not in counted]
+
+    def _answers(self, files: Iterable[SourceFile]) -> list[SourceFile]:
+        return [file for file in files if self.is_answer(file)]
+
+
+UNKNOWN = ReleasedStub()
+
+
+def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
+    """Return the record of an assignment's released files; `UNKNOWN` if nothing was built."""
+    folder = course.release_folder(assignment)
+    files = sorted(file for kind in _SOURCES for file in folder.glob(f"*{kind}"))
+    return ReleasedStub.of(assignment.stem, {file.name: file.read_text("utf-8", "replace") for file in files})
+
+
+def is_same_code(one: SourceFile, other: SourceFile) -> bool:
+    """Whether two files have the same code, apart from comments, blank lines and the notebook's own calls."""
+    return _lines(one) == _lines(other)
+
+
+def _digest(file: SourceFile) -> str:
+    return hashlib.sha256("\n".join(_lines(file)).encode("utf-8", "replace")).hexdigest()[:20]
+
+
+def _lines(file: SourceFile) -> list[str]:
+    """Return the lines of code without comments, blank lines and calls such as `check("part")`."""
+    lines = (line.rstrip() for line in _code(file).splitlines())
+    return [line for line in lines if line and not line.lstrip().startswith("#") and not _NOTEBOOK_CALL.match(line)]
+
+
+def _code(file: SourceFile) -> str:
+    if not file.is_notebook:
+        return file.text
+    try:
+        cells = [cell for cell in notebook_cells(file.text) if isinstance(cell, dict)]
+        return "\n".join(cell_source(cell) for cell in cells if cell.get("cell_type") == "code")
+    except (ValueError, RecursionError):
+        return ""

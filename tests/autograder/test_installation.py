@@ -1,0 +1,483 @@
+"""How the kit and PyTorch are installed: the choice of a build, the set-up, what is missing, a namesake."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import venv
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from typer.testing import CliRunner
+
+from autograder import __version__
+from autograder.cli import app
+from autograder.installation import distribution, install
+from tests.autograder.tiny_course import write_tiny_course
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+INDEX = "https://wheels.example.org/cpu"
+WHEEL = f"kit/attention_by_hand-{__version__}-py3-none-any.whl"
+FROM_THE_KIT = f"--force-reinstall --no-deps {WHEEL}` in the folder that your course's archive unpacks to"
+NONE_FOUND = (
+    "ERROR: Could not find a version that satisfies the requirement torch>=2.2 (from versions: {})\n"
+    "ERROR: No matching distribution found for torch>=2.2\n"
+)
+RETRYING = "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError'\n"
+
+
+class FakePip:
+    """Stands for `subprocess.run` in the installer: records pip's arguments and installs a PyTorch, or fails."""
+
+    def __init__(self) -> None:
+        self.commands: list[list[str]] = []
+        self.installed: str | None = None
+        self.at_hand: str | None = None  # the version of a wheel that find-links has
+        self.failure = ""  # what pip says when no index has a PyTorch
+
+    def run(self, command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        assert command[: len(install.PIP)] == list(install.PIP)
+        arguments = command[len(install.PIP) :]
+        self.commands.append(arguments)
+        if "--no-index" in arguments:
+            self.installed = self.at_hand or self.installed
+            return subprocess.CompletedProcess(command, 0 if self.at_hand else 1, "", "")
+        wants_torch = any(argument.startswith("torch>=") for argument in arguments)
+        if wants_torch and self.failure:
+            return subprocess.CompletedProcess(command, 1, "", self.failure)
+        if wants_torch:
+            self.installed = "2.13.0+cpu" if "--extra-index-url" in arguments else "2.13.0"
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    def from_an_index(self) -> list[list[str]]:
+        """Return the commands that took PyTorch from an index."""
+        return [each for each in self.commands if each[-1].startswith("torch>=") and "--no-index" not in each]
+
+
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> FakePip:
+    """A Linux without a graphics card and without PyTorch, whose CPU index answers."""
+    fake = FakePip()
+    monkeypatch.setattr(install.subprocess, "run", fake.run)
+    monkeypatch.setattr(install, "installed_version", lambda: fake.installed)
+    monkeypatch.setattr(install, "has_graphics_card", lambda: False)
+    monkeypatch.setattr(install, "answers", lambda index: True)
+    monkeypatch.setattr(install.sys, "platform", "linux")
+    monkeypatch.setenv("PYTORCH_CPU_INDEX", INDEX)
+    monkeypatch.delenv("PYTORCH", raising=False)
+    return fake
+
+
+# ---------------------------------------------------------------------- which PyTorch
+
+
+def test_machine_without_a_graphics_card_gets_the_cpu_build(pip, capsys):
+    assert install.main(["-qq", "-r", "requirements.txt"]) == 0
+    assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, "torch>=2.2"]]
+    assert pip.commands[-1] == ["-q", "-q", "-r", "requirements.txt"]
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"PyTorch's CPU build is installed from {INDEX}, about 200 MB.")
+    assert last == "PyTorch 2.13.0+cpu is installed."
+
+
+def test_silent_index_leads_to_the_usual_one(pip, capsys, monkeypatch):
+    monkeypatch.setattr(install, "answers", lambda index: False)
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
+    said = capsys.readouterr().err
+    assert f"because {INDEX} does not answer" in said and "about 3 GB" in said
+
+
+def test_machine_with_a_graphics_card_gets_cuda(pip, capsys, monkeypatch):
+    monkeypatch.setattr(install, "has_graphics_card", lambda: True)
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
+    said = capsys.readouterr().err
+    assert "There is a graphics card" in said and "about 3 GB" in said and "PYTORCH=cpu" in said
+
+
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_other_systems_get_the_only_build_there_is(pip, capsys, monkeypatch, platform):
+    monkeypatch.setattr(install.sys, "platform", platform)
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
+    assert "3 GB" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wanted", "card", "options"), [("cpu", True, ["--extra-index-url", INDEX]), ("cuda", False, [])]
+)
+def test_variable_decides_otherwise(pip, monkeypatch, wanted, card, options):
+    monkeypatch.setenv("PYTORCH", wanted)
+    monkeypatch.setattr(install, "has_graphics_card", lambda: card)
+    pip.at_hand = "2.13.0+cpu" if wanted == "cuda" else None
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == [["-q", *options, "torch>=2.2"]]
+
+
+def test_cpu_build_that_cannot_be_had_is_not_replaced_by_the_large_one(pip, capsys, monkeypatch):
+    monkeypatch.setenv("PYTORCH", "cpu")
+    monkeypatch.setattr(install, "answers", lambda index: False)
+    assert install.main(["kit"]) == 1
+    assert pip.from_an_index() == []
+    assert f"PYTORCH=cpu, but {INDEX} does not answer." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wanted", ["", "cpu", "cuda", "skip"])
+def test_installed_pytorch_stays(pip, capsys, monkeypatch, wanted):
+    monkeypatch.setenv("PYTORCH", wanted)
+    pip.installed = "2.9.1+rocm6.4"
+    assert install.main(["kit"]) == 0
+    assert pip.commands == [["kit"]]
+    said = capsys.readouterr().err
+    assert said.startswith("PyTorch 2.9.1+rocm6.4 is already installed and stays.")
+    assert ("uninstall torch" in said) == (wanted in ("cpu", "cuda"))
+
+
+def test_pytorch_that_is_too_old_is_replaced(pip):
+    pip.installed = "2.1.2"
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, "torch>=2.2"]]
+
+
+def test_wheel_at_hand_is_taken_before_any_index(pip, capsys):
+    pip.at_hand = "2.13.0+cpu"
+    assert install.main(["kit"]) == 0
+    assert pip.from_an_index() == []
+    assert "PyTorch 2.13.0+cpu is installed from a wheel at hand." in capsys.readouterr().err
+
+
+def test_skip_without_pytorch_installs_nothing(pip, capsys, monkeypatch):
+    monkeypatch.setenv("PYTORCH", "skip")
+    assert install.main(["kit"]) == 1
+    assert pip.commands == []
+    assert "PYTORCH=skip, but no PyTorch 2.2 or later is installed" in capsys.readouterr().err
+
+
+def test_unknown_choice_is_refused(pip, capsys, monkeypatch):
+    monkeypatch.setenv("PYTORCH", "gpu")
+    assert install.main(["kit"]) == 1
+    assert capsys.readouterr().err == "PYTORCH is cpu, cuda or skip, not `gpu`.\n"
+
+
+def test_without_arguments_the_usage_is_printed(pip, capsys):
+    assert install.main([]) == 2
+    assert "python install.py -c constraints.txt -r requirements.txt" in capsys.readouterr().out
+    assert pip.commands == []
+
+
+def test_options_for_pip_count_for_pytorch_too(pip, tmp_path):
+    pins = tmp_path / "pins.txt"
+    pins.write_text("torch==2.13.0\n", "utf-8")
+    assert install.main(["--no-cache-dir", "-c", str(pins), "kit"]) == 0
+    common = ["--no-cache-dir", "--constraint", str(pins)]
+    assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, *common, "torch>=2.2"]]
+    assert pip.commands[-1] == [*common, "kit"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "newest", "sentence"),
+    [
+        (NONE_FOUND.format("none"), (3, 9), "PyTorch has no release for Python {python} yet: use an older Python"),
+        (
+            NONE_FOUND.format("0.1.2, 0.1.2.post2"),
+            (3, 9),
+            "PyTorch has no release for Python {python} yet: use an older",
+        ),
+        (
+            NONE_FOUND.format("2.14.0"),
+            (3, 9),
+            "The PyTorch that is pinned here has no release for Python {python}: use",
+        ),
+        (NONE_FOUND.format("none"), (9, 9), "PyTorch has no release for Python {python} on "),
+        (RETRYING + NONE_FOUND.format("none"), (3, 9), "PyTorch could not be installed; pip's message above says why."),
+        ("ERROR: No space left on device\n", (3, 9), "PyTorch could not be installed; pip's message above says why."),
+    ],
+)
+def test_failure_of_pip_is_explained(pip, capsys, monkeypatch, failure, newest, sentence):
+    monkeypatch.setattr(install, "NEWEST_PYTHON", newest)
+    pip.failure = failure
+    assert install.main(["kit"]) == 1
+    said = capsys.readouterr().err
+    assert failure in said
+    assert said.splitlines()[-1].startswith(sentence.format(python="{}.{}".format(*sys.version_info)))
+    assert ["kit"] not in pip.commands
+
+
+def test_constraints_let_another_pytorch_stay(monkeypatch, tmp_path):
+    pins = tmp_path / "pins.txt"
+    pins.write_text("# pinned\nSymPy==1.14.0\nnumpy==2.2.6\ntorch==2.13.0\n", "utf-8")
+    changed = tmp_path / "changed"
+    changed.mkdir()
+    monkeypatch.setattr(
+        install.metadata, "requires", lambda name: ["sympy==1.13.1", 'triton; platform_system == "Linux"']
+    )
+    for same in ("2.13.0", "2.13.0+cpu"):
+        monkeypatch.setattr(install, "installed_version", lambda same=same: same)
+        assert install.fitting(pins, changed) == pins
+    monkeypatch.setattr(install, "installed_version", lambda: "2.9.1+cu128")
+    assert install.fitting(pins, changed).read_text("utf-8") == "# pinned\nnumpy==2.2.6\ntorch==2.9.1+cu128\n"
+
+
+def test_versions_are_those_of_the_project():
+    lowest = next(line for line in PROJECT["dependencies"] if line.startswith("torch"))
+    assert lowest == "torch>={}.{}".format(*install.LOWEST)
+    versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["classifiers"]))
+    assert [(3, int(versions[0])), (3, int(versions[-1]))] == [install.LOWEST_PYTHON, install.NEWEST_PYTHON]
+    assert PROJECT["requires-python"] == ">={}.{}".format(*install.LOWEST_PYTHON)
+
+
+def test_guide_names_the_index():
+    assert f"`--extra-index-url {install.CPU_INDEX}`" in (ROOT / "docs" / "jupyterhub.md").read_text("utf-8")
+
+
+# ---------------------------------------------------------------------- with a real pip
+
+
+@pytest.fixture
+def cpu_index(tmp_path) -> Iterator[str]:
+    """A small index on this machine, with a CPU build of a made-up PyTorch."""
+    write_index(tmp_path / "cpu", "torch", "2.13.0+cpu")
+    handler = partial(QuietHandler, directory=str(tmp_path / "cpu"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def write_index(folder: Path, name: str, version: str, *requirements: str) -> None:
+    wheel = folder / name / f"{name}-{version}-py3-none-any.whl"
+    wheel.parent.mkdir(parents=True)
+    about = f"{name}-{version}.dist-info"
+    needed = "".join(f"Requires-Dist: {line}\n" for line in requirements)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    (wheel.parent / "index.html").write_text(f'<a href="{wheel.name.replace("+", "%2B")}">{wheel.name}</a>', "utf-8")
+
+
+def test_index_answers_or_is_silent(cpu_index, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert install.answers(cpu_index)
+    assert not install.answers(f"{cpu_index}/elsewhere")
+    assert not install.answers("http://127.0.0.1:9")
+    assert not install.answers("no address")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(install.has_graphics_card(), reason="there is a graphics card")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a choice")
+@pytest.mark.parametrize(("there", "version"), [(True, "2.13.0+cpu"), (False, "2.13.0")])
+def test_real_pip_takes_the_chosen_build(tmp_path, cpu_index, there, version):
+    write_index(tmp_path / "usual", "torch", "2.13.0")
+    write_index(tmp_path / "usual", "kit", "1.0", "torch>=2.2")
+    venv.create(tmp_path / "environment", with_pip=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    pins = tmp_path / "pins.txt"
+    pins.write_text("torch==2.13.0\n", "utf-8")
+    of_pip = {
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": (tmp_path / "usual").as_uri(),
+        "PYTORCH_CPU_INDEX": cpu_index if there else "http://127.0.0.1:9",
+        "no_proxy": "127.0.0.1",
+    }
+    others = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "PYTHON", "PYTORCH"))}
+    command = [python, install.__file__, "-qq", "-c", pins, "kit"]
+    done = subprocess.run(command, env={**others, **of_pip}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == f"PyTorch {version} is installed."
+    program = "from importlib.metadata import version; print(version('torch'), version('kit'))"
+    listed = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
+    assert listed.stdout.split() == [version, "1.0"]
+
+
+# ---------------------------------------------------------------------- scripts/setup
+
+FAKE_PYTHON = """\
+#!/bin/sh
+case "$1" in
+    -c) exec {python} "$@" ;;
+esac
+case "$*" in
+    "-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    "-m pip --version") ;;
+    *install.py*) echo "$*" >> {log}; exit ${{FAKE_CODE:-0}} ;;
+    *) echo "$*" >> {log} ;;
+esac
+"""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with a blank in its name, `scripts/setup` and a Python that only records what it is asked to do."""
+    root = tmp_path / "my clone"
+    (root / "scripts").mkdir(parents=True)
+    (root / "scripts" / "setup").write_bytes((ROOT / "scripts" / "setup").read_bytes())
+    (root / "scripts" / "setup").chmod(0o755)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    fake = FAKE_PYTHON.format(python=shlex.quote(sys.executable), log=shlex.quote(str(tmp_path / "log")))
+    write_program(programs / "python3", fake)
+    write_program(programs / "bwrap", "#!/bin/sh\n")
+    return root
+
+
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    path.chmod(0o755)
+
+
+def set_up(clone: Path, **variables: str) -> tuple[int, list[str]]:
+    """Run scripts/setup; returns its exit code and what Python was asked to do."""
+    path = f"{clone.parent / 'programs'}:/usr/bin:/bin"
+    done = subprocess.run(
+        [clone / "scripts" / "setup", "report"], env={"PATH": path, **variables}, capture_output=True, text=True
+    )
+    log = clone.parent / "log"
+    return done.returncode, log.read_text("utf-8").splitlines() if log.exists() else []
+
+
+def test_setup_installs_with_the_choice_of_pytorch(clone):
+    code, commands = set_up(clone)
+    assert code == 0
+    assert commands == [
+        "-m pip --disable-pip-version-check install -qq --constraint constraints.txt setuptools",
+        "autograder/installation/install.py -qq --constraint constraints.txt --no-build-isolation --editable .[report]",
+    ]
+    assert (clone / "autograder" / "installation" / "install.py").parent.name == Path(install.__file__).parent.name
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_failed_setup_removes_only_an_environment_that_it_made(clone, is_new):
+    if not is_new:
+        write_program(clone / ".venv" / "bin" / "python", (clone.parent / "programs" / "python3").read_text("utf-8"))
+    code, _ = set_up(clone, FAKE_CODE="1")
+    assert code == 1
+    assert (clone / ".venv").exists() == (not is_new)
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_removed"),
+    [
+        ('{{"url": "{clone}", "dir_info": {{"editable": true}}}}', True),
+        ('{{"url": "{clone}/other", "dir_info": {{"editable": true}}}}', False),
+        ('{{"url": "{clone}", "dir_info": {{}}}}', False),
+        (None, False),
+    ],
+)
+def test_setup_removes_this_package_under_its_former_name(clone, origin, is_removed):
+    packages = clone.parent / "packages"
+    write_distribution(packages, "0.1.0", origin and origin.format(clone=clone.as_uri()))
+    (clone / "autograder.egg-info").mkdir()
+    code, commands = set_up(clone, PYTHONPATH=str(packages))
+    assert code == 0
+    assert ("-m pip uninstall -qq --yes autograder" in commands) == is_removed
+    assert not (clone / "autograder.egg-info").exists()
+
+
+def write_distribution(folder: Path, version: str, origin: str | None = None) -> None:
+    """Write what pip records of an installed distribution that is called autograder."""
+    about = folder / f"autograder-{version}.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: autograder\nVersion: {version}\n", "utf-8")
+    if origin:
+        (about / "direct_url.json").write_text(origin, "utf-8")
+
+
+# ---------------------------------------------------------------------- what is missing
+
+
+@pytest.mark.parametrize("extra", sorted(PROJECT["optional-dependencies"]))
+def test_command_for_an_extra_names_its_packages(extra):
+    python, *words = shlex.split(distribution.install_extra(extra))
+    assert Path(python).absolute() == Path(sys.executable)
+    assert words[:3] == ["-m", "pip", "install"]
+    wanted = [str(Requirement(line)) for line in PROJECT["optional-dependencies"][extra]]
+    assert sorted(str(Requirement(word)) for word in words[3:]) == sorted(wanted)
+
+
+def test_extras_that_messages_name_exist():
+    sources = [file.read_text("utf-8") for file in (ROOT / "autograder").rglob("*.py")]
+    named = {extra for text in sources for extra in re.findall(r"""install_extra\(["'](\w+)["']\)""", text)}
+    assert named == {"cluster", "nbgrader", "report", "similar"}
+    assert named <= set(PROJECT["optional-dependencies"])
+
+
+def test_command_quotes_what_shells_would_read_otherwise(monkeypatch, tmp_path):
+    python = tmp_path / "my environment" / "bin" / "python"
+    monkeypatch.setattr(distribution.sys, "executable", str(python))
+    assert distribution.install_command(["jinja2>=3.1", "rich"]) == f'"{python}" -m pip install "jinja2>=3.1" rich'
+
+
+# ---------------------------------------------------------------------- another package of the same name
+
+
+@pytest.mark.parametrize("command", ["progress", "build"])
+def test_package_of_the_same_name_is_reported(monkeypatch, tmp_path, command):
+    write_tiny_course(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    before = CliRunner().invoke(app, [command])
+    assert "Another package" not in before.stderr
+    write_distribution(tmp_path / "packages", "3.7.7")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    done = CliRunner().invoke(app, [command])
+    first, _, others = done.stderr.partition("\n")
+    assert first.startswith("Another package called `autograder` (3.7.7) is installed in this environment")
+    assert "-m pip uninstall autograder`, and then install attention-by-hand again with `" in first
+    assert (done.exit_code, done.stdout, others) == (before.exit_code, before.stdout, before.stderr)
+
+
+def test_folder_that_a_build_left_in_the_source_is_not_reported(monkeypatch, tmp_path):
+    (tmp_path / "autograder.egg-info").mkdir()
+    about = tmp_path / "autograder.egg-info" / "PKG-INFO"
+    about.write_text("Metadata-Version: 2.1\nName: autograder\nVersion: 0.1.0\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "(0.1.0)" in (distribution.warning_about_namesake() or "")
+    (tmp_path / "pyproject.toml").touch()
+    assert distribution.warning_about_namesake() is None
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        ('{{"url": "{folder}", "dir_info": {{"editable": true}}}}', "--editable {path}"),
+        ('{{"url": "{folder}", "dir_info": {{}}}}', "--force-reinstall --no-deps {path}"),
+        ('{{"url": "{folder}/gone.whl", "archive_info": {{}}}}', FROM_THE_KIT),
+        ('{{"url": "https://example.org/kit.whl"}}', FROM_THE_KIT),
+        (None, FROM_THE_KIT),
+    ],
+)
+def test_command_that_installs_again_is_that_of_the_first_time(monkeypatch, tmp_path, origin, command):
+    about = tmp_path / "packages" / "attention_by_hand-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    facts = "Metadata-Version: 2.1\nName: attention-by-hand\nVersion: 0.1.0\nRequires-Dist: rich\n"
+    (about / "METADATA").write_text(facts, "utf-8")
+    if origin:
+        (about / "direct_url.json").write_text(origin.format(folder=tmp_path.as_uri()), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    write_distribution(tmp_path / "packages", "3.7.7")
+    warning = distribution.warning_about_namesake() or ""
+    assert f" -m pip install {command.format(path=tmp_path)}" in warning
