@@ -15,10 +15,10 @@ from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError, SourceFile
+from autograder.source.file_kinds import source_text
 from autograder.source.magics import plain_cell
 from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code
 from autograder.source.text import notebook_cells
-from autograder.text.files import read_utf8
 from autograder.text.wording import LISTED, joined
 
 SOURCES = (".py", ".ipynb")
@@ -259,7 +259,10 @@ def _short_names(work: Work) -> tuple[str, ...]:
 
 def read(file: Path) -> str:
     """Return the text of a student's file; raises RefusedError if it cannot be read."""
-    return read_utf8(file, file.name, RefusedError)
+    try:
+        return source_text(file.name, file.read_bytes())
+    except OSError as error:
+        raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
 
 
 @dataclass(frozen=True)

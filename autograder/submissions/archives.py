@@ -1,6 +1,7 @@
-"""Zip archives as folders. Nothing is extracted to disk, and the archive's metadata is not trusted.
+"""Archives as folders. Nothing is extracted to a path of the archive, and its metadata is not trusted.
 
-Only stored and deflated entries are read: with other methods, a small file can demand an arbitrary amount of memory.
+Of a zip, only stored and deflated entries are read: with other methods, a small file can demand an arbitrary amount
+of memory.
 """
 
 import stat
@@ -16,6 +17,7 @@ from autograder.records import RefusedError
 from autograder.source.gate import open_regular
 from autograder.submissions import files
 from autograder.submissions.files import Entry, File, Odd, PackedFolder, stem, suffix
+from autograder.submissions.tarballs import TARBALLS, unpacked
 from autograder.text.names import shown
 
 DOS_EPOCH = (1980, 1, 1)  # the date of an entry without one
@@ -32,11 +34,12 @@ class UnreadableArchive(RefusedError):
 
 @contextmanager
 def open_archive(path: Path, whole_class: bool = False, root: Path | None = None) -> Iterator[PackedFolder]:
-    """Open an archive as a folder of the same name; raises RefusedError if it is too large, broken or not a zip.
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large or broken.
 
     It is opened without following links below `root`.
     """
-    if suffix(path.name) != files.ZIP:
+    ending = suffix(path.name)
+    if ending not in (files.ZIP, *TARBALLS):
         raise UnreadableArchive(
             f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
         )
@@ -48,7 +51,10 @@ def open_archive(path: Path, whole_class: bool = False, root: Path | None = None
         try:
             stream = stack.enter_context(open_regular(path, size, root))
             with _broken(path.name):
-                _fill(packed, stream, entries)
+                if ending in TARBALLS:
+                    stack.enter_context(unpacked(packed, stream, size, entries))
+                else:
+                    _fill(packed, stream, entries)
         except RefusedError as refusal:
             raise UnreadableArchive(str(refusal)) from refusal
         yield packed

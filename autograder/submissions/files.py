@@ -10,14 +10,15 @@ from pathlib import Path
 
 from autograder.records import RefusedError, SourceFile, unusable
 from autograder.source import gate
+from autograder.source.file_kinds import source_text
 from autograder.source.gate import FILE_BYTES, MEGABYTE, too_large
-from autograder.source.text import notebook_cells
 from autograder.text.names import shown
 
 STUDENT_ENTRIES = 1000  # files and folders in one student's folder or archive
 CLASS_ENTRIES = 50_000  # in the folder or archive of a class
 STUDENT_BYTES = 20 * MEGABYTE  # of one student's archive, packed and unpacked
 CLASS_BYTES = 200 * MEGABYTE  # of the archive of a class
+NOTEBOOK_BYTES = STUDENT_BYTES  # of a notebook with its outputs
 DEPTH = 16  # of folders in an archive
 PATH_LENGTH = 1000  # of an entry of an archive
 
@@ -44,8 +45,13 @@ class File:
     time: str = ""
     root: Path | None = None
 
-    def read(self, limit: int = FILE_BYTES) -> bytes:
-        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes."""
+    def read(self, limit: int | None = None) -> bytes:
+        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes.
+
+        Without a limit, a notebook may be larger than other files, for its stored outputs.
+        """
+        if limit is None:
+            limit = NOTEBOOK_BYTES if suffix(self.name) == ".ipynb" else FILE_BYTES
         data = self.load(limit)
         if len(data) > limit:
             raise RefusedError(too_large(self.name, limit))
@@ -170,19 +176,8 @@ def disk_file(path: Path, root: Path | None = None) -> File:
 
 
 def read_source(file: File) -> SourceFile:
-    """Return the text of a .py or .ipynb; raises RefusedError if it is too large, not UTF-8, or not such a file."""
-    data, name = file.read(), shown(file.name)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise RefusedError(f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
-    if "\0" in text:
-        raise RefusedError(f"{name} is not a text file: it contains a zero byte.")
-    if suffix(file.name) == ".ipynb":
-        try:
-            notebook_cells(text)
-        except ValueError:
-            raise RefusedError(f"{name} is not a readable notebook. Was it saved completely?") from None
+    """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong with the file."""
+    text = source_text(file.name, file.read())
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
 

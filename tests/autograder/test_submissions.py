@@ -464,7 +464,7 @@ def test_file_that_is_not_text_is_refused(tmp_path: Path, course: Course, conten
     assert problem(tmp_path / "c", course) == sentence
 
 
-@pytest.mark.parametrize("content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "x = 1"])
+@pytest.mark.parametrize("content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "text"])
 def test_file_that_is_not_a_notebook_is_refused(tmp_path: Path, course: Course, content: str) -> None:
     write(tmp_path, {"c/ada/adding.ipynb": content})
     sentence = "adding.ipynb is not a readable notebook. Was it saved completely?"
@@ -553,7 +553,7 @@ def test_unusual_compression_is_refused(tmp_path: Path, course: Course, method: 
 
 
 def test_other_archives_are_refused(tmp_path: Path, course: Course) -> None:
-    for ending in ("tar", "tar.gz", "tgz", "tar.xz", "7z", "rar"):
+    for ending in ("tar.xz", "7z", "rar"):
         folder = write(tmp_path / ending, {f"ada.{ending}": b"x"})
         assert "hand in the file itself or a zip archive" in problem(folder, course)
 
