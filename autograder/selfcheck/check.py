@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import inspect
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -80,6 +80,7 @@ class CheckReport:
     problem: str = ""
     stopped_at: str = ""
     note: str = ""
+    warnings: tuple[str, ...] = ()
     printed: str = ""
     has_answers: bool = False
     has_pictures: bool = False
@@ -148,7 +149,8 @@ def check_work(work: Work) -> CheckReport:
         parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or ""),
-        note=_note(work, text, loaded),
+        note=_note(work),
+        warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=LockedHints(work.folder).has_answers,
         has_pictures=(work.folder / "pictures.py").is_file(),
@@ -345,24 +347,29 @@ def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Fi
     return finding
 
 
-def _note(work: Work, text: Text, loaded: Loaded) -> str:
-    """Return what the student should know beside the results: what the grader will see differently."""
-    notes = [work.note] if work.note else []
-    if not work.note and work.other is not None and UNWRITTEN not in read(work.other):
-        notes.append(f"{work.other.name} is complete, too. To check that one, name it.")
-    if loaded.seconds > SLOW_LOADING and not any(each["type"] == LOADING_STOPPED for each in loaded.errors):
+def _note(work: Work) -> str:
+    if work.note:
+        return work.note
+    if work.other is None or UNWRITTEN in read(work.other):
+        return ""
+    return f"{work.other.name} is complete, too. To check that one, name it."
+
+
+def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:
+    """Yield a sentence about each thing that can be different where the file is graded."""
+    was_stopped = any(error["type"] == LOADING_STOPPED for error in loaded.errors)
+    if loaded.seconds > SLOW_LOADING and not was_stopped:
         seconds = f"{loaded.seconds:.0f} s"
-        notes.append(f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}")
+        yield f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}"
     for name, line, piece in loaded.absent:
         where = _where(line, piece)
-        notes.append(f"There is no module `{name}` here ({where}): what uses it fails, here and where it is graded.")
+        yield f"There is no module `{name}` here ({where}): what uses it fails, here and where it is graded."
     for piece, code in cells(text.text, text.name):
         if newer := newer_than_oldest(code):
-            notes.append(
+            yield (
                 f"{_where(newer.line, piece).capitalize()}: {newer.needs}. Write it without, unless your instructor "
                 f"grades with that version: the course itself needs only Python {dotted(OLDEST)}."
             )
-    return "\n".join(dict.fromkeys(notes))
 
 
 def _where(line: int, piece: str) -> str:

@@ -51,6 +51,7 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
         lines += [Text(f"{share} points of the visible tests so far."), _next(report)]
         commands.insert(0, (f"autograder hint {name}", "helps, one step at a time"))
     lines.append(_commands(*commands))
+    lines += [Text(warning, "yellow") for warning in report.warnings]
     return Group(*lines, *([Text(report.note, "dim")] if report.note else []))
 
 
@@ -230,6 +231,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
         lines.append(_indented(Text(f"{packed.older} is older and was left as it is.", "yellow")))
     lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
     lines += [Text(report.problem, "red")] if report.problem else []
+    lines += [Text(warning, "yellow") for warning in report.warnings]
     if failing := sum(not finding.passed for finding in report.findings):
         sentence = f"{failing} of {len(report.findings)} tests {'does' if failing == 1 else 'do'} not pass yet."
         lines.append(Text(f"{sentence} You may still hand it in.", "yellow"))

@@ -16,7 +16,7 @@ from autograder.course.markers import UNWRITTEN
 from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
-from autograder.source.magics import plain_cell
+from autograder.source.magics import plain_cell, plain_script
 from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code
 from autograder.source.text import notebook_cells
 from autograder.text.wording import LISTED, joined
@@ -320,7 +320,7 @@ class Text:
 
     def __init__(self, text: str, name: str) -> None:
         self.name, self.text = name, text
-        self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text))
+        self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text)))
         self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
 
     def functions(self) -> dict[str, CodeLocation]:

@@ -240,3 +240,7 @@ def test_check_in_a_notebook_reads_a_timed_cell(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
     exec(compile(text, name, "exec"), space)
     assert notebook._living_cells(space)[0] == text
+
+
+def test_places_of_a_script_from_colab_are_known() -> None:
+    assert Text("!pip install einops\n\ndef add(a, b):\n    return a\n", "adding.py").functions()["add"].line == 3

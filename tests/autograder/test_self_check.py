@@ -290,7 +290,7 @@ def test_unreadable_files_are_reported(folder: Path) -> None:
     assert "adding.py is not UTF-8 text (byte 4)" in run("check")[1]
     (folder / "adding.py").unlink()
     (folder / "adding.ipynb").write_text("{")
-    assert "adding.ipynb is not a notebook that can be read" in run("check")[1]
+    assert "adding.ipynb is not a readable notebook" in run("check")[1]
 
 
 def test_file_with_more_written_functions_is_checked(folder: Path) -> None:
