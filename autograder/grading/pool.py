@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from autograder.course.config import Course
 from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
-from autograder.sandbox.jail import ON_LINUX, die_with_parent
 from autograder.sandbox.trusted_process import leave_current_folder, spawning
 
 if TYPE_CHECKING:
@@ -117,7 +117,9 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None:
         return
-    if ON_LINUX:
+    if sys.platform == "linux":
+        from autograder.sandbox.jail import die_with_parent  # needs modules that only Unix has
+
         die_with_parent(parent.pid or 0)
     else:
         threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()

@@ -13,37 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.records import InfrastructureError
+from autograder.sandbox.failures import SandboxImportError, SandboxUnavailableError
 from autograder.sandbox.jail import NOBODY, ON_LINUX, SCRATCH
 from autograder.sandbox.remedies import remedy
 
 BOOT = Path(__file__).with_name("boot.py.txt").read_text("utf-8")
 
 
-class SandboxUnavailableError(InfrastructureError):
-    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the remedy."""
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason, remedy)
-        self.reason = reason
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        return f"{self.reason} {self.remedy}".strip()
-
-
 def unavailable(tier: str, why: str) -> SandboxUnavailableError:
     """Return the error for a tier that does not work on this machine."""
     return SandboxUnavailableError(f"The sandbox {tier!r} does not work here. {why}", remedy(tier))
-
-
-class SandboxImportError(SandboxUnavailableError):
-    """A module that workers need cannot be imported inside the sandbox; `module` is its name."""
-
-    def __init__(self, reason: str, remedy: str, module: str) -> None:
-        super().__init__(reason, remedy)
-        self.args = (reason, remedy, module)
-        self.module = module
 
 
 def import_failed(tier: str, module: str, reason: str) -> SandboxImportError:

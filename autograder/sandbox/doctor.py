@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from autograder.sandbox import cgroup, launcher
-from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 from autograder.text.tables import read_table
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
-from autograder.sandbox.command import Layout, SandboxUnavailableError, unavailable
+from autograder.sandbox.command import Layout, unavailable
+from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.remedies import remedy

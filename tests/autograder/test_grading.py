@@ -34,7 +34,7 @@ from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.protocol import wire
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living

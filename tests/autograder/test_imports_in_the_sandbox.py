@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from autograder.sandbox import command
-from autograder.sandbox.command import SandboxImportError, SandboxUnavailableError
+from autograder.sandbox.failures import SandboxImportError, SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.sampling import sampled

@@ -25,7 +25,7 @@ from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
-from autograder.sandbox.command import SandboxUnavailableError
+from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
 from autograder.sandbox.worker_process import Ending, WorkerProcess

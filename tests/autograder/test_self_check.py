@@ -415,7 +415,6 @@ cli.main()
 """
 
 
-@pytest.mark.slow
 def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
     write(folder, RIGHT)
     for command in ("check", "hint", "progress", "pack"):
