@@ -143,6 +143,7 @@ OTHERS_FILES = {
     "submissions/archives.py _fill": "reads from a stream of the gate",
     "submissions/archives.py _load": "reads from a stream of the gate",
     "submissions/archives.py _entry": "the name of a function that reads from a stream of the gate",
+    "submissions/tarballs.py": "reads from a stream of the gate",
     "source/stub.py released_stub": "the course's own files, as students receive them",
     "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
     "lms/exports/gradescope_run.py _settings": "written by the export",
