@@ -215,7 +215,7 @@ def test_an_output_folder_in_the_folder_of_a_class_is_used(room: Path) -> None:
 def test_the_recipe_for_classroom_50_believes_nothing_of_a_checkout(room: Path) -> None:
     """The lines of docs/exports.md, in a checkout in which a student has planted what they could find."""
     guide = (ROOT / "docs/exports.md").read_text("utf-8")
-    (recipe,) = re.findall(r"### Classroom 50.*?```sh\n(.*?)```", guide, re.DOTALL)
+    (recipe,) = re.findall(r"### Classroom 50.*?```bash\n(.*?)```", guide, re.DOTALL)
     recipe = recipe.replace("03_masked_heads", NAME).replace("masked_heads", "adding")
     checkout = room / "checkout"
     shutil.copytree(room / "grades", checkout / "grades")
