@@ -33,6 +33,7 @@ from autograder.gradebook.final_scores import Effective, as_record, final_of, la
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
+from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
@@ -42,6 +43,7 @@ from autograder.lms.roster import FILE_NAME as ROSTER
 from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
+from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 
 if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
@@ -109,6 +111,7 @@ def grade(
     regrade: bool = False,
     unsafe: bool = False,
     trust_timestamps: bool = False,
+    trust_grades: bool = False,
     pictures: bool = False,
     cluster: str | None = None,
     on_grade: OnProgress | None = None,
@@ -119,6 +122,7 @@ def grade(
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
     are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
     not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
+    `trust_grades` believes what another person or machine wrote into the output folder.
     `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
     `on_grade` and `on_picture` are called with the number done and the total.
 
@@ -127,14 +131,15 @@ def grade(
     """
     source, loaded = Path(submissions), load_course(course)
     found = find_submissions(source, loaded, assignment)
+    first = next(found)
+    check_output(Path(output), source, first)
     check_folder(Path(output))
-    if Path(output).resolve() == source.resolve():
-        raise RefusedError(f"{output} is the folder of the submissions. Name another folder for the grades.")
+    refuse_links(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
     read_decisions(loaded)  # an error in what is laid over the grades is told before the class is graded
     _roster(loaded, None, folder)
-    with OpenRun(folder, seed, restarted=regrade) as run, Journal(folder) as journal:
-        stored = texts.put(folder, found)
+    with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
+        stored = texts.put(folder, itertools.chain([first], found))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
         names = {one.submission.assignment for one in new}
@@ -152,7 +157,7 @@ def grade(
             raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
+    notes = (*filter(None, (moved, run.problem, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
@@ -376,6 +381,7 @@ def _write_pages(
     plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
 ) -> Report:
     folder = journal.path.parent
+    refuse_links(folder)
     effective = _effective(journal, plan.course, section)
     grades, scores = effective.grades, effective.finals
     undrawn = []

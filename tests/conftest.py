@@ -4,6 +4,7 @@ import pytest
 
 # Before anything imports PyTorch: the test processes use all cores, and threads that wait for one keep it busy.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["AUTOGRADER_KEY"] = "the key of the tests, which leave the user's own alone"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from autograder import __version__
+from autograder.gradebook.seals import seal
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.text.wording import joined
@@ -39,7 +40,9 @@ class Journal:
         """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
         try:
             line = self._suites.to_line(grade)
-            self._file.write(line.encode("utf-8", "replace") + b"\n")
+            text = line.encode("utf-8", "replace") + b"\n"
+            seal(self.path.parent, FILE_NAME, text)
+            self._file.write(text)
             self._file.flush()
         except OSError as error:
             raise InfrastructureError(

@@ -11,6 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
 from autograder.text.files import write_whole
 
@@ -20,13 +21,17 @@ SEED_BITS = 128
 
 
 class OpenRun:
-    """An active run in `folder`, as a context manager; raises RefusedError if another run holds the lock.
+    """An active run in `folder`, as a context manager.
+
+    Raises RefusedError if another run holds the lock, or if what the folder holds was written by somebody else, unless it
+    is `trusted` (see `seals`). `problem` is a message about the owner's key, or empty.
 
     `seed` is the requested one, that of the interrupted run in this folder, or a fresh one. If the context exits with an
     exception, the next run continues this one, unless it is `restarted`.
     """
 
-    def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False) -> None:
+    def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False, trusted: bool = False) -> None:
+        refuse_links(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / FILE_NAME
         self._lock = FileLock(folder / LOCK_NAME, timeout=0)
@@ -34,13 +39,20 @@ class OpenRun:
             self._lock.acquire()
         except Timeout:
             raise RefusedError(_occupied(folder)) from None
+        try:
+            self.problem = check_owner(folder, trusted)
+        except BaseException:
+            self._lock.release()
+            raise
         stopped = None if restarted else _read(self._file).get("seed")
         self.seed = seed if seed is not None else stopped if isinstance(stopped, int) else fresh_seed()
 
     def __enter__(self) -> "OpenRun":
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         holder = {"process": os.getpid(), "host": socket.gethostname(), "started": started}
-        write_whole(self._file, json.dumps({"schema": 1, "seed": self.seed, **holder}) + "\n")
+        text = (json.dumps({"schema": 1, "seed": self.seed, **holder}) + "\n").encode()
+        seal(self._file.parent, FILE_NAME, text)
+        write_whole(self._file, text)
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from autograder.gradebook.seals import seal
 from autograder.records import Grade, TestResult, is_amount
 from autograder.text.files import write_whole
 
@@ -76,7 +77,9 @@ class Suites:
         if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
             tests = [_facts(test, COMMON) for test in passed]
             record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": tests}
-            write_whole(self._file(suite), json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+            text = (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+            seal(self._folder.parent, f"{FOLDER}/{self._file(suite).name}", text)
+            write_whole(self._file(suite), text)
             self._passed[suite] = stored = passed
         return stored if stored == passed else None
 

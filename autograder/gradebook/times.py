@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from autograder.gradebook.lateness import Attempt
+from autograder.gradebook.seals import seal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source import gate
@@ -112,7 +113,9 @@ def _entry(attempt: Attempt) -> dict[str, str]:
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
-    write_whole(path, json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n")
+    text = (json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+    seal(path.parent, path.name, text)
+    write_whole(path, text)
 
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:

@@ -78,7 +78,8 @@ def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Pat
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with draft.open("wb") as opened:
+        draft.unlink(missing_ok=True)  # what lies there, such as a link, is not ours
+        with draft.open("xb") as opened:
             opened.writelines(p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces)
         return draft.replace(file)
     except OSError as error:

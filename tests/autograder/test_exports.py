@@ -874,6 +874,22 @@ def test_gradescope_forged_results_do_not_count(gradescope):
 
 
 @pytest.mark.slow
+def test_gradescope_neither_imports_nor_believes_planted_files(gradescope, tmp_path):
+    stolen, submission = tmp_path / "stolen.txt", gradescope.root / "submission"
+    theft = f"open({str(stolen)!r}, 'a').write(__name__)\n"
+    planted = dict.fromkeys(("multiprocessing", "signal", "torch", "autograder", "sitecustomize", "conftest"), theft)
+    (submission / "grades").mkdir()
+    (submission / "grades" / "run.json").write_text('{"schema": 1, "seed": 42}\n')
+    (submission / "course.yml").write_text("title: Mine\nassignments: []\n")
+    wrong = FILES[f"solutions/{NAME}/adding.py"].replace("a + b", "a - b")
+    done = gradescope(adding=wrong, **planted)
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = read_results(gradescope.root)
+    assert 0 < record["score"] < 10 and record["extra_data"]["seed"] != 42
+    assert not stolen.exists()
+
+
+@pytest.mark.slow
 def test_gradescope_refuses_unusable_submissions(gradescope):
     assert gradescope(one="x = 1", two="x = 2").returncode == 0
     record = read_results(gradescope.root)

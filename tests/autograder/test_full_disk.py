@@ -26,7 +26,7 @@ def fill_the_disk(monkeypatch: pytest.MonkeyPatch, name: str = "") -> None:
     real = Path.open
 
     def opened(path: Path, mode: str = "r", *options: Any, **more: Any) -> Any:
-        if "w" in mode and name in path.name:
+        if mode[0] in "wx" and name in path.name:
             raise FULL
         return real(path, mode, *options, **more)
 

@@ -697,7 +697,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     with Journal(out) as journal:
         journal.append(Grade("ada", TINY, "graded", 1.0, 2.0))
     with (out / "grades.jsonl").open("a") as file:
-        file.write('{"a": 1}\n')
+        file.write('{"a": \n')
     done = grade_command(tiny, tmp_path / "class", out)
     shows = f"`autograder report '{out}'` shows the grades so far."
     assert done.exit_code == 130

@@ -151,6 +151,8 @@ OTHERS_FILES = {
     "lms/exports/moodle_feedback.py export": "a page that we wrote",
     "lms/exports/filling.py write_beside": "the instructor's own table",
     "gradebook/run_state.py": "written by a run",
+    "gradebook/seals.py": "written by a run, or refused; links in it are refused before",
+    "gradebook/owner_key.py": "the instructor's own key",
     "gradebook/times.py _reading": "written by a run",
     "gradebook/texts.py files_of": "written by a run",
     "gradebook/journal.py": "written by a run",

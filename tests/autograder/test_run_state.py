@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.run_state import FILE_NAME, OpenRun
+from autograder.gradebook.seals import seal
 from autograder.records import RefusedError
 
 
@@ -48,6 +49,7 @@ def test_regrade_does_not_continue_an_interrupted_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"seed": "x"}', "{"])
 def test_unreadable_run_file_starts_a_new_run(tmp_path: Path, text: str) -> None:
+    seal(tmp_path, FILE_NAME, text.encode())
     (tmp_path / FILE_NAME).write_text(text, "utf-8")
     assert isinstance(seed_of_a_finished_run(tmp_path), int)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import io
+import multiprocessing
 import os
 import re
 import shutil
@@ -13,8 +14,10 @@ import stat
 import struct
 import tracemalloc
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -851,3 +854,42 @@ def test_a_folder_that_becomes_a_link_while_it_is_read_leads_nowhere(tmp_path: P
         file.read()
     with pytest.raises(RefusedError):
         assignment.entries()
+
+
+def swap(inner: Path, secret: Path, stop: Any) -> None:
+    """Replace a folder by a link to another one, and back, again and again."""
+    aside = inner.with_name("aside")
+    while not stop.is_set():
+        inner.rename(aside)
+        inner.symlink_to(secret)
+        for _ in range(20):  # it is a link for about as long as it is none
+            inner.lstat()
+        inner.unlink()
+        aside.rename(inner)
+        for _ in range(20):
+            inner.lstat()
+
+
+def test_a_race_against_links_reads_no_other_file(tmp_path: Path) -> None:
+    """Some thousand readings while another process swaps the folder; how many meet the link is up to the machine."""
+    secret = tmp_path / "solutions"
+    secret.mkdir()
+    (secret / "adding.py").write_text("answer = 42\n")
+    inner = tmp_path / "submitted" / "ada" / "01_adding"
+    inner.mkdir(parents=True)
+    (inner / "adding.py").write_text("answer = 0\n")
+    (file,) = DiskFolder(inner, tmp_path / "submitted").entries()
+    stop = multiprocessing.get_context("fork").Event()
+    student = multiprocessing.get_context("fork").Process(target=swap, args=(inner, secret, stop))
+    student.start()
+    read = Counter[bytes]()
+    try:
+        for _ in range(5_000):
+            try:
+                read[file.read()] += 1
+            except RefusedError:
+                read[b""] += 1
+    finally:
+        stop.set()
+        student.join()
+    assert set(read) <= {b"answer = 0\n", b""}, read

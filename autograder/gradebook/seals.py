@@ -1,0 +1,120 @@
+"""Seals: a run believes only what its owner wrote into the folder of grades.
+
+A folder of grades can be planted, for example by a student in whose checkout a course grades. What a later run relies
+on (the seed of a stopped run, the lines of the journal, submission times, names, and suites) is therefore sealed with
+the owner's key before it is written: `seals.txt` has one line for each, an HMAC of the file's name and the text, below
+one for itself.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.gradebook.owner_key import VARIABLE, owner_key
+from autograder.records import RefusedError
+from autograder.text.names import shown
+
+FILE_NAME = "seals.txt"
+JOURNAL = "grades.jsonl"
+WHOLE_FILES = ("run.json", "times.json", "names.json")  # each sealed as a whole, as the files of suites are
+SUITES = "suites"
+FOLDERS = (SUITES, "submissions", "pictures", "feedback")
+OURS = (JOURNAL, *WHOLE_FILES, *FOLDERS, "grades.csv", "index.html", FILE_NAME)
+_SEAL_LETTERS = 32
+_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def seal(folder: Path, name: str, *texts: bytes) -> None:
+    """Seal texts that are about to be written to this file of a folder of grades; raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = owner_key().key
+    lines = [_seal(key, name, text) + b"\n" for text in texts]
+    descriptor = os.open(folder / FILE_NAME, _APPENDING, 0o666)
+    with os.fdopen(descriptor, "ab") as opened:
+        if opened.tell() == 0:
+            opened.write(_seal(key, FILE_NAME, b"") + b"\n")
+        opened.writelines(lines)
+
+
+def check_owner(folder: Path, trusted: bool = False) -> str:
+    """Raise RefusedError if the state in a folder of grades was not written with the owner's key.
+
+    With `trusted`, all of it is sealed instead. Returns a message about a key that cannot be kept, or an empty string.
+    """
+    refuse_links(folder)
+    key = owner_key()
+    if trusted:
+        for name in (*WHOLE_FILES, *_suites(folder), JOURNAL):
+            seal(folder, name, *_texts(folder, name))
+        return key.problem
+    sealed = set(_read(folder / FILE_NAME).splitlines())
+    for name in (*WHOLE_FILES, *_suites(folder), JOURNAL):
+        if any(_seal(key.key, name, text) not in sealed for text in _texts(folder, name)):
+            raise RefusedError(_refusal(folder, f"{name} is not sealed with your key ({key.source})"))
+    present = [name for name in OURS if os.path.lexists(folder / name)]
+    if present and _seal(key.key, FILE_NAME, b"") not in sealed:
+        raise RefusedError(_refusal(folder, f"{present[0]} is there, but no seal of your key ({key.source})"))
+    return key.problem
+
+
+def refuse_links(folder: Path) -> None:
+    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a pipe or a device."""
+    for path in (folder, *(folder / name for name in OURS)):
+        if os.path.lexists(path) and not _is_plain(os.lstat(path).st_mode):
+            raise RefusedError(_not_plain(path))
+    for name in FOLDERS:
+        if (folder / name).is_dir():
+            with os.scandir(folder / name) as entries:
+                for entry in entries:
+                    if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                        raise RefusedError(_not_plain(Path(entry.path)))
+
+
+def _is_plain(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _not_plain(path: Path) -> str:
+    what = "a link" if path.is_symlink() else "neither a file nor a folder"
+    return f"{shown(str(path))} is {what}. Grades are read and written through none: use the folder itself, or another."
+
+
+def _suites(folder: Path) -> list[str]:
+    return [f"{SUITES}/{file.name}" for file in sorted((folder / SUITES).glob("*.json"))]
+
+
+def _texts(folder: Path, name: str) -> Iterator[bytes]:
+    """Yield the text of a file, of the journal each line; what cannot be read as a record is not relied on."""
+    if (folder / name).is_file():
+        with (folder / name).open("r", encoding="utf-8", errors="replace") as opened:  # with the journal's own lines
+            for text in opened if name == JOURNAL else [opened.read()]:
+                if _is_record(text):
+                    yield text.encode()
+
+
+def _is_record(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _read(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else b""
+
+
+def _seal(key: bytes, name: str, text: bytes) -> bytes:
+    digest = hmac.new(key, name.encode() + b"\0" + text.removesuffix(b"\n"), hashlib.sha256).hexdigest()
+    return digest[:_SEAL_LETTERS].encode()
+
+
+def _refusal(folder: Path, why: str) -> str:
+    return (
+        f"{folder} may have been written by somebody else: {why}. Name another folder with --output. If you know that "
+        "the grades there are genuine (yours of an earlier version, or of another machine), add --trust-grades once. "
+        f"{VARIABLE} sets one key for several machines or people."
+    )

@@ -1,0 +1,302 @@
+"""What somebody else put into the folder of grades is not believed, and nothing is written through a link in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from autograder import api
+from autograder.gradebook.journal import FILE_NAME as JOURNAL
+from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
+from autograder.gradebook.run_state import FILE_NAME as RUN
+from autograder.gradebook.run_state import OpenRun
+from autograder.gradebook.seals import FILE_NAME as SEALS
+from autograder.gradebook.seals import seal
+from autograder.records import RefusedError
+from tests.autograder.student_folder import RIGHT, SUBTRACTS
+from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.waiting import HANGS
+
+NAME = "01_adding"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a course, the work of two students, and their grades."""
+    root = tmp_path_factory.mktemp("planted")
+    write_tiny_course(root / "course")
+    for student, text in {"ada": RIGHT, "ben": SUBTRACTS}.items():
+        file = root / "submitted" / student / NAME / "adding.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text, "utf-8")
+    api.grade(root / "submitted", root / "course", root / "grades", jobs=1)
+    return root
+
+
+@pytest.fixture
+def room(graded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(graded, tmp_path / "room"))
+
+
+def grade(room: Path, **options: bool) -> api.Run:
+    return api.grade(room / "submitted", room / "course", room / "grades", jobs=1, **options)
+
+
+def raise_scores(room: Path) -> None:
+    """Write full marks for everybody into the journal."""
+    journal = room / "grades" / JOURNAL
+    records = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    lines = [json.dumps({**record, "score": record["max_score"], "tests": []}) for record in records]
+    journal.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def test_own_grades_are_continued(room: Path) -> None:
+    """Also where the folder was moved, and after damaged and incomplete lines."""
+    with (room / "grades" / JOURNAL).open("a") as journal:
+        journal.write('not json\n{"schema": 2, "student": "ada", "sco')
+    run = grade(room)
+    assert (run.summary.unchanged, run.summary.graded) == (2, 0)
+
+
+def test_changed_grades_are_refused_and_can_be_accepted(room: Path) -> None:
+    raise_scores(room)
+    with pytest.raises(RefusedError, match=r"grades\.jsonl is not sealed with your key .*--trust-grades"):
+        grade(room)
+    assert not (room / "grades" / RUN).exists()
+    assert {g.score for g in grade(room, trust_grades=True).grades} == {10.0}
+    assert grade(room).summary.unchanged == 2, "they are sealed now"
+
+
+def test_a_line_that_only_the_journal_sees_is_refused(room: Path) -> None:
+    """Python's text files also end lines at a carriage return."""
+    journal = room / "grades" / JOURNAL
+    first = journal.read_bytes().splitlines()[0]
+    with journal.open("ab") as opened:
+        opened.write(b"damaged\r" + first.replace(b"ada", b"eve").replace(b"ben", b"eve") + b"\n")
+    with pytest.raises(RefusedError, match="is not sealed"):
+        grade(room)
+
+
+def forget_all_seals(grades: Path) -> None:
+    (grades / SEALS).unlink()
+
+
+def make_up_seals(grades: Path) -> None:
+    (grades / SEALS).write_text("0" * 32 + "\n")
+
+
+def leave_only_pictures(grades: Path) -> None:
+    for entry in grades.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    (grades / "pictures").mkdir()
+    make_up_seals(grades)
+
+
+def plant_a_seed(grades: Path) -> None:
+    (grades / RUN).write_text('{"schema": 1, "seed": 42}\n')
+
+
+def plant_names(grades: Path) -> None:
+    (grades / "names.json").write_text('{"schema": 1, "names": {"ada": "Mallory"}, "originals": {}}\n')
+
+
+def plant_times(grades: Path) -> None:
+    (grades / "times.json").write_text('{"schema": 1, "times": [], "late": []}\n')
+
+
+def plant_a_suite(grades: Path) -> None:
+    (file,) = (grades / "suites").iterdir()
+    file.write_text(file.read_text().replace('"max_score": ', '"max_score": 1'))
+
+
+PLANTED = [forget_all_seals, make_up_seals, leave_only_pictures, plant_a_seed, plant_names, plant_times, plant_a_suite]
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_planted_folder_is_refused(room: Path, plant: Callable[[Path], None]) -> None:
+    plant(room / "grades")
+    with pytest.raises(RefusedError, match="may have been written by somebody else"):
+        grade(room)
+
+
+def test_a_planted_seed_is_not_used(tmp_path: Path) -> None:
+    plant_a_seed(tmp_path)
+    with pytest.raises(RefusedError):
+        OpenRun(tmp_path)
+    with OpenRun(tmp_path, trusted=True) as run:
+        assert run.seed == 42
+
+
+def test_grades_of_another_user_are_refused(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "the key of another person")
+    with pytest.raises(RefusedError, match=f"your key \\({VARIABLE}\\)"):
+        grade(room)
+
+
+@pytest.mark.parametrize(
+    "name", ["", JOURNAL, RUN, SEALS, "feedback", "feedback/ada", "suites", "submissions", "index.html"]
+)
+def test_nothing_is_written_through_a_link(room: Path, name: str) -> None:
+    outside = room / "outside"
+    place = room / "grades" / name
+    if place.exists():
+        place.rename(outside)
+    place.symlink_to(outside)
+    before = sorted(outside.rglob("*")) if outside.is_dir() else outside.exists()
+    with pytest.raises(RefusedError, match="is a link"):
+        grade(room, trust_grades=True)
+    if name not in (JOURNAL, SEALS, RUN):
+        with pytest.raises(RefusedError, match="is a link"):
+            api.report(room / "grades", room / "course", jobs=1)
+    assert (sorted(outside.rglob("*")) if outside.is_dir() else outside.exists()) == before
+
+
+def test_a_pipe_is_not_waited_for(room: Path) -> None:
+    (room / "grades" / JOURNAL).unlink()
+    os.mkfifo(room / "grades" / JOURNAL)
+    with pytest.raises(RefusedError, match="neither a file nor a folder"):
+        grade(room)
+
+
+# -- where the output folder lies -----------------------------------------------------------------------------------
+
+
+def refuses(submissions: Path, output: Path, course: Path, assignment: str | None = None) -> bool:
+    """Whether the output folder is refused; nothing is graded, because there is not yet a folder for the lock."""
+    try:
+        api.grade(submissions, course, output, assignment=assignment, jobs=1)
+    except RefusedError as refusal:
+        assert "among the files of a student" in str(refusal) or "is the folder of the submissions" in str(refusal)
+        assert not output.exists() or output.samefile(submissions)
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("submissions", "output"),
+    [
+        ("submitted", "submitted"),
+        ("submitted", "submitted/ada/grades"),
+        ("submitted", f"submitted/ada/{NAME}/grades"),
+        ("submitted/ada", "submitted/ada/grades"),
+        (f"submitted/ada/{NAME}", f"submitted/ada/{NAME}/grades"),
+        (f"submitted/ada/{NAME}/adding.py", f"submitted/ada/{NAME}/grades"),
+        (f"submitted/ada/{NAME}/adding.py", f"submitted/ada/{NAME}/deeper/grades"),
+    ],
+)
+def test_an_output_folder_among_the_files_of_a_student_is_refused(room: Path, submissions: str, output: str) -> None:
+    assert refuses(room / submissions, room / output, room / "course")
+    (room / "by_link").symlink_to((room / output).parent)
+    assert refuses(room / submissions, room / "by_link" / Path(output).name, room / "course")
+
+
+def test_an_output_folder_in_the_folder_of_a_class_is_used(room: Path) -> None:
+    """Such as `cd week3; autograder grade . --assignment …`, also the second time."""
+    week = room / "week3"
+    week.mkdir()
+    for student in ("ada", "ben"):
+        shutil.copy(room / "submitted" / student / NAME / "adding.py", week / f"{student}.py")
+    assert not refuses(week, week / "grades", room / "course", NAME)
+    again = api.grade(week, room / "course", week / "grades", assignment=NAME, jobs=1)
+    assert (again.summary.unchanged, len(again.grades)) == (2, 2)
+
+
+def test_the_recipe_for_classroom_50_believes_nothing_of_a_checkout(room: Path) -> None:
+    """The lines of docs/exports.md, in a checkout in which a student has planted what they could find."""
+    guide = (ROOT / "docs/exports.md").read_text("utf-8")
+    (recipe,) = re.findall(r"### Classroom 50.*?```bash\n(.*?)```", guide, re.DOTALL)
+    recipe = recipe.replace("03_masked_heads", NAME).replace("masked_heads", "adding")
+    checkout = room / "checkout"
+    shutil.copytree(room / "grades", checkout / "grades")
+    raise_scores(checkout)
+    (checkout / "adding.py").write_text(SUBTRACTS)
+    stolen = room / "stolen.txt"
+    for name in ("multiprocessing", "signal", "torch", "conftest", "sitecustomize"):
+        (checkout / f"{name}.py").write_text(f"open({str(stolen)!r}, 'a').write('{name}')\n")
+    (checkout / "course.yml").write_text("title: Mine\nassignments: []\n")
+    (checkout / "result.json").symlink_to(room / "elsewhere.json")
+    folder = str(Path(sys.executable).parent)
+    environment = {**os.environ, "CHECKOUT": str(checkout), "COURSE": str(room / "course"), "TMPDIR": str(room)}
+    environment["PATH"] = os.pathsep.join([folder, environment["PATH"]])
+    done = subprocess.run(
+        ["sh", "-eu", "-c", recipe], cwd=checkout, env=environment, capture_output=True, text=True, timeout=HANGS
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads((checkout / "result.json").read_text("utf-8"))
+    assert 0 < result["score"] < result["max-score"]
+    assert not stolen.exists() and not (room / "elsewhere.json").exists()
+
+
+# -- the owner's key ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the state of this user's programs, without a key in the environment."""
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def test_the_key_is_made_once_and_for_its_owner_alone(state: Path) -> None:
+    made = owner_key()
+    file = state / "autograder" / "key"
+    assert (made.source, made.problem, key_file()) == (str(file), "", file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and len(made.key) == 64
+    assert owner_key() == made
+    assert [each.name for each in file.parent.iterdir()] == ["key"]
+
+
+def test_runs_that_start_together_get_one_key(state: Path) -> None:
+    keys = []
+    threads = [threading.Thread(target=lambda: keys.append(owner_key().key)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(keys) == 8 and len(set(keys)) == 1
+
+
+def test_a_key_that_others_can_read_is_refused(state: Path) -> None:
+    owner_key()
+    (state / "autograder" / "key").chmod(0o640)
+    with pytest.raises(RefusedError, match="chmod 600"):
+        owner_key()
+
+
+def test_a_short_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "secret")
+    with pytest.raises(RefusedError, match="fewer than 16"):
+        owner_key()
+
+
+def test_without_a_place_for_the_key_a_run_works_and_says_so(state: Path, tmp_path: Path) -> None:
+    """The next process cannot continue it: the key was that of the first one alone."""
+    state.write_text("a file in the place of the folder")
+    with OpenRun(tmp_path / "grades") as run:
+        assert f"Set {VARIABLE}" in run.problem
+    assert owner_key().key == owner_key().key
+    program = (
+        "import sys, pathlib; from autograder.gradebook.run_state import OpenRun; OpenRun(pathlib.Path(sys.argv[1]))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "grades")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "may have been written by somebody else" in done.stderr
+
+
+def test_a_seal_is_of_a_name_and_a_text(tmp_path: Path) -> None:
+    seal(tmp_path, JOURNAL, b"{}\n")
+    (tmp_path / RUN).write_bytes(b"{}\n")
+    with pytest.raises(RefusedError, match=r"run\.json is not sealed"):
+        OpenRun(tmp_path)
