@@ -239,7 +239,8 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "latin1": Trap("caf\xe9".encode("latin-1"), NOTHING, ("UTF-8",)),
         "empty_file": Trap("", NOTHING),
         "no_file": Trap("notes of mine", NOTHING, file="readme.txt"),
-        "endless": Trap(replacing(stub, "while True: pass"), NOTHING, ("no answer within",)),
+        # the other cells run: what they do not write is said, and the instructor has a note about the endless one
+        "endless": Trap(replacing(stub, "while True: pass"), NOTHING, ("is not written yet",)),
         "exits": Trap(replacing(stub, "import os\nos._exit(0)"), NOTHING),
         "12345": Trap(right, FULL),
         "josé ünal": Trap(right, FULL),
