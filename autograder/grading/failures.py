@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from autograder.course.config import Course
 from autograder.grading.reference import MissingModuleError
 from autograder.records import InfrastructureError, Submission
-from autograder.sandbox.failures import SandboxImportError, SandboxUnavailableError
+from autograder.sandbox.unavailable import SandboxImportError, SandboxUnavailableError
 from autograder.text.wording import LISTED, joined
 
 Name = tuple[str, str]  # of a submission: its student and its assignment

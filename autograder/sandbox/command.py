@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.sandbox.failures import SandboxImportError, SandboxUnavailableError
 from autograder.sandbox.jail import NOBODY, ON_LINUX, SCRATCH
 from autograder.sandbox.remedies import remedy
+from autograder.sandbox.unavailable import SandboxImportError, SandboxUnavailableError
 
 BOOT = Path(__file__).with_name("boot.py.txt").read_text("utf-8")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from autograder.sandbox import cgroup, launcher
-from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
+from autograder.sandbox.unavailable import SandboxUnavailableError
 from autograder.text.tables import read_table
 
 SENTENCES: dict[str, str] = read_table(__file__, "doctor.yml")

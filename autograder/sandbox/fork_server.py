@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from autograder.sandbox import cgroup
 from autograder.sandbox.command import COMMANDS, Layout, import_failed, unavailable
-from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
+from autograder.sandbox.unavailable import SandboxUnavailableError
 from autograder.sandbox.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess, receive
 from autograder.sandbox.zygote import IMPORTING
 

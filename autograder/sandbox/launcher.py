@@ -12,11 +12,11 @@ from typing import Any
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.sandbox.command import Layout, unavailable
-from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.remedies import remedy
 from autograder.sandbox.trials import PACKAGES
+from autograder.sandbox.unavailable import SandboxUnavailableError
 from autograder.sandbox.worker_process import WorkerProcess, receive
 
 SERVER_ENTRY = "autograder.protocol.server:serve"

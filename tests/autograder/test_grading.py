@@ -34,8 +34,8 @@ from autograder.grading.pool import Plan
 from autograder.grading.run import RunSummary, grade_class, ungraded
 from autograder.protocol import wire
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.unavailable import SandboxUnavailableError
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.tiny_course import ALTERNATIVE, COURSE, write_tiny_course

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from autograder.sandbox import command
-from autograder.sandbox.failures import SandboxImportError, SandboxUnavailableError
 from autograder.sandbox.jail import TIERS
 from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.unavailable import SandboxImportError, SandboxUnavailableError
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import ENTRY, STRONGEST, ask, limits
 

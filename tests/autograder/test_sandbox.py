@@ -25,9 +25,9 @@ from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
 from autograder.sandbox import doctor, launcher
-from autograder.sandbox.failures import SandboxUnavailableError
 from autograder.sandbox.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.unavailable import SandboxUnavailableError
 from autograder.sandbox.worker_process import Ending, WorkerProcess
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS, wait_until
