@@ -400,11 +400,13 @@ def _write_pages(
 
 def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
     """Return the notes about the choice among several files of a student, at most a screen of them."""
-    every = [(one.submission, note) for one in stored for note in one.submission.notes]
-    told = [f"{submission.student}, {submission.assignment}: {note}" for submission, note in every[:MOST_NOTES]]
-    if len(every) > MOST_NOTES:
-        told.append(f"There are {len(every) - MOST_NOTES} more such notes, all of them in the report.")
-    return told
+    notes = list[str]()
+    for submission in (each.submission for each in stored):
+        notes += [f"{submission.student}, {submission.assignment}: {note}" for note in submission.notes]
+    further = len(notes) - MOST_NOTES
+    if further > 0:
+        return [*notes[:MOST_NOTES], f"There are {further} more such notes, all of them in the report."]
+    return notes
 
 
 def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:

@@ -6,6 +6,7 @@ them does anything, because the grader runs the tests itself.
 
 import ast
 import inspect
+import itertools
 import linecache
 import os
 import re
@@ -92,7 +93,7 @@ def _verdict(part: str) -> Message:
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     space = _notebook_space()
-    imports = [text for cell in space.get("In", []) for text in _imports(without_calls(cell))]
+    imports = itertools.chain.from_iterable(_imports(without_calls(cell)) for cell in space.get("In", []))
     text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
     uses = uses_in(text, "notebook.py", test_file.read_text("utf-8"))
     return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)

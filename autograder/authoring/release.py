@@ -4,6 +4,7 @@ All files are collected in memory, checked for solutions, hidden tests and mista
 """
 
 import io
+import itertools
 import json
 import re
 import sys
@@ -163,7 +164,8 @@ def _packages(assignments: Iterable[Assignment]) -> list[str]:
     """Return the packages of the modules that assignments preload, without those that the engine requires."""
     known = metadata.packages_distributions()
     roots = {module.partition(".")[0] for assignment in assignments for module in assignment.preload}
-    needed = {plain_name(name) for root in roots - sys.stdlib_module_names for name in known.get(root, [root])}
+    names = itertools.chain.from_iterable(known.get(root, [root]) for root in roots - sys.stdlib_module_names)
+    needed = set(map(plain_name, names))
     return sorted(needed - {requirement.name for requirement in requirements() if requirement.extra is None})
 
 

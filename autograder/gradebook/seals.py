@@ -1,9 +1,9 @@
 """Seals: a run believes only what its owner wrote into the folder of grades.
 
-A folder of grades can be planted, for example by a student in whose checkout a course grades. What a later run relies
-on (the seed of a stopped run, the lines of the journal, submission times, names, and suites) is therefore sealed with
-the owner's key before it is written: `seals.txt` has one line for each, an HMAC of the file's name and the text, below
-one for itself.
+A folder of grades can be planted, for example by a student in whose checkout a course grades. A later run relies on
+the seed of a stopped run, the lines of the journal, submission times, names and suites. Each of them is therefore sealed
+with the owner's key before it is written: `seals.txt` has one line for each, an HMAC of the file's name and the text,
+below one for itself.
 """
 
 import hashlib

@@ -3,6 +3,7 @@
 Letters are compared as Unicode defines them: with all their marks, in one normal form, without case.
 """
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
@@ -272,7 +273,7 @@ class Directory(Generic[Place]):
         there = list(filter(None, self._described[place].names))
         ids = {plain(one.text) for one in described.ids}
         here = [name for name in described.names if name and plain(name) not in ids]
-        return not there or not here or any(same_name(one, other) for one in here for other in there)
+        return not there or not here or any(itertools.starmap(same_name, itertools.product(here, there)))
 
 
 def _clear(found: Iterable[set[Place]]) -> set[Place]:

@@ -21,7 +21,8 @@ from autograder.selfcheck.drawing import draw_all
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
-from autograder.selfcheck.workspace import SOURCES, Work, find_work
+from autograder.selfcheck.workspace import Work, find_work
+from autograder.source.stub import source_files
 
 POLL = 0.1  # seconds between polls of the file and the keyboard
 SETTLE = 0.05  # seconds to wait, as an editor can write in several steps
@@ -113,9 +114,8 @@ def watch(target: str | Path, console: Console) -> None:
 
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
-    files = [file for kind in SOURCES for file in sorted(work.folder.glob(f"*{kind}"))]
     try:
-        stats = [(file.name, file.stat()) for file in files if file.exists()]
+        stats = [(file.name, file.stat()) for file in source_files(work.folder) if file.exists()]
     except FileNotFoundError:
         return ()
     found = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

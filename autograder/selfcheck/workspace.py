@@ -17,7 +17,7 @@ from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
 from autograder.source.magics import plain_cell, plain_script
-from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code
+from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code, source_files
 from autograder.source.text import notebook_cells
 from autograder.text.wording import LISTED, joined
 
@@ -143,7 +143,7 @@ def _works_in(folder: Path) -> list[Work]:
 def _work_in(folder: Path) -> Work | None:
     for test in _test_files(folder):
         stem = test.stem.removeprefix("test_")
-        called = [file for kind in SOURCES if (file := folder / f"{stem}{kind}").is_file()]
+        called = [file for file in (folder / f"{stem}{kind}" for kind in SOURCES) if file.is_file()]
         work = _chosen(folder, test, called)
         if work is not None:
             return work
@@ -189,12 +189,14 @@ def _stub_note(called: Sequence[str], answers: Sequence[str]) -> str:
 
 def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
     """Return the sources in a folder that can be the student's own."""
-    files = sorted(file for kind in SOURCES for file in folder.glob(f"*{kind}"))
     here = folder.resolve()
-    tests = [test for test in here.parent.glob("*/test_*.py") if test.parent != here]
-    earlier = [f"{test.stem.removeprefix('test_')}{kind}" for test in tests for kind in SOURCES]
-    given = {*stub.given, "pictures.py", *earlier}
-    return [file for file in files if file.name not in given and not file.name.startswith(("test_", "."))]
+    given = {*stub.given, "pictures.py"}
+    for test in here.parent.glob("*/test_*.py"):
+        if test.parent != here:
+            given.update(f"{test.stem.removeprefix('test_')}{kind}" for kind in SOURCES)
+    return [
+        file for file in source_files(folder) if file.name not in given and not file.name.startswith(("test_", "."))
+    ]
 
 
 def needed_packages(folder: Path) -> tuple[str, ...]:

@@ -4,9 +4,11 @@ A text is neither parsed nor run here, so that hostile files can be compared in 
 """
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
@@ -38,7 +40,7 @@ class ReleasedStub:
         sources = [SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)]
         stubs = [file for file in sources if file.name in [f"{stem}{kind}" for kind in _SOURCES]]
         return cls(
-            names=frozenset(name for stub in stubs for name in _GAP.findall(_code(stub))),
+            names=frozenset(itertools.chain.from_iterable(_GAP.findall(_code(stub)) for stub in stubs)),
             digests=frozenset(_digest(stub) for stub in stubs),
             given=frozenset(file.name for file in sources if file not in stubs),
             answers=max((stub.text.count(PLACEHOLDER) for stub in stubs), default=0),
@@ -91,10 +93,14 @@ class ReleasedStub:
 UNKNOWN = ReleasedStub()
 
 
+def source_files(folder: Path) -> list[Path]:
+    """Return the scripts and notebooks in a folder, sorted by name."""
+    return sorted(itertools.chain.from_iterable(folder.glob(f"*{kind}") for kind in _SOURCES))
+
+
 def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
     """Return the record of an assignment's released files; `UNKNOWN` if nothing was built."""
-    folder = course.release_folder(assignment)
-    files = sorted(file for kind in _SOURCES for file in folder.glob(f"*{kind}"))
+    files = source_files(course.release_folder(assignment))
     return ReleasedStub.of(assignment.stem, {file.name: file.read_text("utf-8", "replace") for file in files})
 
 

@@ -69,8 +69,9 @@ class Wanted:
 def wanted_of(course: Course, name: str) -> Wanted:
     """Return the assignment with that name and its released stub; raises CourseError if there is none."""
     assignment = course.assignment(name)
-    others = [f"{each.stem}{kind}" for each in course.assignments if each.stem != assignment.stem for kind in SOURCES]
-    return Wanted(assignment, released_stub(course, assignment), frozenset(others))
+    other_stems = {each.stem for each in course.assignments} - {assignment.stem}
+    others = frozenset(f"{stem}{kind}" for stem, kind in itertools.product(other_stems, SOURCES))
+    return Wanted(assignment, released_stub(course, assignment), others)
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
 def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
     """Return the only one of these folders that holds a file called like the module, or the first of equal copies."""
     called = {folder.name: _called_below(folder, wanted) for folder in folders}
-    several = [entry for entries in called.values() for entry in entries]
+    several = list(itertools.chain.from_iterable(called.values()))
     if several:
         _chosen(_Found(several), wanted)  # raises RefusedError if they differ
     return [folder for folder in folders if called[folder.name]][:1]

@@ -14,10 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from autograder.cli import app
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
+from tests.autograder.typed_commands import run_command
 
 GOLDENS = Path(__file__).parent / "goldens" / "names"
 NAME = "01_adding"
@@ -102,12 +101,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
                 archive.writestr(entry, text)
     monkeypatch.chdir(course)
 
-    def command(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == code, done.output
-        return done.output
-
-    return command
+    return run_command
 
 
 def golden(name: str) -> str:

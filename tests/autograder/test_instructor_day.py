@@ -11,10 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from autograder.cli import app
 from tests.autograder.tiny_course import COURSE, HIDDEN, SOLUTION, write_tiny_course
+from tests.autograder.typed_commands import run_command
 
 GOLDENS = Path(__file__).parent / "goldens" / "day"
 NAME = "01_adding"
@@ -65,12 +64,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     monkeypatch.chdir(course)
     monkeypatch.setenv("AUTOGRADER_BY", "Grace Hopper")
 
-    def command(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == code, done.output
-        return done.output
-
-    return command
+    return run_command
 
 
 def golden(name: str) -> str:

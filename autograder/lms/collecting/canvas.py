@@ -8,6 +8,7 @@ Students choose their names and those of their files, so `anna_2_303_9003_x.py` 
 `9003_x.py` of student 2, or as the file `x.py` of the student 303 who is called `anna_2`.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,8 +44,8 @@ class Reading:
 def readings(text: str) -> list[Reading]:
     """Return the ways in which Canvas can have made this name; empty if it is not from Canvas."""
     pieces = text.split("_")
-    found = [reading for start in range(len(pieces) - 1) for reading in _reading(pieces, start)]
-    return [one for one in found if _can_be_a_name(one.name)]
+    found = itertools.chain.from_iterable(_reading(pieces, start) for start in range(len(pieces) - 1))
+    return [reading for reading in found if _can_be_a_name(reading.name)]
 
 
 def _reading(pieces: Sequence[str], start: int) -> Iterator[Reading]:

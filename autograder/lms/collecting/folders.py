@@ -43,11 +43,11 @@ def read(path: Path, course: Course, assignment: Assignment | None, originals: M
 def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
     """Return the entries that can be students' by their names in the grades, also those in the only folder."""
     inside = [entry for entry in entries if not isinstance(entry, File | Odd)]
-    levels = [entries]
+    candidates = list(entries)
     if len(entries) == 1 and inside:
         with suppress(RefusedError):
-            levels.append(inside[0].entries())
-    return {student_name(label(entry)): entry for level in levels for entry in level}
+            candidates += inside[0].entries()
+    return {student_name(label(entry)): entry for entry in candidates}
 
 
 def _files(submission: Submission) -> tuple[File, ...]:

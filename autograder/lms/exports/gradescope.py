@@ -9,6 +9,7 @@ from autograder.grading.bundle import course_files
 from autograder.installation.distribution import plain_name, requirements
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import InfrastructureError, RefusedError
+from autograder.source.stub import source_files
 from autograder.text.files import zipped
 
 VISIBILITIES = ("hidden", "after_due_date", "after_published", "visible")
@@ -59,8 +60,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
         if path.is_file() and "__pycache__" not in path.parts:
             found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     released = course.release_folder(assignment)  # its sources tell a student's work from the stub
-    sources = [path for kind in ("*.py", "*.ipynb") for path in sorted(released.glob(kind))]
-    for path in (*course_files(course, (assignment.name,)), *sources):
+    for path in (*course_files(course, (assignment.name,)), *source_files(released)):
         found[f"course/{course.label(path)}"] = path.read_bytes()
     return found
 
