@@ -50,7 +50,7 @@ ODD = [
     ("a.py", b"%PDF-1.7\n%\xe2\xe3", "a.py is a PDF document, not Python text."),
     ("a.py", zipped({"a.py": "x = 1"}), "a.py is a zip archive, not Python text."),
     ("a.py", zipped({"[Content_Types].xml": "", "word/document.xml": ""}), "a document of Word or another office"),
-    ("a.py", gzip.compress(b"x = 1"), "a.py is a gzip archive"),
+    ("a.py", gzip.compress(b"x = 1", mtime=0), "a.py is a gzip archive"),
     ("a.py", b"\x89PNG\r\n\x1a\n", "a.py is a picture"),
     ("a.py", b"{\\rtf1\\ansi x = 1}", "a.py is a document of a word processor"),
     ("a.py", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.py is a document of Word"),
@@ -187,7 +187,7 @@ TARS = {
     "too many": (tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}), "holds more than 1000 files"),
     "cut off": (tarball({"adding.py": os.urandom(5000)})[:3000], "broken"),
     "cut off, plain": (tarball({"adding.py": b"#" * 5000}, "w")[:3000], "broken"),
-    "no tar": (gzip.compress(b"x" * 100), "broken"),
+    "no tar": (gzip.compress(b"x" * 100, mtime=0), "broken"),
 }
 
 
