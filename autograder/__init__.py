@@ -8,6 +8,8 @@ notebooks.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from autograder.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from autograder.api import (
         Report,
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
         TestResult,
     )
     from autograder.selfcheck.check import CheckReport
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from autograder import __version__
 from autograder.course.config import load_course
 from autograder.gradebook.journal import FILE_NAME, Journal
 from autograder.records import Grade, TestResult
+from autograder.version import __version__
 from benchmarks.measure import measured
 
 TESTS = 29

@@ -17,8 +17,8 @@ from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
 from autograder.course import config
 from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
-from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.text.files import write_whole
+from autograder.text.spelling import did_you_mean, one_of
 
 ALTERNATIVE = "one_at_a_time.py"
 CI = {  # for the course and for students, with their templates

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from autograder import __version__
 from autograder.cli import authors, instructors, students
 from autograder.cli.base import end_on_sigterm, report_errors
 from autograder.sandbox.trusted_process import forget_current_folder
+from autograder.version import __version__
 
 app = typer.Typer(
     name="autograder",

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 
 import typer
 
-from autograder import __version__
 from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.tables import read_table
+from autograder.version import __version__
 
 DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
 

@@ -17,11 +17,12 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from autograder.course.markers import ANSWER
-from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
+from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
 from autograder.records import SourceFile
 from autograder.text.files import read_utf8
+from autograder.text.spelling import did_you_mean, one_of
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"

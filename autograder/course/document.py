@@ -19,7 +19,7 @@ import jupytext
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import comments, definitions
 from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
-from autograder.course.yaml_file import closest, did_you_mean
+from autograder.text.spelling import closest, did_you_mean
 
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 

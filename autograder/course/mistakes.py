@@ -20,7 +20,8 @@ from pydantic import Field
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
-from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean
+from autograder.course.yaml_file import MarkedYaml, YamlRecord
+from autograder.text.spelling import did_you_mean
 
 Weight = Literal["slip", "idea"]
 

@@ -3,40 +3,21 @@
 `MarkedYaml` collects all problems of a file as sentences; it does not raise for invalid input.
 """
 
-import difflib
 import types
 import typing
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from autograder.text.spelling import closest, did_you_mean, one_of
 from autograder.text.tables import read_table
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
 _SENTENCES: dict[str, str] = read_table(__file__, "yaml_errors.yml")
-
-
-def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this prefix, else ""."""
-    known = list(known)
-    longer = [name for name in known if word and name.startswith(str(word))]
-    close = longer[0] if len(longer) == 1 else closest(word, known)
-    return f"; did you mean `{close}`?" if close else ""
-
-
-def closest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word most similar to `word`, or None."""
-    return next(iter(difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)), None)
-
-
-def one_of(words: Iterable[str]) -> str:
-    """Format words as `a`, `b` or `c`."""
-    quoted = [f"`{word}`" for word in words]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
 class YamlRecord(BaseModel):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder import __version__
 from autograder.course.config import Course
 from autograder.records import Grade
 from autograder.text.files import write_whole
+from autograder.version import __version__
 
 FOLDER = "pictures"
 

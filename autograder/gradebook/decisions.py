@@ -13,12 +13,13 @@ from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
 from autograder.course.config import Assignment, Course, CourseError, Moment, Text, WrittenAnswer
-from autograder.course.yaml_file import MarkedYaml, YamlRecord, did_you_mean, one_of
+from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.gradebook.texts import get
 from autograder.records import Grade, RefusedError, SourceFile, TestResult
 from autograder.source.written import written_answers
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.names import graded_name
+from autograder.text.spelling import did_you_mean, one_of
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"

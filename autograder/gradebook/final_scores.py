@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
-from autograder.course.yaml_file import did_you_mean, one_of
 from autograder.gradebook import lateness
 from autograder.gradebook.decisions import ids_of, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
@@ -22,6 +21,7 @@ from autograder.gradebook.times import read_names, read_originals, read_times
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import write_whole
 from autograder.text.names import shown
+from autograder.text.spelling import did_you_mean, one_of
 from autograder.text.wording import counted, counted_points, listed
 
 FILE_NAME = "grades.csv"

@@ -6,11 +6,11 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
-from autograder import __version__
 from autograder.gradebook.seals import seal
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.text.wording import joined
+from autograder.version import __version__
 
 FILE_NAME = "grades.jsonl"
 LISTED = 3  # maximum number of line numbers in a message

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course, LatePolicy
-from autograder.course.yaml_file import closest
 from autograder.gradebook.decisions import Decision
 from autograder.records import Grade
 from autograder.text.names import graded_name
+from autograder.text.spelling import closest
 from autograder.text.wording import counted_points
 
 GradeKey = tuple[str, str]  # student and assignment

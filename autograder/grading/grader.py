@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import torch
 
-from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
@@ -27,6 +26,7 @@ from autograder.records import Grade, RefusedError, SourceFile, Submission, Test
 from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
+from autograder.version import __version__
 
 SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 

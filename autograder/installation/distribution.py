@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from autograder import __version__
+from autograder.version import __version__
 
 NAME = "attention-by-hand"
 PACKAGE = "autograder"  # what is imported, and the command; on PyPI, the name of another distribution

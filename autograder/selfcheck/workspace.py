@@ -13,12 +13,12 @@ from typing import Any
 
 from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
-from autograder.course.yaml_file import did_you_mean
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
 from autograder.source.magics import plain_cell, plain_script
 from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code, source_files
 from autograder.source.text import notebook_cells
+from autograder.text.spelling import did_you_mean
 from autograder.text.wording import LISTED, joined
 
 SOURCES = (".py", ".ipynb")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.yaml_file import closest
 from autograder.records import RefusedError, Submission
 from autograder.submissions import take
 from autograder.submissions.archives import open_archive
 from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
 from autograder.text.names import safe_name, shown, student_name
+from autograder.text.spelling import closest
 
 JOURNAL = "grades.jsonl"  # in a folder of grades
 MOST_LETTERS = 200  # of a name to compare with those of the assignments

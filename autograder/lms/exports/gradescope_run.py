@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder import __version__
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
@@ -20,6 +19,7 @@ from autograder.lms.exports.gradescope import SETTINGS
 from autograder.records import Grade, InfrastructureError, Submission, TestResult
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import submission_of, wanted_of
+from autograder.version import __version__
 
 RESULTS = Path("results", "results.json")
 SUBMITTED = "submission"
