@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from autograder.authoring.checked import needs_check, remember
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
@@ -45,9 +46,10 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
 
     Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`), promises that the stub
     does not make, stubs that cannot be imported, and gaps without their TODO or NotImplementedError are reported as
-    sentences. Raises CourseError like `build`.
+    sentences. Raises CourseError like `build`. Assignments that did not change since they had no problem are left
+    out, but for one (see `checked`).
     """
-    assignments = course.select(names)
+    assignments = needs_check(course, course.select(names))
     texts = _texts(course, assignments)
     problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
     with_hints = [a for a in assignments if has_hints(course, a)]
@@ -58,7 +60,10 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
         problems += leaks(course, assignment, texts)
         problems += broken_promises(course, assignment)
         problems += _unwritten_gaps(course, assignment)
-    return problems + _import_problems(course, map(course.stub_file, assignments), texts)
+    problems += _import_problems(course, map(course.stub_file, assignments), texts)
+    if not problems:
+        remember(course, assignments)
+    return problems
 
 
 def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]:

@@ -7,6 +7,7 @@ import keyword
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +37,20 @@ def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str
     """Return the leaks in named texts of an assignment, as defined by `leaks`."""
     document = load_document(course, assignment)
     secrets = _secrets(document)
-    hidden = [re.compile(rf"\b{name}\b") for name in promises(course, assignment)]
+    hidden = promises(course, assignment)
     found: dict[str, None] = {}
     for label, text in texts:
-        shown = [_squeezed(line) for line in _strings(label, text)]
+        shown = _shown(text, label.endswith(".ipynb"))
         for secret, line in secrets.items():
-            if any(secret in other for other in shown):
+            if secret in shown:
                 code = document.text.split("\n")[line - 1].strip()
                 found[f"{label} gives away line {line} of {document.label}: {code}"] = None
         for answer in assignment.answers:
             if answer.rubric and answer.rubric in text:
                 found[f"{label} contains the rubric of the written answer `{answer.name}`."] = None
         for name in hidden:
-            if match := name.search(text):
-                found[f"{label} names the hidden test `{match[0]}`."] = None
+            if name in words_of(text):
+                found[f"{label} names the hidden test `{name}`."] = None
     return list(found)
 
 
@@ -97,12 +98,23 @@ def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, st
             yield course.label(file), text
 
 
-def _strings(label: str, text: str) -> list[str]:
-    """Return the lines that a reader sees: those of the file, or of all strings in a notebook."""
-    if label.endswith(".ipynb"):
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text))
+
+
+@lru_cache(maxsize=1024)
+def _shown(text: str, is_notebook: bool) -> str:
+    """Return the lines that a reader sees, without spaces: those of the file, or of all strings in a notebook.
+
+    A release compares its files, those in the wheel included, with each assignment.
+    """
+    strings = [text]
+    if is_notebook:
         with suppress(ValueError):
-            return [line for string in _walk(json.loads(text)) for line in string.splitlines()]
-    return text.splitlines()
+            strings = list(_walk(json.loads(text)))
+    lines = "\n".join(strings).splitlines()
+    return "\n".join(map(_squeezed, lines))
 
 
 def _walk(value: Any) -> Iterator[str]:

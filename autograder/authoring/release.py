@@ -19,7 +19,7 @@ from autograder.authoring.build import check
 from autograder.authoring.hints_file import has_hints, hints_path
 from autograder.authoring.kit import FOLDER as KIT
 from autograder.authoring.kit import SCRIPT, kit
-from autograder.authoring.leaks import gives_away
+from autograder.authoring.leaks import gives_away, words_of
 from autograder.authoring.released import released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
@@ -106,7 +106,7 @@ def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], 
     shown = {n: text for n, text in shown.items() if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))}
     for mistake in load_mistakes(course, assignment):
         for name, text in shown.items():
-            if mistake.hint in text or (name.startswith(own) and re.search(rf"\b{mistake.id}\b", text)):
+            if mistake.hint in text or (name.startswith(own) and mistake.id in words_of(text)):
                 yield f"{name} gives away the mistake `{mistake.id}` of {assignment.name}."
 
 

@@ -12,6 +12,7 @@ import itertools
 import re
 import tokenize
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jupytext
@@ -140,6 +141,7 @@ def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=32)
 def read_document(text: str, label: str, assignment: Assignment) -> Document:
     """Parse a document; `label` names the file in the sentences of CourseError."""
     text = text.rstrip() + "\n"

@@ -6,6 +6,7 @@
 import types
 import typing
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
 import yaml
@@ -109,7 +110,7 @@ class MarkedYaml:
 
     def _parse(self, text: str) -> None:
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = _composed(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             self._problems.append((mark.line + 1 if mark else 1, f"this is not valid YAML: {error.problem}."))
@@ -241,3 +242,12 @@ def _inner_model(annotation: Any) -> type[BaseModel]:
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return annotation
     return next(_inner_model(a) for a in typing.get_args(annotation) if a not in (Ellipsis, type(None)))
+
+
+def _composed(text: str) -> yaml.Node | None:
+    """Return the root node, read by libyaml where it is there: ten times faster, but its errors have other words."""
+    fast = getattr(yaml, "CSafeLoader", None)
+    if fast is not None:
+        with suppress(yaml.YAMLError):
+            return yaml.compose(text, Loader=fast)
+    return yaml.compose(text, Loader=yaml.SafeLoader)

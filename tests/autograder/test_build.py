@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.authoring.build import build, check
+from autograder.authoring.checked import RECORD
 from autograder.authoring.leaks import leaks
+from autograder.authoring.released import released
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.document import load_document
@@ -392,3 +394,64 @@ def test_all_problems_of_a_document_are_reported_at_once(course: Course) -> None
     with pytest.raises(CourseError) as caught:
         build(course)
     assert len(caught.value.problems) == 2
+
+
+def test_an_assignment_that_did_not_change_is_not_derived_again(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived: list[str] = []
+
+    def recorded(course: Course, assignment: Assignment) -> dict[Path, str]:
+        derived.append(assignment.name)
+        return released(course, assignment)
+
+    monkeypatch.setattr("autograder.authoring.build.released", recorded)
+    others = ["02_adding", "03_adding"]
+    course = with_copies(course, others)
+    build(course)
+    derived.clear()
+    assert check(course) == []
+    assert derived == ["01_adding", *others]
+    derived.clear()
+    assert check(course) == []
+    assert len(derived) == 1
+
+
+@pytest.mark.parametrize("changed", ["solution_file", "visible_test_file", "stub_file"])
+def test_an_assignment_that_changed_is_checked_again(course: Course, changed: str) -> None:
+    course = with_copies(course, ["02_adding", "03_adding"])
+    build(course)
+    assert check(course) == []
+    adding = course.assignment("01_adding")
+    file = getattr(course, changed)(adding)
+    file.write_text(file.read_text().replace("two", "three").replace("Two", "Three"))
+    for _ in range(4):
+        assert check(course) != [], "an error must not be forgotten after it was found once"
+
+
+def test_a_damaged_record_of_checked_assignments_only_costs_time(course: Course) -> None:
+    build(course)
+    record = course.root / RECORD
+    for content in ("", "[1]", '{"01_adding": 7}', "\0"):
+        record.parent.mkdir(exist_ok=True)
+        record.write_text(content)
+        assert check(course) == []
+
+
+def test_a_course_whose_folder_takes_no_record_is_checked_all_the_same(course: Course) -> None:
+    build(course)
+    (course.root / "build").write_text("a file")
+    assert check(course) == []
+
+
+def with_copies(course: Course, names: list[str]) -> Course:
+    """Return the course with further assignments, each a copy of the first."""
+    settings = course.root / "course.yml"
+    text = settings.read_text()
+    entry = text[text.index("  - name: 01_adding") :]
+    for name in names:
+        for folder in ("solutions", "tests/assignments"):
+            shutil.copytree(course.root / folder / "01_adding", course.root / folder / name)
+        text += entry.replace("01_adding", name)
+    settings.write_text(text)
+    return load_course(course.root)

@@ -1,0 +1,73 @@
+"""Remember which assignments were found up to date, so that those that did not change are not derived again.
+
+The record lies in `build/` and can be deleted at any time. One remembered assignment, drawn at random, is derived
+again in each check: a digest that overlooks a source would be noticed before long.
+"""
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from autograder.authoring.released import CACHES
+from autograder.course.config import Assignment, Course
+from autograder.text.files import write_whole
+
+RECORD = Path("build") / "checked.json"
+ENGINE = Path(__file__).resolve().parents[1]
+WRITERS = ("jupytext", "nbformat")  # with other versions, the same sources may give other files
+
+
+def needs_check(course: Course, assignments: Sequence[Assignment]) -> list[Assignment]:
+    """Return the assignments that changed since they were found up to date, and one of the others."""
+    digests = _digests(course, assignments)
+    remembered = _remembered(course)
+    unchanged = [a for a in assignments if remembered.get(a.name) == digests[a.name]]
+    drawn = random.sample(unchanged, min(1, len(unchanged)))
+    return [a for a in assignments if a in drawn or a not in unchanged]
+
+
+def remember(course: Course, assignments: Sequence[Assignment]) -> None:
+    """Record that these assignments are up to date, as their files are now; a folder that is not ours is left alone."""
+    record = {**_remembered(course), **_digests(course, assignments)}
+    known = {assignment.name for assignment in course.assignments}
+    kept = {name: digest for name, digest in sorted(record.items()) if name in known}
+    try:
+        write_whole(course.root / RECORD, json.dumps(kept, indent=1) + "\n")
+    except OSError:
+        return  # in a folder that cannot be written, everything is derived each time
+
+
+def _remembered(course: Course) -> dict[str, str]:
+    try:
+        record = json.loads((course.root / RECORD).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _digests(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
+    """Return a digest of all that an assignment's released files are derived from or compared with."""
+    versions = [sys.version, *(metadata.version(package) for package in WRITERS)]
+    common = hashlib.sha256("\0".join([course.model_dump_json(), *versions]).encode())
+    _add_files(common, ENGINE)
+    digests = {}
+    for assignment in assignments:
+        digest = common.copy()
+        digest.update(assignment.model_dump_json().encode())
+        _add_files(digest, course.solution_folder(assignment))
+        _add_files(digest, course.suite_folder(assignment))
+        _add_files(digest, course.release_folder(assignment))
+        digests[assignment.name] = digest.hexdigest()
+    return digests
+
+
+def _add_files(digest: "hashlib._Hash", folder: Path) -> None:
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and not set(CACHES) & set(file.parts):
+            content = file.read_bytes()
+            digest.update(f"{file.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+            digest.update(content)
