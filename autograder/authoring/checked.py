@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from autograder.authoring.released import CACHES
+from autograder.authoring.released import files_below
 from autograder.course.config import Assignment, Course
-from autograder.text.files import write_whole
+from autograder.text.files import add_files, write_whole
 
 RECORD = Path("build") / "checked.json"
 ENGINE = Path(__file__).resolve().parents[1]
@@ -53,21 +53,15 @@ def _digests(course: Course, assignments: Sequence[Assignment]) -> dict[str, str
     """Return a digest of all that an assignment's released files are derived from or compared with."""
     versions = [sys.version, *(metadata.version(package) for package in WRITERS)]
     common = hashlib.sha256("\0".join([course.model_dump_json(), *versions]).encode())
-    _add_files(common, ENGINE)
+    add_files(common, ENGINE)
     digests = {}
     for assignment in assignments:
         digest = common.copy()
         digest.update(assignment.model_dump_json().encode())
-        _add_files(digest, course.solution_folder(assignment))
-        _add_files(digest, course.suite_folder(assignment))
-        _add_files(digest, course.release_folder(assignment))
+        add_files(digest, course.solution_folder(assignment))
+        add_files(digest, course.suite_folder(assignment))
+        add_files(digest, course.release_folder(assignment))
+        for file in files_below(course.release_folder(assignment)):
+            digest.update(f"{file.name}\0".encode("utf-8", "surrogateescape"))  # no stray file is overlooked
         digests[assignment.name] = digest.hexdigest()
     return digests
-
-
-def _add_files(digest: "hashlib._Hash", folder: Path) -> None:
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and not set(CACHES) & set(file.parts):
-            content = file.read_bytes()
-            digest.update(f"{file.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
-            digest.update(content)

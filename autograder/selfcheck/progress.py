@@ -8,6 +8,7 @@ from pathlib import Path
 from autograder.records import RefusedError
 from autograder.selfcheck.check import CheckReport, check_work
 from autograder.selfcheck.forked import Unfinished, run_in_child
+from autograder.selfcheck.remembered import remembered_report
 from autograder.selfcheck.workspace import Work, find_works
 
 SECONDS = 60.0
@@ -23,7 +24,10 @@ class Standing:
 
 
 def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None) -> list[Standing]:
-    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress."""
+    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress.
+
+    An assignment that did not change since its last report is not run again.
+    """
     folder = Path(target).resolve()
     works = find_works(target)
     if len(works) == 1 and works[0].folder.resolve() == folder:
@@ -32,7 +36,8 @@ def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done
     for number, work in enumerate(works):
         tell(number, len(works))
         try:
-            found.append(Standing(work, run_in_child(partial(check_work, work), SECONDS)))
+            in_child = partial(run_in_child, partial(check_work, work), SECONDS)
+            found.append(Standing(work, remembered_report(work, in_child)))
         except (RefusedError, Unfinished) as problem:
             found.append(Standing(work, None, str(problem)))
     tell(len(works), len(works))

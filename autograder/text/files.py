@@ -1,6 +1,7 @@
 """Reading texts, atomic writing of files, and reproducible zip archives."""
 
 import errno
+import hashlib
 import itertools
 import os
 import tempfile
@@ -15,6 +16,17 @@ BEGINNING = 1000  # number of bytes in which a file's mark is searched
 PIECE = 1_000_000  # bytes
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE, PROGRAM = 0o100644, 0o100755
+
+
+def add_files(digest: "hashlib._Hash", folder: Path) -> None:
+    """Add the names and contents of all files below a folder to a digest; hidden folders and caches are left out."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        hidden = any(name.startswith(".") or name == "__pycache__" for name in inside.parts)
+        if not hidden and file.is_file():
+            content = file.read_bytes()
+            digest.update(f"{inside.as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+            digest.update(content)
 
 
 def check_folder(folder: Path) -> None:

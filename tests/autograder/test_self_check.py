@@ -183,6 +183,61 @@ def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: p
     assert run("progress") == (0, screen), "in an assignment's folder, too, it is about the course"
 
 
+@pytest.fixture
+def checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the assignments whose tests `progress` runs, in order."""
+    names: list[str] = []
+
+    def recorded(task: Any, seconds: float) -> Any:
+        names.append(task.args[0].name)
+        return task()
+
+    monkeypatch.setattr(progress, "run_in_child", recorded)
+    return names
+
+
+def test_progress_runs_unchanged_work_only_once(folder: Path, checked: list[str]) -> None:
+    write(folder, FORGETS)
+    first = run("progress")
+    assert run("progress") == first
+    assert checked == ["01_adding"]
+
+
+@pytest.mark.parametrize("changed", ["adding.py", "test_adding.py", "another.py"])
+def test_progress_runs_work_again_after_a_change_in_its_folder(folder: Path, checked: list[str], changed: str) -> None:
+    write(folder, FORGETS)
+    run("progress")
+    with (folder / changed).open("a") as file:
+        file.write("\n# changed\n")
+    run("progress")
+    assert len(checked) == 2
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"key": 7}', "\0"])
+def test_a_damaged_report_only_costs_time(folder: Path, checked: list[str], content: str) -> None:
+    write(folder, RIGHT)
+    first = run("progress")
+    (folder / ".autograder" / "report.json").write_text(content)
+    assert run("progress") == first
+    assert len(checked) == 2
+
+
+def test_a_report_under_another_layout_is_made_anew(folder: Path, checked: list[str]) -> None:
+    write(folder, RIGHT)
+    first = run("progress")
+    file = folder / ".autograder" / "report.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "report": {"file": 7}}))
+    assert run("progress") == first
+    assert len(checked) == 2
+
+
+def test_work_that_writes_into_its_folder_is_run_each_time(folder: Path, checked: list[str]) -> None:
+    write(folder, RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n")
+    run("progress")
+    run("progress")
+    assert len(checked) == 2
+
+
 def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
     write(folder, SUBTRACTS)
     screens = []
