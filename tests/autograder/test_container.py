@@ -223,7 +223,7 @@ def container(buildah: Buildah, image: str) -> str:
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("class") / "submitted"
-    autograder("demo", "--students", "3", "--assignment", NAME, "--seed", SEED, "--output", folder)
+    autograder("demo", "--students", "6", "--assignment", NAME, "--seed", SEED, "--output", folder)
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return folder
 
