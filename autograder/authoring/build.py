@@ -16,7 +16,7 @@ from autograder.authoring.checked import needs_check, remember
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
-from autograder.authoring.released import CACHES, files_below, released
+from autograder.authoring.released import files_below, is_by_the_way, released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
@@ -124,7 +124,8 @@ def _left_over(course: Course, assignments: Iterable[Assignment], built: set[Pat
         known = {a.name for a in course.assignments}
         folder = course.root / "assignments"
         entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        found += [e for e in entries if e.name not in {*known, "README.md", *CACHES}]
+        entries = [entry for entry in entries if entry.name not in {*known, "README.md"}]
+        found += [entry for entry in entries if not is_by_the_way(entry.relative_to(folder), known)]
     return [f"{course.label(file)} is not written by the build; remove it." for file in found]
 
 

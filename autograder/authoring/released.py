@@ -1,7 +1,9 @@
 """The files of an assignment that students receive, with their texts."""
 
 import ast
-from pathlib import Path
+import re
+from collections.abc import Collection
+from pathlib import Path, PurePath
 
 import nbformat
 
@@ -10,7 +12,8 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 
 GIVEN = "given"  # a suite's folder of further modules for students
-CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache")
+CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".autograder")  # `hint` writes to .autograder
+_ARCHIVE = re.compile(r"(.+?)(-\d+)?\.zip")
 
 
 def released(course: Course, assignment: Assignment) -> dict[Path, str]:
@@ -43,5 +46,16 @@ def suite_text(course: Course, file: Path) -> str:
 
 
 def files_below(folder: Path) -> list[Path]:
+    """Return the files in an assignment's folder but those that no release contains: see `is_by_the_way`."""
     files = (file for file in folder.rglob("*") if file.is_file() or file.is_symlink())
-    return sorted(file for file in files if not set(CACHES) & set(file.relative_to(folder).parts))
+    return sorted(file for file in files if not is_by_the_way(file.relative_to(folder), [folder.name]))
+
+
+def is_by_the_way(path: PurePath, assignments: Collection[str]) -> bool:
+    """Whether a relative path is a cache, or what students' commands write: hints, pictures and archives."""
+    if set(CACHES) & set(path.parts):
+        return True
+    if path.match("pictures/*.png"):
+        return True
+    archive = _ARCHIVE.fullmatch(path.as_posix())
+    return archive is not None and archive[1] in assignments

@@ -10,6 +10,7 @@ import typer
 from autograder.cli import authors, instructors, students
 from autograder.cli.base import end_on_sigterm, report_errors
 from autograder.sandbox.trusted_process import forget_current_folder
+from autograder.text.consoles import print_replacements
 from autograder.version import __version__
 
 app = typer.Typer(
@@ -50,8 +51,7 @@ def _options(
 def main() -> None:
     """Run the `autograder` command."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # without UTF-8, print question marks instead of failing
+        print_replacements(stream)
     forget_current_folder()
     # a process with several threads should not fork, and NumPy's library starts some when it is imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ import typer
 
 from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
+from autograder.text.consoles import encoding_of
 from autograder.text.tables import read_table
 from autograder.version import __version__
 
@@ -40,7 +42,7 @@ def say(*sentences: str) -> None:
 def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object]) -> None:
     """Print a record as JSON for machines, or show a screen to people; only what is needed is called."""
     if as_json:
-        print(json.dumps(record(), ensure_ascii=False))
+        print(json.dumps(record(), ensure_ascii=encoding_of(sys.stdout).lower() != "utf-8"))
     else:
         screen()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from autograder.selfcheck.drawing import on_any_page
+from autograder.text.consoles import encodable
 
 DRAWINGS = 25  # how often a curve is drawn in one training
 
@@ -81,7 +82,8 @@ def _bar(steps: int, title: str) -> Callable[[int, str], None]:
 
 def _print_bar(done: int, steps: int, title: str, note: str) -> None:
     bar = "█" * (30 * done // steps)
-    print(f"\r{title} {bar:·<30} {done} of {steps}, {note}", end="\n" if done >= steps else "", flush=True)
+    line = encodable(f"{title} {bar:·<30} {done} of {steps}, {note}", sys.stdout)
+    print(f"\r{line}", end="\n" if done >= steps else "", flush=True)
 
 
 def _curve(seen: Mapping[int, float], steps: int, title: str, measure: str, step: str) -> Any:

@@ -115,11 +115,12 @@ def watch(target: str | Path, console: Console) -> None:
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
     try:
+        own = work.file.stat()  # where case is ignored, its name may be listed in other letters
         stats = [(file.name, file.stat()) for file in source_files(work.folder) if file.exists()]
     except FileNotFoundError:
         return ()
-    found = tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
-    return found if any(name == work.file.name for name, *_ in found) else ()
+    others = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]
+    return (work.file.name, own.st_mtime_ns, own.st_size), *others
 
 
 @contextmanager

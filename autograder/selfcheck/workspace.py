@@ -153,7 +153,7 @@ def _work_in(folder: Path) -> Work | None:
 def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
     """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold an answer."""
     stub = _released_stub(folder)
-    other_files = [file for file in _sources(folder, stub) if file not in called]
+    other_files = [file for file in _sources(folder, stub) if not _is_among(file, called)]
     others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
     if not called and not others:
         return None
@@ -181,6 +181,11 @@ def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
     elif further and any(map(stub.is_answer, own)):
         note = f"There is another answer in {joined(further, LISTED)}. To check that one, name it."
     return Work(files[0], test, files[1] if len(files) == 2 else None, note=note)
+
+
+def _is_among(file: Path, others: Sequence[Path]) -> bool:
+    """Whether a file is one of the others; where case is ignored, under a name in other letters."""
+    return file.exists() and any(file.samefile(other) for other in others)
 
 
 def _stub_note(called: Sequence[str], answers: Sequence[str]) -> str:

@@ -37,8 +37,24 @@ def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple
     above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
     before = next((text for text in above if text), "")
     shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
-    function = getattr(code, "co_qualname", code.co_name)  # `Head.forward` from Python 3.11 on, `forward` before
-    return function, line_of(code, line), before, shapes
+    return qualified_name(code), line_of(code, line), before, shapes
+
+
+def qualified_name(code: types.CodeType) -> str:
+    """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the class in its file."""
+    if known := getattr(code, "co_qualname", ""):
+        return str(known)
+    tree = _parsed("".join(linecache.getlines(code.co_filename)))
+    classes = [node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.ClassDef)]
+    for each in classes:
+        methods = [node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        if (code.co_name, code.co_firstlineno) in [(method.name, _first_line(method)) for method in methods]:
+            return f"{each.name}.{code.co_name}"
+    return code.co_name
+
+
+def _first_line(method: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([method.lineno, *(decorator.lineno for decorator in method.decorator_list)])
 
 
 def _shapes_on(step: types.FrameType, line: int) -> str:

@@ -24,6 +24,7 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_mistakes
+from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -243,6 +244,40 @@ def test_output_may_be_an_empty_repository(root, wheel, tmp_path):
 def test_file_that_is_not_a_wheel_is_refused(root, tmp_path):
     done = release(root, root / "course.yml", tmp_path / "out")
     assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
+
+
+def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp_path, monkeypatch):
+    """Who tries `hint`, `check --picture` and `pack` in the course's own clone can release it afterwards."""
+    suite = root / "tests" / "assignments" / NAME
+    (suite / "pictures.py").write_text(PICTURES, "utf-8")
+    build(load_course(root))
+    assignments = root / "assignments"
+    stub = assignments / NAME / "adding.py"
+    as_built = stub.read_text("utf-8")
+    for folder in (assignments / NAME, assignments):
+        monkeypatch.chdir(folder)
+        for answer in (SUBTRACTS, RIGHT):
+            stub.write_text(answer, "utf-8")
+            for command in (["hint"], ["check", "--picture"], ["pack"]):
+                CliRunner().invoke(app, [*command, str(stub)])
+    stub.write_text(as_built, "utf-8")
+
+    picture = f"{NAME}/pictures/add_a_row_of_sums.png"
+    archives = {f"{NAME}/{NAME}.zip", f"{NAME}/{NAME}-2.zip", f"{NAME}.zip", f"{NAME}-2.zip"}
+    assert files(assignments) > {f"{NAME}/.autograder/hints.json", picture, *archives}
+    assert CliRunner().invoke(app, ["build", "--check", "--course", str(root)]).exit_code == 0
+    done = release(root, wheel, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert files(tmp_path / "out") == EVERYTHING | {f"assignments/{NAME}/pictures.py"}
+
+
+@pytest.mark.parametrize("name", ["pictures/adding.py", "02_other.zip", "pictures.zip", "01_adding-old.zip"])
+def test_other_files_in_the_same_places_are_reported(root, name):
+    file = root / "assignments" / NAME / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a file of somebody", "utf-8")
+    done = CliRunner().invoke(app, ["build", "--check", "--course", str(root)])
+    assert f"assignments/{NAME}/{name} is not written by the build; remove it." in done.stderr
 
 
 # ---------------------------------------------------------------------- leaks

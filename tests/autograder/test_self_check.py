@@ -441,42 +441,6 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert re.fullmatch(sentence, check_target(folder).problem)
 
 
-def test_commands_work_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on Windows: neither fork nor an alarm is available."""
-    import signal
-
-    for module, names in ((os, ["fork"]), (signal, ["setitimer", "SIGALRM", "SIGKILL"])):
-        for name in names:
-            monkeypatch.delattr(module, name)
-    write(folder, SUBTRACTS)
-    assert run("check")[0] == 1
-    assert run("progress")[0] == 0
-    assert run("hint")[0] == 0
-    assert run("pack")[0] == 0
-
-
-UNIX_ONLY = """
-import sys
-class NoSuchModules:
-    def find_spec(self, name, path=None, target=None):
-        if name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
-            raise ImportError(name)
-sys.meta_path.insert(0, NoSuchModules())
-for name in ("fcntl", "resource", "termios", "tty", "pwd", "grp"):
-    sys.modules.pop(name, None)
-from autograder import cli
-sys.argv = ["autograder", *sys.argv[1:]]
-cli.main()
-"""
-
-
-def test_students_need_no_module_that_only_unix_has(folder: Path) -> None:
-    write(folder, RIGHT)
-    for command in ("check", "hint", "progress", "pack"):
-        done = subprocess.run([sys.executable, "-c", UNIX_ONLY, command], capture_output=True, text=True, cwd=folder)
-        assert done.returncode == 0, done.stderr
-
-
 def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
     """Libraries that a check does not use would double its time."""
     write(folder, SUBTRACTS)

@@ -104,6 +104,9 @@ class Renaming(ast.NodeTransformer):
         return node
 
 
+BRACKETS_OF_3_10 = re.compile(r"(^ *|\bfor )\(([\w.*, ]+)\)(?= = | in )", re.MULTILINE)  # `for (a, b) in pairs`
+
+
 def renamed(text: str, keep: frozenset[str]) -> str:
     """Return a copy with other names and line breaks, without comments, and with its functions in another
     order.
@@ -117,7 +120,8 @@ def renamed(text: str, keep: frozenset[str]) -> str:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     others = [node for node in tree.body if node not in imports and node not in functions]
     tree.body = [*imports, *reversed(functions), *others]
-    return ast.unparse(ast.fix_missing_locations(tree)).replace("mask=None", "mask = None") + "\n"
+    written = ast.unparse(ast.fix_missing_locations(tree)).replace("mask=None", "mask = None")
+    return BRACKETS_OF_3_10.sub(r"\1\2", written) + "\n"
 
 
 def stub_of(course: Course, assignment: Assignment) -> Stub:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
+import linecache
 import time
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 
 import nbformat
 import pytest
@@ -448,3 +450,43 @@ def test_solutions_are_read_quickly():
     started = time.process_time()
     source.names_used(text, "net.py")
     assert time.process_time() - started < 2
+
+
+METHODS = """\
+import functools
+
+
+def push():
+    return 0
+
+
+class Total:
+    async def add(self):
+        return 1
+
+    @functools.cache
+    def push(self):
+        return 2
+
+
+class Other:
+    def push(self):
+        return 3
+"""
+
+
+@pytest.mark.parametrize(("result", "name"), [(0, "push"), (1, "Total.add"), (2, "Total.push"), (3, "Other.push")])
+@pytest.mark.parametrize("known", [True, False], ids=["code knows it", "as in Python 3.10"])
+def test_name_of_a_method_contains_its_class(monkeypatch, result, name, known):
+    monkeypatch.setitem(linecache.cache, "net.py", (len(METHODS), None, METHODS.splitlines(keepends=True), "net.py"))
+    (code,) = [code for code in codes_of(compile(METHODS, "net.py", "exec")) if result in code.co_consts]
+    without = SimpleNamespace(co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_filename=code.co_filename)
+    assert source.qualified_name(code if known else without) == name
+
+
+def codes_of(module):
+    """Return the code of all functions in a module, and of their classes."""
+    found = [module]
+    for code in found:
+        found += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return [code for code in found if code.co_flags & inspect.CO_NEWLOCALS]
