@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-SCHEMA = 1
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 ROUNDING = 1e-6  # scores are rounded to so many points
 HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
@@ -155,8 +154,8 @@ class Grade:
         return [test for test in self.tests if test.outcome == "waiting"]
 
     def to_json(self) -> str:
-        """Return the grade as one line that is complete in itself."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
+        """Return the grade as one line that is complete in itself, as processes send it to each other."""
+        return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> "Grade":
@@ -164,7 +163,7 @@ class Grade:
         try:
             return cls.from_record(json.loads(line))
         except RecursionError as error:
-            raise ValueError(f"not a line of a journal: {error}") from None
+            raise ValueError(f"not a grade: {error}") from None
 
     @classmethod
     def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":

@@ -828,11 +828,15 @@ def report_of(path: Path, course: Course):
     return CliRunner().invoke(app, ["report", str(path), "--course", str(course.root)])
 
 
-def write_journal(folder: Path, *lines: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    journal = folder / "grades.jsonl"
+def journal_of(folder: Path, *students: str) -> Path:
+    with Journal(folder) as journal:
+        for student in students:
+            journal.append(graded(student))
+    return folder / "grades.jsonl"
+
+
+def write_lines(journal: Path, *lines: str) -> None:
     journal.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return journal
 
 
 @pytest.mark.parametrize("content", ["student,score\nada,3\n", "", "[]\n", "[" * 100_000 + "\n"])
@@ -847,20 +851,21 @@ def test_file_without_grades_is_refused(tmp_path: Path, course: Course, name: st
 
 
 def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
-    whole = [graded(student).to_json() for student in ("ada", "ben", "cy", "dan")]
-    journal = write_journal(tmp_path, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
+    journal = journal_of(tmp_path, "ada", "ben", "cy", "dan")
+    whole = journal.read_text("utf-8").splitlines()
+    write_lines(journal, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
     done = report_of(tmp_path, course)
     assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
     assert done.stderr.startswith(
         f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Restore a copy of the file"
     )
-    write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
+    write_lines(journal, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score":10.0', '"score":"10"'))
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
 
 
 def test_partial_last_line_is_ignored(tmp_path: Path, course: Course) -> None:
     """The next run removes it, so it cannot remain in the middle of a journal."""
-    journal = write_journal(tmp_path, graded("ada").to_json(), graded("ben").to_json())
+    journal = journal_of(tmp_path, "ada", "ben")
     journal.write_bytes(journal.read_bytes()[:-40])
     done = report_of(tmp_path, course)
     assert (done.exit_code, done.stderr) == (0, "")
