@@ -7,7 +7,7 @@
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
 Each function does the work of the command of the same name and returns records instead of tables. Graders are separate
-processes, as are those that write the pages of a large class: a script that calls `grade` or `report` must do so below
+processes, as are those that draw pictures: a script that calls `grade`, or `report` with pictures, must do so below
 `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
@@ -389,7 +389,7 @@ def _write_pages(
         from autograder.feedback.painter import draw_pictures
 
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
-    index = write_what_counts(folder, plan.course, effective, section, plan.jobs)
+    index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
     notes = final_scores.waiting_answers(grades, scores)
     notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
