@@ -18,7 +18,7 @@ from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import FILE_NAME as GRADEBOOK
-from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names, read_originals
 from autograder.records import Grade
@@ -129,7 +129,7 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
         gradebook=GRADEBOOK,
         most_listed=MOST_LISTED,
         refused=[grade for grade in grades if grade.status == "refused"],
-        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(course, grade, final_of(grade, finals)))],
+        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(grade, final_of(grade, finals)))],
         decisions=_decisions(effective),
         unfitting=effective.problems,
         late=[grade for grade in grades if final_of(grade, finals).days],
@@ -151,10 +151,9 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
     )
 
 
-def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
-    """Return the notes of a grade for the instructor: flags, a late mark without a time, answers that wait."""
-    waiting = [] if final.excused else what_waits(course, grade)
-    return [*grade.flags, *([MARKED] if final.marked else []), *waiting]
+def worth_a_look(grade: Grade, final: Final) -> list[str]:
+    """Return the notes of a grade for the instructor: flags, and a late mark without a time."""
+    return [*grade.flags, *([MARKED] if final.marked else [])]
 
 
 def lowest_of(rows: Iterable[Row], students: int) -> list[Row]:
@@ -256,8 +255,7 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
         return _refused(grade, section.title, section.points)
     reached = stats.share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    waits = f" + {len(grade.waiting)}?" if grade.waiting else ""  # answers without points so far
-    return TableCell(section.title, f"{number(final.score)}{waits}", kind, link(grade), grade.max_score - final.score)
+    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

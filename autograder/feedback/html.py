@@ -12,7 +12,7 @@ from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_page
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
+from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names, read_originals
@@ -43,7 +43,6 @@ class PartPage:
     waiting: dict[str, list[TestResult]]
     followed: dict[str, list[str]]
     pictures: list[Picture]
-    answer: TestResult | None
 
 
 def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
@@ -113,7 +112,7 @@ def write_feedback(
 
 def word(grade: Grade) -> str:
     """Return the score in words, encouraging but truthful."""
-    reached = share(grade.score, grade.max_score - sum(test.max_score for test in grade.waiting))
+    reached = share(grade.score, grade.max_score)
     if reached <= 0:
         return NOTHING_YET
     if reached >= 1 and not all(test.is_right for test in grade.tests):
@@ -143,10 +142,7 @@ def _part(
     tests = [test for test in every if test.part == name]
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
-    answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
     for test in tests:
-        if test in answers:
-            continue
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test)
         elif test.outcome in ("followed", "decided"):
@@ -159,4 +155,4 @@ def _part(
     drawn = [picture for picture in pictures if picture.part == name]
     score, points = sum(test.score for test in tests), sum(test.max_score for test in tests)
     works = tuple(test.title for test in tests if test.outcome == "passed")
-    return PartPage(title, score, points, works, begun, waiting, followed, drawn, next(iter(answers), None))
+    return PartPage(title, score, points, works, begun, waiting, followed, drawn)

@@ -751,8 +751,8 @@ def test_report_of_a_large_class_links_to_the_table_and_writes_the_pages_of_all_
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_report, "MOST_LISTED", 2)
-    problem = {"status": "refused", "problem": "The file is empty.", "tests": ()}
-    grades = [*(graded(student) for student in ("ada", "bo")), replace(subtracting("cy"), score=1.0)]
+    problem = {"status": "refused", "problem": "The file is empty.", "tests": (), "score": 0.0}
+    grades = [*(graded(student) for student in ("ada", "bo")), subtracting("cy")]
     grades += [replace(graded(f"fay{number}"), **problem) for number in range(3)]
     report = write_all(tmp_path, course, grades)
     page = report.read_text("utf-8")
