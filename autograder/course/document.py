@@ -11,7 +11,7 @@ import difflib
 import itertools
 import re
 import tokenize
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jupytext
@@ -64,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Question:
-    """A question of the text; `is_graded` if the next cell is for a written answer, to which a person gives points."""
+    """A question of the text; `is_graded` if it is the last one before a cell for a written answer."""
 
     text: str
     is_graded: bool = False
@@ -108,20 +108,23 @@ class Document:
         A question is the end of a paragraph that begins with “To think about” or a similar lead. It belongs to the part
         whose test cell comes next, or to the last part.
         """
-        found: dict[str, list[Question]] = {}
-        waiting: list[Question] = []
+        texts: list[str] = []
+        graded: set[int] = set()
+        parts: list[str] = []  # of each of the texts
         part = ""
         for cell in self.cells:
             if cell.kind == "markdown":
-                matches = _QUESTION.finditer(cell.source)
-                waiting += [Question(" ".join(match[0].replace("*", "").split())) for match in matches]
-            elif cell.kind == "answer" and waiting:
-                waiting[-1] = replace(waiting[-1], is_graded=True)
+                texts += [" ".join(match[0].replace("*", "").split()) for match in _QUESTION.finditer(cell.source)]
+            elif cell.kind == "answer":
+                graded.add(len(texts) - 1)
             elif cell.kind == "part":
                 part = cell.name or ""
-                found[part], waiting = waiting, []
-        found[part] += waiting
-        return {part: questions for part, questions in found.items() if questions}
+                parts += [part] * (len(texts) - len(parts))
+        parts += [part] * (len(texts) - len(parts))
+        found: dict[str, list[Question]] = {}
+        for number, text in enumerate(texts):
+            found.setdefault(parts[number], []).append(Question(text, number in graded))
+        return found
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:

@@ -194,9 +194,10 @@ def test_answers_in_course_yml_are_a_sentence(tmp_path):
     assert len(error.value.problems) == 1
 
 
-def test_answer_of_a_question_with_a_cell_is_not_released(tmp_path):
+@pytest.mark.parametrize("place", [ASKED, '# %% part="add"'])
+def test_answer_of_the_last_question_before_a_cell_is_not_released(tmp_path, place):
     asked = SOLUTION.replace("# How do two heaps become one?", "#").replace("# ## Part 1 · Two numbers", ASKED)
-    course = course_with(tmp_path, asked.replace(ASKED, f"{ASKED}\n\n{HEADER}"))
+    course = course_with(tmp_path, asked.replace(place, f"{place}\n\n{HEADER}"))
     (tmp_path / "tests/assignments/01_adding/answers.yml").write_text("add: [Addition is commutative.]\n", "utf-8")
     assignment = course.assignment(NAME)
     assert load_questions(course, assignment) == {}

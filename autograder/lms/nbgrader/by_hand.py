@@ -110,16 +110,17 @@ def _points_of_answers(assignment: Assignment | None) -> float:
 
 def _ungraded(request: ExportRequest) -> list[str]:
     """Return one message about the written answers that wait for a person, if there are any."""
-    waiting = {
-        grade: list(request.answers[grade.key].values()).count(None)
-        for grade in request.wanted
-        if grade.key in request.answers and not final_of(grade, request.finals).excused
-    }
-    students = listed([f"{shown(grade.student)} ({grade.assignment})" for grade, count in waiting.items() if count])
-    if not students:
+    count = 0
+    whose = []
+    for grade in request.wanted:
+        waiting = list(request.answers.get(grade.key, {}).values()).count(None)
+        if waiting and not final_of(grade, request.finals).excused:
+            count += waiting
+            whose.append(f"{shown(grade.student)} ({grade.assignment})")
+    if not whose:
         return []
-    count = counted(sum(waiting.values()), "written answer")
-    return [f"{count} not graded yet in formgrader, and counted 0 so far: {students}."]
+    answers = counted(count, "written answer")
+    return [f"{answers} not graded yet in formgrader, and counted 0 so far: {listed(whose)}."]
 
 
 def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
