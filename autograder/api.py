@@ -7,7 +7,7 @@
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
 Each function does the work of the command of the same name and returns records instead of tables. Graders are separate
-processes, as are those that write the pages of a large class: a script that calls `grade` or `report` must do so below
+processes, as are those that draw pictures: a script that calls `grade`, or `report` with pictures, must do so below
 `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
@@ -196,8 +196,8 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
         comparison, notes = comparing.compare(before, latest), []
     else:
         entries = read_decisions(loaded)
-        laid = list(lay_over(loaded, entries, latest, folder=after.path.parent))
-        decided = (one.grade for one in lay_over(loaded, entries, before, folder=before.path.parent))
+        laid = list(lay_over(loaded, entries, latest))
+        decided = (one.grade for one in lay_over(loaded, entries, before))
         comparison = comparing.compare(decided, (one.grade for one in laid))
         notes = unfitting(loaded, entries, laid, ())
     return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
@@ -216,9 +216,8 @@ def decide(
     """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
     `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
-    assignment. `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `points=1.5` for the written
-    answer `part="why"`, `comment="…"`, `excuse=True`, `accept_late=True`, or for all students (`student=None`)
-    `drop="test_…"` with `counts="full"` or `counts="out"`.
+    assignment. `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
+    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
     loaded, reading = load_course(course), grades_at(Path(grades))
@@ -236,17 +235,13 @@ def decide(
     name, journal = loaded.assignment(assignment).name, effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
-    if decision.get("points") is not None:
-        mine = (g for g in effective.grades if g.key == (student, name))
-        answers = {test.name: test.message for grade in mine for test in grade.tests if test.max_score}
-        points = {"answer": decisions.answer_digest(answers.get(decision.get("part") or ""))}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     whose = originals.get(student, student) if student else None
     made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
-        laid = list(lay_over(loaded, entries, journal, folder=reading.path.parent))
+        laid = list(lay_over(loaded, entries, journal))
         odd = [text for text in decisions.unfitting(loaded, [new], laid, known) if text.startswith(new.place)]
         if odd or not journal:
             raise RefusedError("\n".join(odd) or "There are no grades.")
@@ -259,7 +254,7 @@ def to_review(
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
     loaded = load_course(course)
-    return _effective(grades_at(Path(grades)), loaded).to_review(loaded, borders, within)
+    return _effective(grades_at(Path(grades)), loaded).to_review(borders, within)
 
 
 def collect(
@@ -389,10 +384,9 @@ def _write_pages(
         from autograder.feedback.painter import draw_pictures
 
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
-    index = write_what_counts(folder, plan.course, effective, section, plan.jobs)
+    index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
-    notes = final_scores.waiting_answers(grades, scores)
-    notes += unknown_students(plan.course, grades, read_names(folder)) if section is None else []
+    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     originals = {**effective.people.originals, **read_originals(folder)}
     return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)

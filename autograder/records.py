@@ -9,12 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-SCHEMA = 1
 MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 ROUNDING = 1e-6  # scores are rounded to so many points
 HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
 
-Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided", "waiting"]
+Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
 
 
@@ -77,8 +76,8 @@ class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
     "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
-    instructor's decision about the points; "waiting": a written answer without points so far. Neither is ever in a
-    journal. `full_message` has the inputs and numbers of a hidden test, if they are shown after the due date only.
+    instructor's decision about the points, which is never in a journal. `full_message` has the inputs and numbers of a
+    hidden test, if they are shown after the due date only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -103,7 +102,7 @@ class TestResult:
     def cause(self) -> object:
         """What results of one cause have in common: a known mistake's question, or else the message of a failure.
 
-        A test that is right, and one that waits, is alone with its name.
+        A test that is right, and one that waits for another, is alone with its name.
         """
         if self.is_right or self.outcome == "skipped":
             return self.name
@@ -149,14 +148,9 @@ class Grade:
         """Each test with its elapsed seconds; 0 if unknown, and for an instructor's decision."""
         return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
 
-    @property
-    def waiting(self) -> list[TestResult]:
-        """The written answers that wait for a person."""
-        return [test for test in self.tests if test.outcome == "waiting"]
-
     def to_json(self) -> str:
-        """Return the grade as one line that is complete in itself."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
+        """Return the grade as one line that is complete in itself, as processes send it to each other."""
+        return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> "Grade":
@@ -164,7 +158,7 @@ class Grade:
         try:
             return cls.from_record(json.loads(line))
         except RecursionError as error:
-            raise ValueError(f"not a line of a journal: {error}") from None
+            raise ValueError(f"not a grade: {error}") from None
 
     @classmethod
     def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":

@@ -115,7 +115,6 @@ def decide(
     assignment: str | None = None,
     give: float | None = None,
     take: float | None = None,
-    points: float | None = None,
     part: str | None = None,
     comment: str | None = None,
     excuse: bool = False,
@@ -139,7 +138,7 @@ def decide(
     if by is None:
         raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
-    made = dict(give=give, take=take, points=points, part=part, comment=comment, drop=drop, counts=counts, **flags)
+    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
     show(as_json, lambda: [asdict(one.grade) for one in decided], lambda: show_decided(console, decided))
     return DONE

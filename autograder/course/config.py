@@ -8,13 +8,14 @@ import keyword
 import re
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
@@ -105,22 +106,13 @@ class Part(YamlRecord):
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class WrittenAnswer(YamlRecord):
-    """A question that is answered in words; a person gives the points.
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """A cell `# %% answer="why" points=2 rubric="…"` of a solution: in nbgrader, a person gives the points."""
 
-    It stands in the solution, as `# %% answer="why" points=2 rubric="…"`, or in course.yml: then it is the question with
-    this `number` in the text of a `part`, as in answers.yml.
-    """
-
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="small letters, digits and underscores")
-    points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    rubric: Text | None = Field(default=None, description="What gives points; students never see it.")
-    part: Text | None = Field(default=None, description="The part whose text asks the question.")
-    number: Amount = Field(default=1, description="Which question of that part's text, counted from 1.")
-
-    @property
-    def title(self) -> str:
-        return f"Written answer: {self.name.replace('_', ' ')}"
+    name: str
+    points: float
+    rubric: str | None
 
 
 class Assignment(YamlRecord):
@@ -148,9 +140,7 @@ class Assignment(YamlRecord):
         description="Further modules that a submission may contain beside the student's, such as `helpers.py`.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
-    answers: tuple[WrittenAnswer, ...] = Field(
-        default=(), strict=False, description="Questions of the text whose written answers count."
-    )
+    _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
 
     @property
     def stem(self) -> str:
@@ -159,18 +149,19 @@ class Assignment(YamlRecord):
 
     @property
     def points(self) -> float:
-        """The maximum score of the tests."""
+        """The maximum score."""
         return sum(part.points for part in self.parts)
 
     @property
-    def asked(self) -> tuple[Part | WrittenAnswer, ...]:
-        """Everything that gives points: the parts, and the written answers behind them."""
-        return (*self.parts, *self.answers)
+    def answers(self) -> tuple[WrittenAnswer, ...]:
+        """The written answers of the solution, which are graded in nbgrader alone."""
+        return self._answers
 
     @property
-    def total(self) -> float:
-        """The maximum score, with the points of written answers."""
-        return sum(one.points for one in self.asked)
+    def points_in_nbgrader(self) -> dict[str, float]:
+        """The points of each graded cell of nbgrader: the parts, and the written answers behind them."""
+        parts = {part.name: part.points for part in self.parts}
+        return parts | {answer.name: answer.points for answer in self.answers}
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
@@ -409,7 +400,6 @@ def _check_names(document: MarkedYaml) -> None:
     document.check_unique(("assignments",), "name", "assignment")
     for index, assignment in enumerate(document.items(("assignments",))):
         document.check_unique(("assignments", index, "parts"), "name", "part")
-        document.check_unique(("assignments", index, "answers"), "name", "written answer")
         name = assignment.get("name") if isinstance(assignment, dict) else None
         stem = name.partition("_")[2] if isinstance(name, str) else ""
         if sentence := unfit_stem(stem):
@@ -454,15 +444,14 @@ def _check_extensions(document: MarkedYaml) -> None:
 
 
 def _with_answers(course: Course, assignment: Assignment) -> Assignment:
-    """Return the assignment with the written answers of its solution, too; reading the document reports its errors."""
+    """Return the assignment with the written answers of its solution; reading the document reports its errors."""
     file = course.solution_file(assignment)
     text = file.read_text("utf-8", "replace") if file.is_file() else ""
-    found = [
-        WrittenAnswer(name=match["name"], points=float(match["points"]), rubric=match["rubric"])
-        for match in ANSWER.finditer(text)
-        if match["name"] not in [answer.name for answer in assignment.answers] and float(match["points"])
-    ]
-    return assignment.model_copy(update={"answers": (*assignment.answers, *found)}) if found else assignment
+    complete = assignment.model_copy()
+    complete._answers = tuple(
+        WrittenAnswer(match["name"], float(match["points"]), match["rubric"]) for match in ANSWER.finditer(text)
+    )
+    return complete
 
 
 def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:

@@ -18,9 +18,9 @@ def submission_digest(submission: Submission) -> str:
 def suite_digest(course: Course, assignment: Assignment) -> str:
     """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's record.
 
-    Due dates and written answers are not included: they affect the final score only, and need no new grading.
+    Due dates are not included: they affect the final score only, and need no new grading.
     """
-    record = assignment.model_dump_json(exclude={"due", "answers", *(() if assignment.files else ("files",))})
+    record = assignment.model_dump_json(exclude={"due", *(() if assignment.files else ("files",))})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]

@@ -64,6 +64,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A question of the text; `is_graded` if it is the last one before a cell for a written answer."""
+
+    text: str
+    is_graded: bool = False
+
+
+@dataclass(frozen=True)
 class Document:
     """A valid solution document; `label` names its file in messages."""
 
@@ -95,50 +103,34 @@ class Document:
                 result.append((number, comments[number].format(name=self.assignment)))
         return result
 
-    def questions(self) -> dict[str, list[tuple[str, int]]]:
-        """Return the questions of the text by part, each with the number of its cell.
+    def questions(self) -> dict[str, list[Question]]:
+        """Return the questions of the text by part.
 
         A question is the end of a paragraph that begins with “To think about” or a similar lead. It belongs to the part
         whose test cell comes next, or to the last part.
         """
-        found: dict[str, list[tuple[str, int]]] = {}
-        waiting: list[tuple[str, int]] = []
+        texts: list[str] = []
+        graded: set[int] = set()
+        parts: list[str] = []  # of each of the texts
         part = ""
-        for number, cell in enumerate(self.cells):
+        for cell in self.cells:
             if cell.kind == "markdown":
-                matches = _QUESTION.finditer(cell.source)
-                waiting += [(" ".join(match[0].replace("*", "").split()), number) for match in matches]
+                texts += [" ".join(match[0].replace("*", "").split()) for match in _QUESTION.finditer(cell.source)]
+            elif cell.kind == "answer":
+                graded.add(len(texts) - 1)
             elif cell.kind == "part":
                 part = cell.name or ""
-                found[part], waiting = waiting, []
-        found[part] += waiting
-        return {part: questions for part, questions in found.items() if questions}
+                parts += [part] * (len(texts) - len(parts))
+        parts += [part] * (len(texts) - len(parts))
+        found: dict[str, list[Question]] = {}
+        for number, text in enumerate(texts):
+            found.setdefault(parts[number], []).append(Question(text, number in graded))
+        return found
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
     """Load the solution document of an assignment; raises CourseError with all errors in it."""
-    label = course.label(course.solution_file(assignment))
-    document = read_document(course.read_solution(assignment), label, assignment)
-    places: dict[int, list[str]] = {}
-    for answer in assignment.answers:
-        if answer.part is not None:
-            if len(asked := document.questions().get(answer.part, [])) < answer.number:
-                raise CourseError(
-                    f"course.yml lets question {answer.number} of the part `{answer.part}` count as `{answer.name}`, but "
-                    f"the text of {label} has {len(asked)} there."
-                )
-            header = f'# %% answer="{answer.name}" points={answer.points:g}'
-            places.setdefault(asked[answer.number - 1][1], []).append(header)
-    return read_document(_with_cells(document, places), label, assignment) if places else document
-
-
-def _with_cells(document: Document, headers: dict[int, list[str]]) -> str:
-    """Return the document's text with further cells, given by their headers, each behind the cell of that number."""
-    lines = document.text.split("\n")
-    starts = [cell.line - 1 for cell in document.cells] + [len(lines)]
-    for number in sorted(headers, reverse=True):
-        lines[starts[number + 1] : starts[number + 1]] = [line for header in headers[number] for line in (header, "")]
-    return "\n".join(lines)
+    return read_document(course.read_solution(assignment), course.label(course.solution_file(assignment)), assignment)
 
 
 @lru_cache(maxsize=32)

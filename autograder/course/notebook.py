@@ -50,7 +50,7 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
         test = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
         return _with_nbgrader(test, part, grade=True, solution=False, points=assignment.part(part).points)
     if name is not None:
-        points = next(answer.points for answer in assignment.answers if answer.name == name)
+        points = assignment.points_in_nbgrader[name]
         written = nbformat.v4.new_markdown_cell(PLACEHOLDER, metadata={"deletable": False})
         return _with_nbgrader(written, name, grade=True, solution=True, points=points)
     if picture is not None:

@@ -11,7 +11,8 @@ from autograder.text.wording import counted
 def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tuple[str, str]]]:
     """Return the questions of each part with their answers; empty without an `answers.yml`.
 
-    Questions whose written answers count are left out. Raises CourseError if a part has an answer too many or too few.
+    Questions with a cell for a written answer are left out. Raises CourseError if a part has an answer too many or too
+    few.
     """
     if not (file := course.answers_file(assignment)).is_file():
         return {}
@@ -25,9 +26,8 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
             document.add((part,), f"the part `{part}` has {there}.")
     if document.problems:
         raise CourseError(document.problems)
-    count = {(answer.part, answer.number - 1) for answer in assignment.answers}
     found = {
-        part: [(asked[part][n][0], told) for n, told in enumerate(answers[part]) if (part, n) not in count]
-        for part in asked
+        part: [(question.text, told) for question, told in zip(questions, answers[part]) if not question.is_graded]
+        for part, questions in asked.items()
     }
     return {part: pairs for part, pairs in found.items() if pairs}

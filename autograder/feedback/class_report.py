@@ -1,6 +1,4 @@
-"""The class report, `index.html`: one file about a whole class, for screen and print; of a large class, with further
-pages `index.1.html` and so on for the table of all students.
-"""
+"""The class report, `index.html`: one file about a whole class, for screen and print."""
 
 import base64
 import hashlib
@@ -19,7 +17,8 @@ from autograder.feedback.pages import TEMPLATES, feedback_path, write_page
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
-from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, what_waits
+from autograder.gradebook.final_scores import FILE_NAME as GRADEBOOK
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.times import read_names, read_originals
 from autograder.records import Grade
@@ -28,7 +27,7 @@ FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
-MOST_LISTED = 1000  # rows of a table; a larger class has several pages of students
+MOST_LISTED = 1000  # rows of a table; of a larger class, the report links to grades.csv in place of all students
 MOST_DAYS = 28
 MARKED = "The course site marks it as late, without a submission time."
 LOW, LOWEST = 0.5, 0.25
@@ -113,34 +112,24 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
     graded = [grade for grade in grades if grade.status == "graded"]
     journal, sections = effective.journal, _sections(course, effective)
     script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()  # that the Content-Security-Policy allows
-    table = {
-        "course": course.title,
-        "sections": sections,
-        "names": read_names(folder) | dict(effective.people.names),
-        "originals": dict(effective.people.originals) | read_originals(folder),
-        "points": sum(section.points for section in sections),
-        "others": not {grade.assignment for grade in grades} <= {section.name for section in sections},
-        "script_digest": base64.b64encode(script).decode(),
-    }
-    path = folder / file_name
-    students, lowest, rows, further = _students(effective), list[Row](), list[Row](), list[tuple[str, str, str]]()
-    pages = [students[first : first + MOST_LISTED] for first in range(0, len(students), MOST_LISTED)]
-    for page_number, some in enumerate(pages, 1):
-        rows = list(_rows(some, sections, effective))
-        lowest = lowest_of([*lowest, *rows], len(students))
-        if len(students) > MOST_LISTED:
-            file = path.with_suffix(f".{page_number}.html")
-            write_page(file, "students.html.j2", rows=rows, index=quote(file_name), **table)
-            further.append((quote(file.name), rows[0].student, rows[-1].student))
+    students = _students(effective)
+    rows = _rows(students, sections, effective)
+    listed_rows = list(rows) if len(students) <= MOST_LISTED else []
     return write_page(
-        path,
+        folder / file_name,
         "class_report.html.j2",
-        **table,
+        course=course.title,
+        sections=sections,
+        names=read_names(folder) | dict(effective.people.names),
+        originals=dict(effective.people.originals) | read_originals(folder),
+        points=sum(section.points for section in sections),
+        others=not {grade.assignment for grade in grades} <= {section.name for section in sections},
+        script_digest=base64.b64encode(script).decode(),
         students=len(students),
-        further=further,
+        gradebook=GRADEBOOK,
         most_listed=MOST_LISTED,
         refused=[grade for grade in grades if grade.status == "refused"],
-        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(course, grade, final_of(grade, finals)))],
+        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(grade, final_of(grade, finals)))],
         decisions=_decisions(effective),
         unfitting=effective.problems,
         late=[grade for grade in grades if final_of(grade, finals).days],
@@ -154,18 +143,17 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
         mistakes=stats.mistake_counts(journal),
         title_of=titles_of(course),
         unnamed=stats.unnamed_failures(journal),
-        rows=rows,
-        lowest=lowest,
+        rows=listed_rows,
+        lowest=lowest_of(listed_rows or rows, len(students)),
         small=len(students) < SMALL_CLASS,
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
     )
 
 
-def worth_a_look(course: Course, grade: Grade, final: Final) -> list[str]:
-    """Return the notes of a grade for the instructor: flags, a late mark without a time, answers that wait."""
-    waiting = [] if final.excused else what_waits(course, grade)
-    return [*grade.flags, *([MARKED] if final.marked else []), *waiting]
+def worth_a_look(grade: Grade, final: Final) -> list[str]:
+    """Return the notes of a grade for the instructor: flags, and a late mark without a time."""
+    return [*grade.flags, *([MARKED] if final.marked else [])]
 
 
 def lowest_of(rows: Iterable[Row], students: int) -> list[Row]:
@@ -267,8 +255,7 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
         return _refused(grade, section.title, section.points)
     reached = stats.share(final.score, grade.max_score)
     kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
-    waits = f" + {len(grade.waiting)}?" if grade.waiting else ""  # answers without points so far
-    return TableCell(section.title, f"{number(final.score)}{waits}", kind, link(grade), grade.max_score - final.score)
+    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

@@ -1,8 +1,7 @@
 """Write the gradebook, the class report and the students' feedback pages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -10,11 +9,10 @@ from autograder.course.config import Assignment, Course
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, write_page
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
-from autograder.feedback.processes import write_in_processes
 from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_page
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
-from autograder.gradebook.final_scores import Effective, final_of, is_answer, write_gradebook
+from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
 from autograder.gradebook.lateness import Final
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names, read_originals
@@ -30,7 +28,6 @@ WORDS = (
 )
 NOTHING_YET = "No test passes yet. Begin with the first one below; many of the others may depend on it."
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
-MOST_ALONE = 5_000  # grades whose pages are written before other processes have started
 Cause = list[list[TestResult]]  # the failures with one cause: for each message, the tests that failed with it
 
 
@@ -46,37 +43,28 @@ class PartPage:
     waiting: dict[str, list[TestResult]]
     followed: dict[str, list[str]]
     pictures: list[Picture]
-    answer: TestResult | None
 
 
-def write_what_counts(
-    folder: Path, course: Course, effective: Effective, section: str | None = None, jobs: int = 1
-) -> Path:
+def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
     """Write the gradebook, the pages and the class report, or only the report of a section; return its path.
 
     The pages contain the pictures already drawn into `folder`, and of hidden tests what students may see at present.
-    Those of a large class are written by `jobs` processes.
     Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
     """
     if section is not None:
         return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
     write_gradebook(folder, effective.grades, effective.finals)
-    begin, students = partial(_page_writer, folder, course), effective.by_student()
-    if jobs > 1 and len(effective.grades) > MOST_ALONE:
-        write_in_processes(begin, students, jobs)
-    else:
-        write = begin()
-        for student in students:
-            write(student)
+    _write_pages(folder, course, effective)
     return write_class_report(folder, course, effective)
 
 
-def _page_writer(folder: Path, course: Course) -> Callable[[Effective], None]:
-    """Return a function that writes the pages of a student: one of each grade, and one for the instructors."""
-    title_of, names, zone = titles_of(course), read_names(folder), ZoneInfo(course.timezone)
+def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
+    """Write the pages of each student: one of each grade, and one for the instructors."""
+    title_of = titles_of(course)
+    names = read_names(folder)
     originals = read_originals(folder)
-
-    def write(student: Effective) -> None:
+    zone = ZoneInfo(course.timezone)
+    for student in effective.by_student():
         for grade in student.grades:
             shown, final = as_shown(course, grade), final_of(grade, student.finals)
             pictures = [p for p in pictures_of(folder, course, grade) if p.part in failing_parts(shown)]
@@ -90,8 +78,6 @@ def _page_writer(folder: Path, course: Course) -> Callable[[Effective], None]:
             final = final_as_shown(final, grade, shown)
             write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
         write_student_page(folder, course, student, title_of, names, originals)
-
-    return write
 
 
 def write_feedback(
@@ -126,7 +112,7 @@ def write_feedback(
 
 def word(grade: Grade) -> str:
     """Return the score in words, encouraging but truthful."""
-    reached = share(grade.score, grade.max_score - sum(test.max_score for test in grade.waiting))
+    reached = share(grade.score, grade.max_score)
     if reached <= 0:
         return NOTHING_YET
     if reached >= 1 and not all(test.is_right for test in grade.tests):
@@ -156,10 +142,7 @@ def _part(
     tests = [test for test in every if test.part == name]
     waiting: dict[str, list[TestResult]] = {}
     followed: dict[str, list[str]] = {}
-    answers = [test for test in tests if is_answer(test) and test.outcome in ("decided", "waiting")]
     for test in tests:
-        if test in answers:
-            continue
         if test.outcome == "skipped":
             waiting.setdefault(test.message or "This test was not run.", []).append(test)
         elif test.outcome in ("followed", "decided"):
@@ -172,4 +155,4 @@ def _part(
     drawn = [picture for picture in pictures if picture.part == name]
     score, points = sum(test.score for test in tests), sum(test.max_score for test in tests)
     works = tuple(test.title for test in tests if test.outcome == "passed")
-    return PartPage(title, score, points, works, begun, waiting, followed, drawn, next(iter(answers), None))
+    return PartPage(title, score, points, works, begun, waiting, followed, drawn)

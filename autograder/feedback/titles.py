@@ -21,7 +21,7 @@ def in_words(mistake: str) -> str:
 
 def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dict[str, str]:
     """Return the titles of these parts by name, in the order of the course; others follow with their names in words."""
-    titles = {part.name: part.title for part in assignment.asked if part.name in names} if assignment else {}
+    titles = {part.name: part.title for part in assignment.parts if part.name in names} if assignment else {}
     return titles | {name: in_words(name) for name in names if name not in titles}
 
 

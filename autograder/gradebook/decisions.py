@@ -1,22 +1,18 @@
 """The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
-from autograder.course.config import Assignment, Course, CourseError, Moment, Text, WrittenAnswer
+from autograder.course.config import Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
-from autograder.gradebook.texts import get
-from autograder.records import Grade, RefusedError, SourceFile, TestResult
-from autograder.source.written import written_answers
+from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.names import graded_name
 from autograder.text.spelling import did_you_mean, one_of
@@ -25,24 +21,22 @@ from autograder.text.wording import counted_points
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
 WAIT = 30  # seconds for another command
-KINDS = ("give", "take", "points", "comment", "excuse", "drop", "accept_late")
+KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
-    `points` grades the written answer named by `part`, whose digest was `answer`. `drop` names a test, which then gives
-    its full points or is taken out of the total. `score` is the score in the journal at the time of the decision.
+    `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
+    journal at the time of the decision.
     """
 
     assignment: Text
     student: Text | None = None
     give: Points | None = None
     take: Points | None = None
-    points: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     part: Text | None = None
-    answer: Text | None = None
     comment: Text | None = None
     excuse: Literal[True] | None = None
     drop: Text | None = None
@@ -56,15 +50,12 @@ class Decision(YamlRecord):
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Decision":
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        graded = self.points is not None
         wrong = {
             f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
             "must name the `student`.": not self.drop and self.student is None,
             "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
             "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
-            "can have a `part` only with `give`, `take` or `points`.": self.part
-            and not (self.give or self.take or graded),
-            "must name with `part` the written answer that gets these points.": graded and not self.part,
+            "can have a `part` only with `give` or `take`.": self.part and not (self.give or self.take),
             "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
         }
         for sentence in (sentence for sentence, found in wrong.items() if found):
@@ -79,8 +70,6 @@ class Decision(YamlRecord):
         if self.give or self.take:
             points = counted_points(self.give or self.take or 0)
             said = f"{points} {'given back' if self.give else 'taken off'}"
-        elif self.points is not None:
-            said = f"{counted_points(self.points)} for the written answer {self.part}"
         elif self.drop:
             said = "Counts in full for everybody" if self.counts == "full" else "Does not count for anybody"
         else:
@@ -156,11 +145,9 @@ def lay_over(
     entries: Sequence[Entry],
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
-    folder: Path | None = None,
 ) -> Iterator[Decided]:
     """Yield each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
 
-    Written answers become results that wait until a decision gives them points; their texts are stored in `folder`.
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
     `grades` are read twice if a test is dropped.
     """
@@ -169,7 +156,7 @@ def lay_over(
     points = {(name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped}
     ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
     for grade in grades:
-        one, group = Decided(_with_stored_answers(course, grade, folder), grade), (groups or {}).get(grade.key)
+        one, group = Decided(grade, grade), (groups or {}).get(grade.key)
         for entry in ordered:
             decision = entry.decision
             is_meant = decision.drop or not {grade.student, group}.isdisjoint(ids_of(decision))
@@ -205,8 +192,6 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
             sentence = f"{name} has no test `{decision.drop}`{close}"
         elif people.isdisjoint(ids_of(decision)):
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
-        elif decision.points is not None:
-            sentence = _why_no_points(assignment, decision, decided)
         elif decision.part and decision.part not in (parts := [part.name for part in assignment.parts]):
             sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
         elif decision.excuse:
@@ -215,54 +200,6 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
             sentence = f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
         problems.append(f"{entry.place}: {sentence}")
     return problems
-
-
-def _why_no_points(assignment: Assignment, decision: Decision, decided: Sequence[Decided]) -> str:
-    answers = {answer.name: answer.points for answer in assignment.answers}
-    if decision.part not in answers:
-        return f"{assignment.name} has no written answer `{decision.part}`{_close(decision.part, answers)}"
-    if (decision.points or 0) > answers[decision.part]:
-        return f"`{decision.part}` can get at most {counted_points(answers[decision.part])}."
-    if any(one.grade.status == "graded" and one.grade.student in ids_of(decision) for one in decided):
-        return f"{decision.student} has changed the answer `{decision.part}` since; grade it again."
-    return f"nothing of {decision.student} was graded for {assignment.name}, so only `excuse` has an effect."
-
-
-def _with_stored_answers(course: Course, grade: Grade, folder: Path | None) -> Grade:
-    assignment = course.find(grade.assignment)
-    if assignment is None or not assignment.answers:
-        return grade
-    submission = get(folder, grade) if folder else None
-    return with_answers(assignment, grade, submission.files if submission else None)
-
-
-def with_answers(assignment: Assignment, grade: Grade, files: Iterable[SourceFile] | None) -> Grade:
-    """Add the written answers: they wait, or have no points if empty or refused; without files, all of them wait."""
-    texts = {} if files is None else written_answers(assignment, files)
-    results = [_answer_result(answer, texts.get(answer.name)) for answer in assignment.answers]
-    most = grade.max_score + sum(result.max_score for result in results)
-    return replace(grade, max_score=most, tests=(*grade.tests, *results) if grade.status == "graded" else grade.tests)
-
-
-def _answer_result(answer: WrittenAnswer, text: str | None) -> TestResult:
-    waiting = TestResult(answer.name, answer.name, answer.title, "waiting", 0.0, answer.points, text, hidden=False)
-    return replace(waiting, outcome="failed", message="Nothing is written.") if text == "" else waiting
-
-
-def answer_digest(text: str | None) -> str | None:
-    """Return the digest by which a decision knows the text of a written answer."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16] if text else None
-
-
-def _with_points(grade: Grade, decision: Decision) -> Grade | None:
-    for index, test in enumerate(grade.tests):
-        fits = test.name == test.part == decision.part and (decision.points or 0) <= test.max_score
-        if fits and decision.answer in (None, answer_digest(test.message)):
-            points = decision.points or 0.0
-            result = replace(test, outcome="decided", score=points)
-            tests = (*grade.tests[:index], result, *grade.tests[index + 1 :])
-            return replace(grade, score=round(grade.score + points - test.score, 6), tests=tests)
-    return None
 
 
 def _close(word: str | None, known: Iterable[str]) -> str:
@@ -275,11 +212,6 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
         if dropped is None:
             return
         one.grade = _without(before, decision, dropped)
-    elif decision.points is not None:
-        answered = _with_points(before, decision)
-        if answered is None:
-            return
-        one.grade = answered
     elif decision.give or decision.take:
         borders = _borders(course, before, decision.part)
         if borders is None:

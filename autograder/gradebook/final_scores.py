@@ -18,11 +18,9 @@ from autograder.gradebook.decisions import ids_of, lay_over, read_decisions, unf
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_originals, read_times
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, RefusedError
 from autograder.text.files import write_whole
-from autograder.text.names import shown
 from autograder.text.spelling import did_you_mean, one_of
-from autograder.text.wording import counted, counted_points, listed
 
 FILE_NAME = "grades.csv"
 COLUMNS = (
@@ -38,19 +36,14 @@ def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[Grade
     """Write `grades.csv` (RFC 4180, UTF-8) with these grades, one of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
-    `days_late` is empty if unknown. Each written answer has a column at the end.
+    `days_late` is empty if unknown.
     """
-    names = list(dict.fromkeys(test.name for grade in grades for test in grade.tests if is_answer(test)))
     originals = read_originals(folder)
     rows = (
-        [
-            harmless(originals.get(grade.student, grade.student)),
-            *_row(grade, final_of(grade, finals)),
-            *answer_points(grade, names),
-        ]
+        [harmless(originals.get(grade.student, grade.student)), *_row(grade, final_of(grade, finals))]
         for grade in grades
     )
-    return write_whole(folder / FILE_NAME, csv_lines([[*COLUMNS, *names]], rows))
+    return write_whole(folder / FILE_NAME, csv_lines([COLUMNS], rows))
 
 
 def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -121,13 +114,13 @@ class Effective(NamedTuple):
         final = final_of(grade, self.finals)
         return self.several.get(grade.key) or [_past(final.journal or grade, final.submitted)]
 
-    def to_review(self, course: Course, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
-        """Return the submissions that are flagged, wait for a person, or are at most `within` percent below a border."""
+    def to_review(self, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
+        """Return the submissions that are flagged, or are at most `within` percent below a border."""
         found = []
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
             near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
-            why = [*near, *grade.flags, *what_waits(course, grade)]
+            why = [*near, *grade.flags]
             if why and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
                 found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
@@ -179,7 +172,7 @@ def what_counts(
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
     counted = latest_grades(counted)
-    decided = list(lay_over(course, entries, counted, groups, folder))
+    decided = list(lay_over(course, entries, counted, groups))
     times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
     late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
     scores = {}
@@ -243,10 +236,10 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 
 
 def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
-    """Return the points of an assignment, with those of written answers and without those of dropped tests."""
+    """Return the points of an assignment, without those of dropped tests and with those that nbgrader adds."""
     own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
     more = [journal.max_score - grade.max_score for grade, journal in own]
-    return assignment.points - max(more, default=assignment.points - assignment.total)
+    return assignment.points - max(more, default=0)
 
 
 def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:
@@ -267,43 +260,6 @@ def _differs(assignment: Assignment | None, name: str, points: set[float]) -> st
     others = " and ".join(map(number, sorted(points - {assignment.points})))
     said = f"{name}: there are grades out of {others} points, but course.yml says {number(assignment.points)}."
     return f"{said} `autograder grade` grades these again." if others else ""
-
-
-def waiting_answers(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[str]:
-    """Return one message about the written answers that wait for a person, if there are any."""
-    waiting = [grade for grade in grades if grade.waiting and not final_of(grade, finals).excused]
-    if not waiting:
-        return []
-    named = listed([f"{shown(grade.student)} ({grade.assignment})" for grade in waiting])
-    answers = sum(len(grade.waiting) for grade in waiting)
-    return [
-        f"{counted(answers, 'written answer')} not graded yet, and counted 0 so far: {named}. "
-        "`autograder decide --pick` lists them."
-    ]
-
-
-def what_waits(course: Course, grade: Grade) -> list[str]:
-    """Return for each written answer that waits its points, its rubric and its text, for the instructor."""
-    assignment = course.find(grade.assignment)
-    rubrics = {answer.name: answer.rubric for answer in assignment.answers} if assignment else {}
-    found = []
-    for test in grade.waiting:
-        rubric = f" Rubric: {rubrics[test.name]}" if rubrics.get(test.name) else ""
-        found.append(f"`{test.name}` waits for a person: 0 to {counted_points(test.max_score)}.{rubric}")
-        found[-1] += f" Answer: {' '.join(test.message.split())}" if test.message else ""
-    return found
-
-
-def is_answer(test: TestResult) -> bool:
-    """Whether this is the result of a written answer, which is its own part."""
-    return test.name == test.part
-
-
-def answer_points(grade: Grade | None, names: Iterable[str]) -> list[str]:
-    """Return a cell for each of these written answers: its points, `waits`, or nothing."""
-    tests = {test.name: test for test in grade.tests if is_answer(test)} if grade else {}
-    cells = {name: "waits" if test.outcome == "waiting" else number(test.score) for name, test in tests.items()}
-    return [cells.get(name, "") for name in names]
 
 
 def number(value: float) -> str:

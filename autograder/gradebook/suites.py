@@ -1,14 +1,14 @@
 """The lines of the journal, schema 2: what all grades by one suite have in common stands once in `suites/`.
 
-`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden: in
-older files, which do not say so, every test is. A line of the journal lists only the tests that were not passed with full
-points. A line of schema 1 is complete in itself.
+`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden. A
+line of the journal lists only the tests that were not passed with full points. If the tests of a grade are not those of
+this file, as after an update of the engine that names them otherwise, its line lists all of them, with all facts.
 """
 
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -45,20 +45,23 @@ class Suites:
         """Return the line of a grade; writes the file of its suite first if there is none. Raises OSError."""
         passed = self._stored(grade)
         if passed is None:
-            return grade.to_json()
-        tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
+            tests = [asdict(test) for test in grade.tests]
+        else:
+            tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
         return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
 
     def to_grade(self, line: str) -> Grade:
-        """Parse a line of any schema; raises ValueError if it is invalid, SuiteMissingError without its suite."""
+        """Parse a line; raises ValueError if it is invalid, SuiteMissingError without its suite."""
         try:
             record = json.loads(line)
-            if record["schema"] == 1:
+            if record["schema"] != SCHEMA:
+                raise ValueError("not a line of a journal: it has another schema")
+            tests = record["tests"]
+            if tests and "max_score" in tests[0]:
                 return Grade.from_record(record)
             suite = str(record["suite_sha256"])
             passed = self._read(suite) if suite else ()
-            tests = record["tests"]
             return Grade.from_record({**record, "tests": ()}, _with(passed, tests) if tests else passed)
         except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
@@ -74,7 +77,7 @@ class Suites:
             stored = self._read(suite)
         except SuiteMissingError:
             stored = None
-        if stored is None or stored != passed and _all_hidden(stored) == stored == _all_hidden(passed):
+        if stored is None:
             tests = [_facts(test, COMMON) for test in passed]
             record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": tests}
             text = (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
@@ -86,7 +89,7 @@ class Suites:
     def _read(self, suite: str) -> Tests:
         if suite not in self._passed:
             try:
-                tests = [{"hidden": True, **test} for test in json.loads(self._file(suite).read_text("utf-8"))["tests"]]
+                tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
                 if not all(is_amount(test["max_score"]) for test in tests):
                     raise ValueError("a maximum is not a number of points")
                 self._passed[suite] = tuple(_passed(*(test[name] for name in COMMON)) for test in tests)
@@ -101,10 +104,6 @@ class Suites:
 @lru_cache(maxsize=10_000)
 def _passed(name: str, part: str, title: str, max_score: float, hidden: bool) -> TestResult:
     return TestResult(name, part, title, "passed", max_score, max_score, hidden=bool(hidden))
-
-
-def _all_hidden(tests: Tests) -> Tests:
-    return tuple(replace(test, hidden=True) for test in tests)
 
 
 def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:

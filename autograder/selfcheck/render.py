@@ -20,7 +20,6 @@ _STATES = {  # mark, word and colour
     "timeout": ("⏱", "too slow", _RED),
     "crashed": ("✗", "crashed", _RED),
     "decided": ("✓", "decided", _GREY),
-    "waiting": ("·", "waits", _GREY),
 }
 _UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
 _PILL = "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"

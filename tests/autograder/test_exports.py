@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
+from autograder.gradebook.journal import Journal
 from autograder.gradebook.lateness import Final
 from autograder.lms.exports import EXPORTERS, Exported, ExportRequest, export
 from autograder.lms.exports.classroom50 import scale
@@ -549,9 +550,8 @@ def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, man
 
 def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(formgrader, command, tmp_path):
     formgrader(manual=3.5)
-    journal = tmp_path / "grades" / "grades.jsonl"
-    again = replace(ada(), score=10, tests=grace().tests)
-    journal.write_text(journal.read_text("utf-8") + again.to_json() + "\n", "utf-8")
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(replace(ada(), score=10, tests=grace().tests))
     done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
     assert done.exit_code == 1
     assert f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading" in done.stderr
@@ -1012,8 +1012,9 @@ def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
 @pytest.fixture
 def command(course: Course, tmp_path: Path, monkeypatch):
     grades = tmp_path / "grades"
-    grades.mkdir()
-    (grades / "grades.jsonl").write_text("".join(f"{grade.to_json()}\n" for grade in CLASS), "utf-8")
+    with Journal(grades) as journal:
+        for grade in CLASS:
+            journal.append(grade)
     monkeypatch.chdir(course.root)
 
     def run(*words: str):
@@ -1086,8 +1087,8 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"
     (course.root / "course.yml").write_text(policy + text.replace("    minutes: 10\n", due), "utf-8")
     grades = tmp_path / "grades"
-    grades.mkdir()
-    (grades / "grades.jsonl").write_text(ada().to_json() + "\n", "utf-8")
+    with Journal(grades) as journal:
+        journal.append(ada())
     entry = {"student": "1001", "assignment": NAME, "submission_sha256": "", "at": "2026-03-20T23:00:00+00:00"}
     (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
     monkeypatch.chdir(course.root)

@@ -9,13 +9,11 @@ import csv
 import hashlib
 import io
 import json
-import os
 import random
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -28,12 +26,11 @@ from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Assignment, Course, load_course
-from autograder.feedback import class_report, html, pages, processes
+from autograder.feedback import class_report, pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import word, write_feedback, write_what_counts
+from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
-from autograder.feedback.processes import write_in_processes
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, Reading
@@ -750,54 +747,29 @@ def test_report_of_a_large_class_is_small(tmp_path: Path, course: Course) -> Non
     assert index.stat().st_size < 1_000_000
 
 
-def test_students_of_a_large_class_are_on_pages_of_their_own(
+def test_report_of_a_large_class_links_to_the_table_and_writes_the_pages_of_all_students(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(class_report, "MOST_LISTED", 2)
-    problem = {"status": "refused", "problem": "The file is empty.", "tests": ()}
-    grades = [*(graded(student) for student in ("ada", "bo", "cy", "di")), replace(graded("eve"), **problem)]
-    grades += [replace(graded(f"fay{number}"), **problem) for number in range(2)]
-    index = write_all(tmp_path, course, grades).read_text("utf-8")
-    assert re.findall(r'<a href="(index\.\d\.html)">(\w+)</a></th><td>(\w+)</td>', index) == [
-        ("index.1.html", "ada", "bo"), ("index.2.html", "cy", "di"), ("index.3.html", "eve", "fay0"),
-        ("index.4.html", "fay1", "fay1"),
-    ]  # fmt: skip
-    assert "<div><dt>Students</dt><dd>7</dd></div>" in index and 'id="everybody"' not in index
-    assert "1 more: see the pages" in index and "fay1</a></th><td>fay1" in index
-    page = (tmp_path / "index.2.html").read_text("utf-8")
-    assert '<a href="index.html">Class report</a>' in page and "feedback/cy/" in page and "feedback/ada/" not in page
-    assert page.count("<script>") == 1 and "script-src 'sha256-" in page
+    problem = {"status": "refused", "problem": "The file is empty.", "tests": (), "score": 0.0}
+    grades = [*(graded(student) for student in ("ada", "bo")), subtracting("cy")]
+    grades += [replace(graded(f"fay{number}"), **problem) for number in range(3)]
+    report = write_all(tmp_path, course, grades)
+    page = report.read_text("utf-8")
+    assert "<div><dt>Students</dt><dd>6</dd></div>" in page and 'id="everybody"' not in page
+    assert 'Their scores are in <a href="grades.csv">grades.csv</a>' in page
+    assert '1 more: see <a href="grades.csv">grades.csv</a>' in page
+    assert list(tmp_path.glob("index*")) == [report]
+    lowest = page[page.index('id="help"') : page.index('id="everyone"')]
+    assert "fay0" in lowest and "ada" not in lowest
+    assert len(rows_of(tmp_path / "grades.csv")) == len(list(tmp_path.rglob("feedback/*/*.html"))) == 6
+    assert len(list((tmp_path / "students").iterdir())) == 6
 
 
-def test_pages_written_by_several_processes_are_the_same(
-    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "names.json").write_text('{"names": {"ada": "Ada Lovelace"}}', "utf-8")
-    again = replace(subtracting("bo"), submission_sha256="2" * 64)
-    effective = what_counts(tmp_path, course, [*whole_class(), again, again])
-    write_what_counts(tmp_path, course, effective)
-    alone = {path: path.read_bytes() for path in tmp_path.rglob("*.html")}
-    for path in alone:
-        path.unlink()
-    monkeypatch.setattr(html, "MOST_ALONE", 0)
-    monkeypatch.setattr(processes, "CHUNK", 2)
-    write_what_counts(tmp_path, course, effective, jobs=2)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*.html")} == alone
-    assert b"Ada Lovelace" in alone[tmp_path / "students" / "ada.html"]
-
-
-def test_failure_of_a_writing_process_ends_the_report_early(tmp_path: Path) -> None:
-    missing = tmp_path / "missing" / "folder"
-    students = iter([missing] * 10_000)
-    with pytest.raises(FileNotFoundError) as error:
-        write_in_processes(partial(partial, os.mkdir), students, jobs=1)
-    assert error.value.filename == str(missing)
-    assert len(list(students)) >= 9_000
-
-
-def test_dead_writing_process_is_reported() -> None:
-    with pytest.raises(InfrastructureError, match="--jobs 1"):
-        write_in_processes(partial(partial, os._exit), [1], jobs=1)
+def test_class_of_the_largest_size_is_listed(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_report, "MOST_LISTED", 2)
+    page = write_all(tmp_path, course, [graded("ada"), graded("bo")]).read_text("utf-8")
+    assert 'id="everybody"' in page and "grades.csv" not in page
 
 
 def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:
@@ -828,11 +800,15 @@ def report_of(path: Path, course: Course):
     return CliRunner().invoke(app, ["report", str(path), "--course", str(course.root)])
 
 
-def write_journal(folder: Path, *lines: str) -> Path:
-    folder.mkdir(exist_ok=True)
-    journal = folder / "grades.jsonl"
+def journal_of(folder: Path, *students: str) -> Path:
+    with Journal(folder) as journal:
+        for student in students:
+            journal.append(graded(student))
+    return folder / "grades.jsonl"
+
+
+def write_lines(journal: Path, *lines: str) -> None:
     journal.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return journal
 
 
 @pytest.mark.parametrize("content", ["student,score\nada,3\n", "", "[]\n", "[" * 100_000 + "\n"])
@@ -847,20 +823,21 @@ def test_file_without_grades_is_refused(tmp_path: Path, course: Course, name: st
 
 
 def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
-    whole = [graded(student).to_json() for student in ("ada", "ben", "cy", "dan")]
-    journal = write_journal(tmp_path, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
+    journal = journal_of(tmp_path, "ada", "ben", "cy", "dan")
+    whole = journal.read_text("utf-8").splitlines()
+    write_lines(journal, whole[0], whole[1][:-40], '{"a": 1}', whole[3])
     done = report_of(tmp_path, course)
     assert (done.exit_code, len(rows_of(tmp_path / "grades.csv"))) == (1, 2)
     assert done.stderr.startswith(
         f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Restore a copy of the file"
     )
-    write_journal(tmp_path, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score": 10.0', '"score": "10"'))
+    write_lines(journal, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score":10.0', '"score":"10"'))
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
 
 
 def test_partial_last_line_is_ignored(tmp_path: Path, course: Course) -> None:
     """The next run removes it, so it cannot remain in the middle of a journal."""
-    journal = write_journal(tmp_path, graded("ada").to_json(), graded("ben").to_json())
+    journal = journal_of(tmp_path, "ada", "ben")
     journal.write_bytes(journal.read_bytes()[:-40])
     done = report_of(tmp_path, course)
     assert (done.exit_code, done.stderr) == (0, "")

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,7 +26,7 @@ from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
-from autograder.gradebook.journal import Reading
+from autograder.gradebook.journal import Journal, Reading
 from autograder.grading.pool import Plan
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -223,8 +222,9 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_path: Path, grades: dict) -> None:
     """Nothing is graded again; a submission whose text is missing is named."""
-    journal = "".join(replace(grades[name]).to_json() + "\n" for name in ("Ada", "bo"))
-    (tmp_path / "grades.jsonl").write_text(journal, "utf-8")
+    with Journal(tmp_path) as journal:
+        journal.append(grades["Ada"])
+        journal.append(grades["bo"])
     submission = keeping.get(folder, grades["bo"])
     assert submission is not None
     keeping.put(tmp_path, [submission])

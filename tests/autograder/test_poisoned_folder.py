@@ -150,23 +150,3 @@ def test_a_command_of_students_beside_files_with_the_names_of_modules(
         said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
         assert "was imported" not in said and "Traceback" not in said, said
         assert done.returncode in (0, 1), said
-
-
-def test_processes_that_write_pages(room: Room) -> None:
-    """They are started for a large class alone, so here by hand."""
-    program = "from tests.autograder.test_poisoned_folder import write; write()"
-    command = trusted_process.python_command(f"sys.path.append({str(Path(__file__).parents[2])!r}); {program}")
-    done = subprocess.run(
-        command, cwd=room.poisoned.path, env=room.poisoned.environment, capture_output=True, text=True
-    )
-    assert (done.returncode, room.poisoned.opened()) == (0, []), done.stderr
-
-
-def begin() -> type[print]:
-    return print
-
-
-def write() -> None:
-    from autograder.feedback.processes import write_in_processes
-
-    write_in_processes(begin, ["ada", "ben"], 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +12,7 @@ import pytest
 import autograder
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.digests import suite_digest
-from autograder.gradebook.journal import Journal, Reading
+from autograder.gradebook.journal import Journal
 from autograder.gradebook.visibility import as_shown, visibility
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission, TestResult
@@ -126,21 +125,6 @@ def test_full_shows_inputs_and_numbers_after_the_due_date(tmp_path):
         "Not equal.",
         "add(3, 4) is 9, not 7.",
     ]
-
-
-def test_tests_of_an_older_journal_are_taken_for_hidden(tmp_path):
-    """A suite stored before this record does not say which tests are hidden; the next run adds it."""
-    with Journal(tmp_path) as journal:
-        journal.append(GRADE)
-    file = tmp_path / "suites" / f"{SUITE}.json"
-    record = json.loads(file.read_text("utf-8"))
-    assert [test.pop("hidden") for test in record["tests"]] == [False, True, False, True]
-    file.write_text(json.dumps(record), "utf-8")
-    (old,) = Reading(tmp_path / "grades.jsonl")
-    assert all(test.hidden for test in old.tests)
-    with Journal(tmp_path) as journal:
-        journal.append(replace(GRADE, student="ben"))
-    assert list(Reading(tmp_path / "grades.jsonl")) == [GRADE, replace(GRADE, student="ben")]
 
 
 # ------------------------------------------------------------------ from grading to the pages and exports

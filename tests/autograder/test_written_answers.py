@@ -1,4 +1,4 @@
-"""Written answers: from the solution to the student's files, to a person's decision, to every export."""
+"""Written answers: from the solution to the student's files, and from nbgrader's gradebook to the exports."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from autograder.course.notebook import to_notebook
 from autograder.course.questions import load_questions
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
-from autograder.lms.exports.gradescope_run import results
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.source.written import written_answers
 from tests.autograder.tiny_course import COURSE, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
@@ -73,6 +71,11 @@ def grades(course: Course, tmp_path: Path) -> Path:
     return tmp_path / "grades"
 
 
+def rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as table:
+        return list(csv.DictReader(table))
+
+
 def run(*words: str, course: Course) -> tuple[int, str]:
     done = CliRunner().invoke(app, [*words, "--course", str(course.root)], env={"COLUMNS": "200"})
     return done.exit_code, done.output
@@ -89,112 +92,117 @@ def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
     assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (True, True, False, 2)
 
 
-def test_answers_are_read_from_notebooks_and_scripts(course):
-    assignment = course.assignment(NAME)
-    script = load_document(course, assignment).stub
-    for file, expected in {
-        handed_in(course, TEXT): TEXT,
-        handed_in(course, f"{PLACEHOLDER}\n\n{TEXT}"): TEXT,
-        handed_in(course, PLACEHOLDER): "",
-        SourceFile("adding.py", script): "",
-        SourceFile("adding.py", script.replace(PLACEHOLDER, TEXT)): TEXT,
-        SourceFile("adding.ipynb", "{"): "",
-        SourceFile("adding.ipynb", '{"cells": [3, {"metadata": 5}, {"metadata": {"nbgrader": "why_one"}}]}'): "",
-    }.items():
-        assert written_answers(assignment, [file]) == {"why_one": expected}
+def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path):
+    file = tmp_path / "class" / "ada" / NAME / "adding.ipynb"
+    file.parent.mkdir(parents=True)
+    file.write_text(handed_in(course, TEXT).text, "utf-8")
+    run = api.grade(tmp_path / "class", course, tmp_path / "grades", jobs=1)
+    (grade,) = run.grades
+    assert (grade.status, grade.max_score) == ("graded", 10)
+    assert {test.part for test in grade.tests} == {"add", "total"}
+    assert run.notes == ()
+    pages = [page.read_text("utf-8") for page in (tmp_path / "grades").rglob("*.html")]
+    assert len(pages) == 3 and not any("why_one" in page or "why one" in page for page in pages)
+    assert "why_one" not in (tmp_path / "grades" / "grades.csv").read_text("utf-8")
 
 
-def test_an_answer_waits_and_is_explained_until_it_is_decided(course, grades):
-    code, output = run("decide", "--pick", "--grades", str(grades), course=course)
-    assert f"`why_one` waits for a person: 0 to 2 points. Rubric: {RUBRIC} Answer: {TEXT}" in output
-    assert "ben" not in output.replace("ben, 01_adding: 4 / 12. 33", "")
-    report = api.report(grades, course.root)
-    assert "1 written answer not graded yet, and counted 0 so far: ada (01_adding)." in " ".join(report.notes)
-    page = (grades / "feedback/ada/01_adding.html").read_text("utf-8")
-    assert "2 of these points wait for a person" in page and TEXT in page and "4 <small>of 12 points" in page
-    assert "Nothing is written." in (grades / "feedback/ben/01_adding.html").read_text("utf-8")
-    assert "4 + 1?" in (grades / "index.html").read_text("utf-8")
-
-    decide = ("decide", "ada", "-a", NAME, "--part", "why_one", "--grades", str(grades), *SIGNED)
-    assert run(*decide, "--points", "1.5", course=course)[0] == 0
-    api.report(grades, course.root)
-    page = (grades / "feedback/ada/01_adding.html").read_text("utf-8")
-    assert "5.5 <small>of 12 points" in page and "1.5 points for the written answer why_one: It says why." in page
-    assert "wait for a person" not in page and RUBRIC not in page
-    rows = list(csv.DictReader((grades / "grades.csv").open(encoding="utf-8")))
-    assert [(row["student"], row["final_score"], row["why_one"]) for row in rows] == [
-        ("ada", "5.5", "1.5"),
-        ("ben", "4", "0"),
-    ]
-    assert api.report(grades, course.root).differences == ()
-
-
-def test_points_can_be_nothing_and_can_be_decided_again(course, grades):
-    decide = ("decide", "ada", "-a", NAME, "--part", "why_one", "--grades", str(grades), *SIGNED)
-    for points, score in (("2", 6), ("0", 4)):
-        assert run(*decide, "--points", points, course=course)[0] == 0
-        effective = api.report(grades, course.root)
-        assert [grade.score for grade in effective.grades if grade.student == "ada"] == [score]
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--part", "why_two", "--points", "1"), "01_adding has no written answer `why_two`; did you mean `why_one`?"),
-        (("--part", "add", "--points", "1"), "01_adding has no written answer `add`"),
-        (("--part", "why_one", "--points", "3"), "`why_one` can get at most 2 points."),
-        (("--points", "1"), "must name with `part` the written answer"),
-    ],
-)
-def test_points_for_no_written_answer_are_refused(course, grades, words, sentence):
-    code, output = run("decide", "ada", "-a", NAME, *words, "--grades", str(grades), *SIGNED, course=course)
-    assert code != 0 and sentence in " ".join(output.split())
-
-
-def test_a_changed_answer_waits_again(course, grades):
-    api.decide("ada", NAME, course.root, grades, by="Grace", reason="Right.", points=2, part="why_one")
-    write_grades(grades, ("ada", handed_in(course, "Something else.")))
-    report = api.report(grades, course.root)
-    assert [grade.score for grade in report.grades] == [4, 4]
-    assert any("ada has changed the answer `why_one` since; grade it again." in text for text in report.differences)
-
-
-def test_exports_have_a_column_and_name_what_waits(course, grades, tmp_path):
+def test_exports_without_nbgrader_leave_answers_out(course, grades, tmp_path):
     export = ("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"))
     code, output = run(*export, course=course)
-    assert code == 1 and "1 written answer not graded yet, and counted 0 so far: ada (01_adding)." in output
-    rows = list(csv.DictReader((tmp_path / "scores.csv").open(encoding="utf-8")))
-    assert [row["01_adding: why_one"] for row in rows] == ["2", "waits", "0"]
-    assert [row["01_adding"] for row in rows] == ["12", "4", "4"]
-    api.decide("ada", NAME, course.root, grades, by="Grace", reason="Right.", points=2, part="why_one")
-    code, output = run(*export, course=course)
-    rows = list(csv.DictReader((tmp_path / "scores.csv").open(encoding="utf-8")))
-    assert code == 0 and (rows[1]["01_adding"], rows[1]["01_adding: why_one"]) == ("6", "2")
+    assert code == 0, output
+    assert rows_of(tmp_path / "scores.csv") == [
+        {"student": "", "name": "points possible", NAME: "10", "total": "10"},
+        {"student": "ada", "name": "", NAME: "4", "total": "4"},
+        {"student": "ben", "name": "", NAME: "4", "total": "4"},
+    ]
 
 
-def test_gradescope_shows_an_answer_without_a_verdict(course):
-    from autograder.gradebook.decisions import with_answers
+@pytest.fixture
+def gradebook(course: Course):
+    """Return a function that writes nbgrader's gradebook: what Ada's and Ben's cells have, with Ada's manual points."""
+    api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-    assignment = course.assignment(NAME)
-    grade = Grade("ada", NAME, "graded", 4, 10, (TestResult("test_a", "add", "It adds.", "passed", 4, 4),))
-    grade = with_answers(assignment, grade, [handed_in(course, TEXT)])
-    test = results(course, assignment, grade, set(), "visible")["tests"][-1]
-    assert "status" not in test and test["max_score"] == 2
-    assert test["output"] == f"A person reads this answer and gives the points.\n\n{TEXT}"
+    def write(points: float | None, automatic: float = 4) -> None:
+        file = course.root / "gradebook.db"
+        file.unlink(missing_ok=True)
+        with api.Gradebook(f"sqlite:///{file}", "a course") as book:
+            book.add_assignment(NAME)
+            book.add_notebook("adding", NAME)
+            for part, most in (("add", 4), ("total", 6)):
+                book.add_grade_cell(part, "adding", NAME, max_score=most, cell_type="code")
+            book.add_grade_cell("why_one", "adding", NAME, max_score=2, cell_type="markdown")
+            for student in ("ada", "ben"):
+                book.add_student(student)
+                book.add_submission(NAME, student)
+                book.find_grade("add", "adding", NAME, student).auto_score = automatic
+                book.find_grade("total", "adding", NAME, student).auto_score = 0
+            book.find_grade("why_one", "adding", NAME, "ben").auto_score = 0
+            answer = book.find_grade("why_one", "adding", NAME, "ada")
+            answer.manual_score = points
+            answer.needs_manual_grade = points is None
+            if automatic != 4:
+                book.find_grade("add", "adding", NAME, "ada").manual_score = 3
+            book.db.commit()
+
+    return write
 
 
-def test_a_question_of_the_text_counts_by_a_line_of_course_yml(tmp_path):
+def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grades, gradebook, tmp_path):
+    gradebook(1.5)
+    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    assert code == 0, output
+    assert "Points given by hand in nbgrader count for ada." in output
+    assert rows_of(tmp_path / "scores.csv") == [
+        {"student": "", "name": "points possible", NAME: "12", f"{NAME}: why_one": "2", "total": "12"},
+        {"student": "ada", "name": "", NAME: "5.5", f"{NAME}: why_one": "1.5", "total": "5.5"},
+        {"student": "ben", "name": "", NAME: "4", f"{NAME}: why_one": "0", "total": "4"},
+    ]
+
+
+def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook, tmp_path):
+    gradebook(None)
+    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    assert code == 1
+    assert "1 written answer not graded yet in formgrader, and counted 0 so far: ada (01_adding)." in output
+    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == ["2", "waits", "0"]
+
+
+def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook, tmp_path):
+    gradebook(1.5, automatic=2)
+    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    assert code == 1
+    assert "ada, 01_adding: the points that were given by hand in nbgrader are for another grading" in output
+    row = rows_of(tmp_path / "scores.csv")[1]
+    assert (row[NAME], row[f"{NAME}: why_one"]) == ("4", "")
+
+
+def test_points_by_a_decision_are_a_sentence(course, grades):
+    facts = f"assignment: {NAME}, student: ada, part: why_one, points: 2, reason: Right., by: Grace, at: 2026-11-30"
+    (course.root / "decisions.yml").write_text(f"- {{{facts}}}\n", "utf-8")
+    with pytest.raises(CourseError, match=r"^decisions\.yml, line 1: .*`points`") as error:
+        api.report(grades, course.root)
+    assert len(error.value.problems) == 1
+    code, output = run("decide", "ada", "-a", NAME, "--points", "1", "--grades", str(grades), *SIGNED, course=course)
+    assert code == 2 and "--points" in output
+
+
+def test_answers_in_course_yml_are_a_sentence(tmp_path):
     parts = "      - {name: total, title: A running total, points: 6}\n"
-    line = "    answers: [{name: order, points: 3, part: add, number: 1, rubric: Names commutativity.}]\n"
-    solution = SOLUTION.replace("# How do two heaps become one?", "#").replace("# ## Part 1 · Two numbers", ASKED)
-    course = course_with(tmp_path, solution, COURSE.replace(parts, parts + line))
+    line = "    answers: [{name: order, points: 3, part: add, number: 1}]\n"
+    with pytest.raises(CourseError, match=r"^course\.yml, line \d+: .*`answers`") as error:
+        course_with(tmp_path, SOLUTION, COURSE.replace(parts, parts + line))
+    assert len(error.value.problems) == 1
+
+
+@pytest.mark.parametrize("place", [ASKED, '# %% part="add"'])
+def test_answer_of_the_last_question_before_a_cell_is_not_released(tmp_path, place):
+    asked = SOLUTION.replace("# How do two heaps become one?", "#").replace("# ## Part 1 · Two numbers", ASKED)
+    course = course_with(tmp_path, asked.replace(place, f"{place}\n\n{HEADER}"))
     (tmp_path / "tests/assignments/01_adding/answers.yml").write_text("add: [Addition is commutative.]\n", "utf-8")
     assignment = course.assignment(NAME)
-    assert assignment.total == 13
-    stub = load_document(course, assignment).stub
-    assert stub.index("To think about") < stub.index('answer="order"') < stub.index("def add")
-    assert load_questions(course, assignment) == {}  # the answer is no longer released
-    assert load_questions(course, assignment.model_copy(update={"answers": ()}))["add"]
+    assert load_questions(course, assignment) == {}
+    (tmp_path / "solutions/01_adding/adding.py").write_text(asked, "utf-8")
+    assert list(load_questions(course, assignment)) == ["add"]
 
 
 @pytest.mark.parametrize(
@@ -210,12 +218,4 @@ def test_a_question_of_the_text_counts_by_a_line_of_course_yml(tmp_path):
 def test_errors_in_the_cell_of_an_answer_are_sentences(tmp_path, header, sentence):
     course = course_with(tmp_path, SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{header}\n'))
     with pytest.raises(CourseError, match=sentence):
-        load_document(course, course.assignment(NAME))
-
-
-def test_a_question_that_is_not_there_is_a_sentence(tmp_path):
-    parts = "      - {name: total, title: A running total, points: 6}\n"
-    line = "    answers: [{name: order, points: 3, part: add, number: 4}]\n"
-    course = course_with(tmp_path, SOLUTION, COURSE.replace(parts, parts + line))
-    with pytest.raises(CourseError, match="lets question 4 of the part `add` count as `order`, but the text of"):
         load_document(course, course.assignment(NAME))

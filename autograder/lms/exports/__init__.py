@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, waiting_answers, what_counts
+from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, read_originals
@@ -45,7 +45,8 @@ class ExportRequest:
     its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
     hidden tests, by default as the course's `feedback` says. `folder` holds the grades and their pages, `names` the
     display names stored there, `stored_originals` the ids that differ in the grades, and `comments` the instructors'
-    comments on a submission. `problems` are unreadable lines of the journal, and decisions that do not fit; `remark` is
+    comments on a submission. `answers` are the points of written answers in nbgrader's gradebook, None while they wait
+    for a person. `problems` are unreadable lines of the journal, and decisions that do not fit; `remark` is
     a sentence for the summary. `written` are the files of the export so far.
     """
 
@@ -63,6 +64,7 @@ class ExportRequest:
     stored_originals: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     comments: Mapping[GradeKey, str] = field(default_factory=dict)
+    answers: Mapping[GradeKey, Mapping[str, float | None]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     remark: str = ""
     written: list[Path] = field(default_factory=list)
@@ -225,8 +227,7 @@ def export(tool: str, request: ExportRequest) -> Exported:
     exported: Exported = import_module(EXPORTERS[tool]).export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     grades, finals = request.wanted, request.finals
-    waiting = [] if tool in WITH_THE_LAST_TEXT else waiting_answers(grades, finals)
-    problems = [*request.problems, *differing(request.course, grades, finals), *waiting, *exported.problems]
+    problems = [*request.problems, *differing(request.course, grades, finals), *exported.problems]
     return Exported(summary, problems, request.written, grades, finals)
 
 

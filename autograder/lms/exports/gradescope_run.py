@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.gradebook.decisions import with_answers
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
 from autograder.lms.exports.container_memory import ContainerMemory
@@ -41,7 +40,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
         submission = _submission(root / SUBMITTED, course, assignment)
-        grade = with_answers(assignment, grader.grade(submission), submission.files)
+        grade = grader.grade(submission)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
         grader.close()
@@ -84,21 +83,19 @@ def results(
 
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
-    passes = all(test.is_right for test in seen if test.outcome != "waiting")
+    passes = all(test.is_right for test in seen)
     said = "Every test below passes." if passes else "Each test below says what it expects, and what it met instead."
     return said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
 
 
 def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
-    parts = [one.name for one in assignment.asked]
+    parts = [one.name for one in assignment.parts]
     mates = [other.name for other in tests if other.part == test.part]
     said = "\n\n".join(filter(None, (test.message, test.hint)))
-    if test.outcome == "waiting":
-        said = f"A person reads this answer and gives the points.\n\n{said}"
     return {
         "name": test.title,
         "number": f"{parts.index(test.part) + 1}.{mates.index(test.name) + 1}",
-        **({} if test.outcome == "waiting" else {"status": "passed" if test.is_right else "failed"}),
+        "status": "passed" if test.is_right else "failed",
         "score": test.score,
         "max_score": test.max_score,
         "output": said,

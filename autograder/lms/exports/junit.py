@@ -12,7 +12,7 @@ from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import Grade, TestResult
 from autograder.text.wording import counted_are
 
-_KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashed": "error", "waiting": "skipped"}
+_KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashed": "error"}
 _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -1,6 +1,9 @@
 """One table of the class: a row per student, a column per assignment, and the total."""
 
-from autograder.gradebook.final_scores import answer_points, csv_lines, final_of, harmless, number, points_of
+from collections.abc import Mapping
+
+from autograder.course.config import Assignment, WrittenAnswer
+from autograder.gradebook.final_scores import csv_lines, final_of, harmless, number, points_of
 from autograder.lms.exports import Exported, ExportRequest
 from autograder.records import Grade
 from autograder.text.names import shown
@@ -20,13 +23,17 @@ def export(request: ExportRequest) -> Exported:
     students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
     comments = _comments(request, names)
     titles = ["student", "name"]
+    most = ["", "points possible"]
+    possible = 0.0
+    answers = {assignment.name: _answers(request, assignment) for assignment in assignments}
     for assignment in assignments:
-        titles += [assignment.name, *(f"{assignment.name}: {answer.name}" for answer in assignment.answers)]
+        points = points_of(assignment, request.grades, request.finals)
+        possible += points
+        titles += [assignment.name, *(f"{assignment.name}: {answer.name}" for answer in answers[assignment.name])]
+        most += [number(points), *(number(answer.points) for answer in answers[assignment.name])]
     titles.append("total")
     rows = [[*titles, "comments"] if comments else titles]
-    points = [points_of(assignment, request.grades, request.finals) for assignment in assignments]
-    most = [c for a, p in zip(assignments, points) for c in (number(p), *(number(one.points) for one in a.answers))]
-    rows.append(["", "points possible", *most, number(sum(points))])
+    rows.append([*most, number(possible)])
     for student in students:
         cells, total = [], 0.0
         for a in assignments:
@@ -34,7 +41,8 @@ def export(request: ExportRequest) -> Exported:
             score = final_of(grade, request.finals).score if grade else 0.0
             total += score
             cells.append("excused" if is_excused else number(score) if grade else "")
-            cells += answer_points(grade, [one.name for one in a.answers])
+            given = request.answers.get((student, a.name), {})
+            cells += [_cell(given, answer.name) for answer in answers[a.name]]
         people = [harmless(request.original(student)), harmless(absent.get(student) or request.name(student))]
         row = [*people, *cells, number(total)]
         rows.append([*row, harmless(comments.get(student, ""))] if comments else row)
@@ -43,6 +51,18 @@ def export(request: ExportRequest) -> Exported:
     if absent:
         summary += f" No work of {listed([shown(name or student) for student, name in absent.items()])} was graded."
     return Exported(summary, request.left_out)
+
+
+def _answers(request: ExportRequest, assignment: Assignment) -> tuple[WrittenAnswer, ...]:
+    """Return the written answers of an assignment if nbgrader's gradebook has some of them."""
+    return assignment.answers if assignment.name in {name for _, name in request.answers} else ()
+
+
+def _cell(given: Mapping[str, float | None], answer: str) -> str:
+    if answer not in given:
+        return ""
+    points = given[answer]
+    return "waits" if points is None else number(points)
 
 
 def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:

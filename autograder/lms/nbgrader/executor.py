@@ -27,7 +27,6 @@ from autograder.course.notebook import to_notebook
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.titles import titles_of, with_titles
 from autograder.gradebook import texts
-from autograder.gradebook.final_scores import is_answer
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names, read_stamp
@@ -219,25 +218,18 @@ class ShowGrade(NbGraderPreprocessor):
 
 
 class SaveGrades(SaveAutoGrades):
-    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader does not hide it.
-
-    Points that were decided for a written answer are points by hand in nbgrader.
-    """
+    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader does not hide it."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Save the scores, and return the notebook unchanged."""
         nb, resources = super().preprocess(nb, resources)
         about = resources["nbgrader"]
         grade = self.parent.grades[about["student"]]
-        decided = {test.name: test.score for test in grade.tests if is_answer(test) and test.outcome == "decided"}
-        if grade.status == "refused" or decided:
+        if grade.status == "refused":
             with Gradebook(about["db_url"]) as gradebook:
                 saved = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
                 for cell in saved.grades:
-                    if cell.name in decided:
-                        cell.manual_score, cell.needs_manual_grade = decided[cell.name], False
-                    if grade.status == "refused":
-                        cell.needs_manual_grade = True
+                    cell.needs_manual_grade = True
                 gradebook.db.commit()
         return nb, resources
 
@@ -257,7 +249,7 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     except (SQLAlchemyError, ModuleNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
         raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
-    return known == {one.name: one.points for one in assignment.asked}
+    return known == assignment.points_in_nbgrader
 
 
 def _address(url: str) -> str:

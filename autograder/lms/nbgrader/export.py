@@ -41,10 +41,11 @@ def export(request: ExportRequest) -> Exported:
                 work[safe_name(grade.student)] = submission, by_part(grade, assignment)
             if final_of(grade, request.finals).excused:
                 problems.append(f"{whose}: nbgrader cannot excuse, and counts the score.")
-        if any(grade.max_score < assignment.total for grade in request.grades_of(assignment)):
+        if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
+            most = number(sum(assignment.points_in_nbgrader.values()))
             problems.append(
-                f"{assignment.name}: nbgrader keeps the maximum of {number(assignment.total)} points although a test "
-                "was dropped. With `counts: full`, the test gives its points there, too."
+                f"{assignment.name}: nbgrader keeps the maximum of {most} points although a test was dropped. With "
+                "`counts: full`, the test gives its points there, too."
             )
         if work:
             _hand_in(app, assignment, work)

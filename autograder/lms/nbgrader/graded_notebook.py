@@ -168,7 +168,7 @@ class _Restorer:
     def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
-        self.graded = {answer.name for answer in assignment.answers} | self.parts.keys()
+        self.graded = assignment.points_in_nbgrader.keys()
         self.official = {cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata}
         self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
         self.release = release

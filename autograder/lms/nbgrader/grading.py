@@ -36,7 +36,7 @@ def grade_all(
     suite = suite_digest(course, assignment)
 
     def enter(grade: Grade) -> None:
-        (decided,) = lay_over(course, decisions, [grade], folder=journal.path.parent)
+        (decided,) = lay_over(course, decisions, [grade])
         grades[grade.student] = by_part(decided.grade, assignment)
 
     def tell(grade: Grade) -> None:
