@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import sys
 from pathlib import Path
 
 import nbformat
@@ -118,11 +120,13 @@ def test_exports_without_nbgrader_leave_answers_out(course, grades, tmp_path):
 
 
 @pytest.fixture
-def gradebook(course: Course):
+def gradebook(course: Course, monkeypatch: pytest.MonkeyPatch):
     """Return a function that writes nbgrader's gradebook: what Ada's and Ben's cells have, with Ada's manual points."""
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-    def write(points: float | None, automatic: float = 4) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+
+    def write(points: float | None, automatic: float = 4, review: bool = False) -> None:
         file = course.root / "gradebook.db"
         file.unlink(missing_ok=True)
         with api.Gradebook(f"sqlite:///{file}", "a course") as book:
@@ -136,10 +140,12 @@ def gradebook(course: Course):
                 book.add_submission(NAME, student)
                 book.find_grade("add", "adding", NAME, student).auto_score = automatic
                 book.find_grade("total", "adding", NAME, student).auto_score = 0
-            book.find_grade("why_one", "adding", NAME, "ben").auto_score = 0
+            nothing_written = book.find_grade("why_one", "adding", NAME, "ben")
+            nothing_written.auto_score = 0
+            nothing_written.needs_manual_grade = False
             answer = book.find_grade("why_one", "adding", NAME, "ada")
             answer.manual_score = points
-            answer.needs_manual_grade = points is None
+            answer.needs_manual_grade = review or points is None
             if automatic != 4:
                 book.find_grade("add", "adding", NAME, "ada").manual_score = 3
             book.db.commit()
@@ -165,6 +171,14 @@ def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook, tmp
     assert code == 1
     assert "1 written answer not graded yet in formgrader, and counted 0 so far: ada (01_adding)." in output
     assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == ["2", "waits", "0"]
+
+
+def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(course, grades, gradebook, tmp_path):
+    """It does so after each autograding of a submission that has points by hand."""
+    gradebook(1.5, review=True)
+    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    assert code == 0, output
+    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == ["2", "1.5", "0"]
 
 
 def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook, tmp_path):

@@ -155,7 +155,8 @@ def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGradi
                 if cell.manual_score is not None or cell.extra_credit is not None:
                     by_hand.points[cell.name] = given, counts
                 if cell.name in answers:
-                    by_hand.answers[cell.name] = None if cell.needs_manual_grade else counts
+                    waits = cell.needs_manual_grade and cell.name not in by_hand.points
+                    by_hand.answers[cell.name] = None if waits else counts
             for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
                 if comment := cell.manual_comment.strip():
                     found[cell.student.id, cell.assignment.name].comments.append(comment)
