@@ -1,13 +1,11 @@
 """Processes that write the pages of a large class."""
 
-import signal
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any
 
-from autograder.grading.pool import end_with_parent
+from autograder.grading.pool import QuietPool, end_with_parent
 from autograder.records import InfrastructureError
 from autograder.sandbox.trusted_process import spawning
 
@@ -18,7 +16,7 @@ _write: Callable[[Any], object]
 
 def write_in_processes(begin: Callable[[], Callable[[Any], object]], students: Iterable[Any], jobs: int) -> None:
     """Call the function that `begin` returns in each process for all students; raises what a call raises."""
-    pool = ProcessPoolExecutor(jobs, spawning(), initializer=_prepare, initargs=(begin,))
+    pool = QuietPool(jobs, spawning(), initializer=_prepare, initargs=(begin,))
     rest = iter(students)
     try:
         while some := list(islice(rest, AHEAD)):
@@ -34,7 +32,6 @@ def write_in_processes(begin: Callable[[], Callable[[Any], object]], students: I
 
 def _prepare(begin: Callable[[], Callable[[Any], object]]) -> None:
     global _write
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     end_with_parent()
     _write = begin()
 

@@ -2,13 +2,16 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,11 +44,42 @@ class Plan:
         return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
-class GraderPool(ProcessPoolExecutor):
+class QuietPool(ProcessPoolExecutor):
+    """A pool whose processes are deaf to Ctrl-C from their first line on: this process decides, and says so."""
+
+    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        with ctrl_c_held_back():  # the processes are started here
+            return super().submit(function, *args, **kwargs)
+
+
+@contextmanager
+def ctrl_c_held_back() -> Iterator[None]:
+    """Deliver no SIGINT inside, neither here nor, for good, to processes started here; this one gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # it is started by the first process, and then lets the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_on_ctrl_c() -> None:
+    """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
+    if multiprocessing.parent_process() is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+class GraderPool(QuietPool):
     """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
 
-    def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
-        return super().submit(call_in_fork, function, *args)
+    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        return super().submit(call_in_fork, function, *args, **kwargs)
 
 
 def graders(plan: Plan) -> GraderPool:
@@ -94,6 +128,7 @@ def prepare_process(plan: Plan) -> None:
     leave_current_folder()
     warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
     _plan = plan
+    end_on_ctrl_c()
     end_with_parent()
     try:
         _sandbox()
