@@ -35,6 +35,7 @@ class Disposable:
         without this task. Raises InfrastructureError if the fork was killed twice from outside.
         """
         ended, accidents = dict(self._lasting), set[str]()
+        self._watch.begin_call()
         while True:
             reply = self._reply(ended, function, arguments)
             if reply is not None:

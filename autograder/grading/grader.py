@@ -28,6 +28,8 @@ from autograder.sandbox.launcher import Sandbox
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 
+MOST_FLAGS = 20  # notes of one kind for a person
+LONGEST_FLAG = 300  # characters
 SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 
 
@@ -110,7 +112,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=(*map(clean, submission.notes), *_flags(prepared, loaded)),
+            flags=(*_limited(submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
 
@@ -199,7 +201,8 @@ class Grader:
         assignment = prepared.assignment
         try:
             self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
+            until = self.watch.until(assignment.limits.submission_seconds)
+            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch, until)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:
@@ -208,7 +211,7 @@ class Grader:
             if ending.may_be_ours:
                 check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
         follow_through = self._follow_through[assignment.name]
-        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
+        again = follow_through.again(loaded, endings, self.run_seed, until) if self.course.follow_through else {}
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself
@@ -283,7 +286,7 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
     """Return notes for a person: where loading was stopped, and uses of forbidden names that no search can follow."""
     late = tuple(f"{place} was stopped when the file was loaded: it takes too long." for place in loaded.stopped_places)
     if not prepared.forbidden:
-        return late
+        return tuple(_limited(late))
     looked_up = (
         f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
         for use in loaded.uses
@@ -293,4 +296,11 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
         f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
         for use in loaded.entered.values()
     )
-    return (*late, *looked_up, *entered)
+    return (*_limited(late), *_limited(looked_up), *_limited(entered))
+
+
+def _limited(notes: Iterable[str]) -> list[str]:
+    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
+    different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
+    more = len(different) - MOST_FLAGS
+    return [*different[:MOST_FLAGS], *([f"There are {more} more notes of this kind."] if more > 0 else [])]

@@ -84,15 +84,24 @@ class TestEnding:
 
 
 class SuiteRun:
-    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated."""
+    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated.
+
+    `until` (time.monotonic) is the end of the submission's time, over all of its runs.
+    """
 
     def __init__(
-        self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
+        self,
+        session: SuiteSession,
+        loaded: LoadedSubmission,
+        cache: ReplayCache,
+        watch: Watch,
+        until: float,
+        again: bool = False,
     ) -> None:
         self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
         self._cache, self._watch, self._again = cache, watch, again
         self._kept = KeptTranscripts()
-        self._end = time.monotonic() + self._limits.submission_seconds
+        self._until = until
         self._titles: dict[str, str] = {}
         self._crashes = 0
 
@@ -104,7 +113,7 @@ class SuiteRun:
         if blocked:
             sentence = f"This waits until “{self._titles[blocked]}” passes."
             return TestEnding(test, skipped=Failure("skipped", sentence))
-        if time.monotonic() > self._end:
+        if time.monotonic() > self._until:
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
         begun, loaded = time.monotonic(), self._loaded.times
         ending = self._once(test, fresh=False)
@@ -138,7 +147,7 @@ class SuiteRun:
         except StudentError as refusal:
             return TestEnding(test, error=refusal)
         connection = subject.connection
-        until = time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
+        until = min(self._until, time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds)
         cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
             with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):

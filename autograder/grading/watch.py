@@ -6,10 +6,13 @@ process, and another one replaces it (see `autograder.grading.disposable`).
 
 import mmap
 import signal
+import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 NOTE_BYTES = 1024
+MOMENT = struct.Struct("=d")
 STALLED_SECONDS = 600.0  # by the clock: no trusted code waits that long
 LASTING, PASSING = b"!", b" "
 
@@ -40,6 +43,10 @@ class Watch:
             raise TaskEndedError(self.ended[task])
         yield
 
+    def until(self, seconds: float) -> float:
+        """Return when the present submission has used up so many seconds by the clock (time.monotonic)."""
+        return time.monotonic() + seconds
+
     def distrust(self) -> None:
         """Have this process replaced before the next submission."""
         self.in_doubt = True
@@ -51,6 +58,7 @@ class KernelWatch(Watch):
     def __init__(self) -> None:
         super().__init__()
         self._note = mmap.mmap(-1, NOTE_BYTES)  # shared with the parent process
+        self._until = mmap.mmap(-1, MOMENT.size)  # 0 before the submission's time has begun
 
     @property
     def task(self) -> tuple[str, bool]:
@@ -72,6 +80,18 @@ class KernelWatch(Watch):
                 signal.setitimer(signal.ITIMER_PROF, *processor)
                 signal.setitimer(signal.ITIMER_REAL, *clock)
                 self._note[:] = before
+
+    def until(self, seconds: float) -> float:
+        """As above; a process that replaces one that ended has no more time than was left."""
+        (moment,) = MOMENT.unpack(self._until[:])
+        if not moment:
+            moment = super().until(seconds)
+            self._until[:] = MOMENT.pack(moment)
+        return float(moment)
+
+    def begin_call(self) -> None:
+        """Give the next submission a time of its own."""
+        self._until[:] = bytes(MOMENT.size)
 
     def clear(self) -> None:
         self._note[:] = bytes(NOTE_BYTES)

@@ -8,6 +8,7 @@ from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
+from autograder.protocol import claims
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
@@ -20,6 +21,7 @@ from autograder.sandbox.launcher import Sandbox
 ENTRIES_SECONDS = 1.0
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
+MOST_ERRORS = 20  # while a file is loaded
 LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
 
 
@@ -41,7 +43,9 @@ class WorkerFactory:
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
         with closing(self.connect(assignment)) as reader:
-            return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+            answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
+            with malformed("a digest"):
+                return claims.text(answer)
 
     def close(self) -> None:
         self.sandbox.close()
@@ -95,11 +99,11 @@ class LoadedSubmission:
         if not self._forbidden or subject.connection.dead:
             return
         with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            claims = subject.connection.request("entered", ENTRIES_SECONDS)
+            told = subject.connection.request("entered", ENTRIES_SECONDS)
             with malformed("a list of names"):
-                for name, line, cell in claims:
+                for name, line, cell in claims.rows(told, str, int, int):
                     if name in self._forbidden and subject.forbidden([name]) is None:
-                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
+                        self.entered.setdefault(name, Use(name, line, cell))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -129,8 +133,10 @@ class LoadedSubmission:
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
-                errors = [told_exception(claim) for claim in loaded["errors"]]
-                self.stopped = [[str(name)[:LONGEST_NAME], int(line)] for name, line in loaded["stopped"][:MOST_STOPS]]
+                told = claims.table(loaded)
+                errors = [told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]]
+                stops = [*claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)]
+                self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
         except StudentError:
             connection.close()
             raise
@@ -151,9 +157,9 @@ class LoadedSubmission:
 def _uses(answer: dict[str, Any]) -> list[Use]:
     with malformed("a list of names"):
         return [
-            Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
+            Use(name[:LONGEST_NAME], line, cell, dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
             for kind in ("uses", "dynamic")
-            for name, line, cell in answer[kind]
+            for name, line, cell in claims.rows(claims.table(answer)[kind], str, int, int)
         ]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.protocol import claims
 from autograder.protocol.containers import mapped
 from autograder.protocol.errors import MIRRORED, StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle, as_bytes
@@ -50,7 +51,8 @@ class Transcript:
 
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary
-            value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
+            changes = claims.rows(claims.table(value)["modules"], int, dict)
+            value = {**value, "modules": [_by_name(change) for _, change in changes]}
         self.add(Answer(operation, _target(arguments), _outside(value), tuple(sorted(_buffers_in(value)))))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
@@ -155,7 +157,7 @@ def _words(error: StudentError) -> tuple[str, str]:
 def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
     if isinstance(value, Handle):
         value = value.description if isinstance(value.description, dict) else {}
-        for _, buffer, _ in value.get("buffers", ()):
+        for _, buffer, _ in claims.rows(value.get("buffers", ()), object, object, object):
             if isinstance(buffer, torch.Tensor):
                 yield tuple(size for size in buffer.shape if size != 1)
     elif isinstance(value, dict | list | tuple):

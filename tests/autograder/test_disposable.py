@@ -145,3 +145,18 @@ def test_plain_watch_sets_no_limit():
     watch.ended["anything"] = True
     with pytest.raises(TaskEndedError), watch.limit("anything", LITTLE):
         raise AssertionError
+
+
+def deadline() -> float:
+    return WATCH.until(60.0)
+
+
+def deadline_with_a_crash() -> tuple[float, list[str]]:
+    return WATCH.until(60.0), do("loop", "SIGSEGV")
+
+
+def test_forks_of_one_call_share_one_deadline_and_the_next_call_has_its_own(fork):
+    first, done = fork.call(deadline_with_a_crash)
+    assert done == ["took too long", "ended its process"], "further forks were needed"
+    assert first == WATCH.until(1.0), "the same moment in every one of them"
+    assert fork.call(deadline) > first
