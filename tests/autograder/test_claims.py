@@ -143,3 +143,16 @@ def test_rows_have_the_promised_kinds() -> None:
     for wrong in ([["a"]], [["a", "b"]], ["ab"], "ab", {"a": 1}, [COSTLY]):
         with pytest.raises(TypeError):
             list(claims.rows(wrong, str, int))
+
+
+def test_notes_of_a_submission_are_limited_in_number_and_length() -> None:
+    from types import SimpleNamespace
+
+    from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, _flags
+    from autograder.proxy.subject import Use
+
+    uses = [Use(f"{'a' * 1000}{number}", number, dynamic=True) for number in range(12_000)]
+    prepared: Any = SimpleNamespace(forbidden=["torch.nn.LayerNorm"], usual_look_ups=frozenset())
+    notes = _flags(prepared, SimpleNamespace(uses=uses, entered={}))  # type: ignore[arg-type]
+    assert len(notes) == MOST_FLAGS + 1 and max(map(len, notes)) <= LONGEST_FLAG + 2
+    assert notes[-1] == f"There are {12_000 - MOST_FLAGS} more notes of this kind."
