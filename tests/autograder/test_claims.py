@@ -146,13 +146,16 @@ def test_rows_have_the_promised_kinds() -> None:
 
 
 def test_notes_of_a_submission_are_limited_in_number_and_length() -> None:
+    """Of each kind: thousands of look-ups must not displace the function that ran although it is forbidden."""
     from types import SimpleNamespace
 
     from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, _flags
     from autograder.proxy.subject import Use
 
-    uses = [Use(f"{'a' * 1000}{number}", number, dynamic=True) for number in range(12_000)]
+    look_ups = [Use(f"{'a' * 1000}{number}", number, dynamic=True) for number in range(12_000)]
     prepared: Any = SimpleNamespace(forbidden=["torch.nn.LayerNorm"], usual_look_ups=frozenset())
-    notes = _flags(prepared, SimpleNamespace(uses=uses, entered={}))  # type: ignore[arg-type]
-    assert len(notes) == MOST_FLAGS + 1 and max(map(len, notes)) <= LONGEST_FLAG + 2
-    assert notes[-1] == f"There are {12_000 - MOST_FLAGS} more notes of this kind."
+    loaded: Any = SimpleNamespace(uses=look_ups, stopped_places=[], entered={"norm": Use("torch.nn.LayerNorm", 3)})
+    notes = _flags(prepared, loaded)
+    assert len(notes) == MOST_FLAGS + 2 and max(map(len, notes)) <= LONGEST_FLAG + 2
+    assert notes[-2] == f"There are {12_000 - MOST_FLAGS} more notes of this kind."
+    assert "ran `torch.nn.LayerNorm`" in notes[-1]
