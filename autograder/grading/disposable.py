@@ -48,6 +48,7 @@ class Disposable:
             code = self.end()
             task, lasting = self._watch.task
             late, crashed = code == -signal.SIGPROF, code > 0 or -code in CRASHES
+            self._watch.settle(late)
             if task and (late or crashed and task in accidents):
                 ended[task] = late
                 if lasting:

@@ -5,7 +5,6 @@ test that the stub passes with the same names replaced does not count: an unwrit
 """
 
 import ast
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -35,9 +34,7 @@ class FollowThrough:
         self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def again(
-        self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int, until: float
-    ) -> dict[str, TestEnding]:
+    def again(self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
         """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
@@ -47,24 +44,21 @@ class FollowThrough:
             names = tuple(sorted(wrong & self._reached.get(part.name, set())))
             if names and failed:
                 if (part.name, names) not in self._passed_by_stub:
-                    stub_until = time.monotonic() + self._assignment.limits.submission_seconds
-                    by_stub = self._taken(self._stub, names, tests, STUB_SEED, stub_until)
+                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
                     self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
                 own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
-                found |= self._taken(loaded, names, own, seed, until)
+                found |= self._taken(loaded, names, own, seed)
             if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(
-        self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int, until: float
-    ) -> dict[str, TestEnding]:
+    def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins)
+        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins, own.budget)
         loaded.uses = own.uses
         loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)  # the solution may cure it
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
-        suite_run = SuiteRun(self._session, loaded, cache, self._watch, until, again=True)
+        suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
         found = {}
         try:

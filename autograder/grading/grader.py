@@ -19,6 +19,7 @@ from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEndin
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.protocol.errors import StudentError
+from autograder.proxy.budget import Budget
 from autograder.proxy.local import load_text
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
@@ -97,8 +98,12 @@ class Grader:
         prepared = self._prepared[assignment.name]
         if self._unsound[assignment.name]:
             raise CourseError(self._unsound[assignment.name])
-        loaded = self.load(assignment, self.choose(assignment, submission))
-        results, seconds = self._results(prepared, loaded)
+        self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
+        limits, digest = assignment.limits, f"{self.run_seed} {submission_digest(submission)}"
+        with self.watch.submission(digest, limits.submission_cpu_seconds, limits.submission_seconds) as budget:
+            file = self.choose(assignment, submission, budget)
+            loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
+            results, seconds = self._results(prepared, loaded)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -126,12 +131,12 @@ class Grader:
         """Return a submission whose functions can be called in workers; the caller closes it."""
         return LoadedSubmission(self.workers, assignment, file)
 
-    def choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
+    def choose(self, assignment: Assignment, submission: Submission, budget: Budget | None = None) -> SourceFile:
         """Return the file to grade; raises RefusedError if two files were changed and their code differs."""
         if len(submission.files) == 1:
             return submission.files[0]
         try:
-            outlines = {file.name: self.workers.outline(assignment, file) for file in submission.files}
+            outlines = {file.name: self.workers.outline(assignment, file, budget) for file in submission.files}
         except StudentError:
             sentence = "There are two files, and at least one of them cannot be read. Hand in one file."
             raise RefusedError(sentence) from None
@@ -200,9 +205,7 @@ class Grader:
     ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
         try:
-            self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-            until = self.watch.until(assignment.limits.submission_seconds)
-            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch, until)
+            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
         finally:
@@ -211,7 +214,7 @@ class Grader:
             if ending.may_be_ours:
                 check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
         follow_through = self._follow_through[assignment.name]
-        again = follow_through.again(loaded, endings, self.run_seed, until) if self.course.follow_through else {}
+        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself

@@ -6,13 +6,14 @@ process, and another one replaces it (see `autograder.grading.disposable`).
 
 import mmap
 import signal
-import struct
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from autograder.proxy.budget import STATE, Budget, settle
+
 NOTE_BYTES = 1024
-MOMENT = struct.Struct("=d")
+NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again
+DIGEST_BYTES = 64
 STALLED_SECONDS = 600.0  # by the clock: no trusted code waits that long
 LASTING, PASSING = b"!", b" "
 
@@ -43,9 +44,17 @@ class Watch:
             raise TaskEndedError(self.ended[task])
         yield
 
-    def until(self, seconds: float) -> float:
-        """Return when the present submission has used up so many seconds by the clock (time.monotonic)."""
-        return time.monotonic() + seconds
+    @contextmanager
+    def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
+        """Grade one submission inside, with this budget of processor time and time on the clock."""
+        yield Budget(seconds, clock_seconds)
+
+    def has_passed(self, test: str) -> bool:
+        """Whether the submission passed this test before the process that graded it was replaced."""
+        return False
+
+    def remember(self, test: str) -> None:
+        """Remember that the submission passed this test."""
 
     def distrust(self) -> None:
         """Have this process replaced before the next submission."""
@@ -58,7 +67,9 @@ class KernelWatch(Watch):
     def __init__(self) -> None:
         super().__init__()
         self._note = mmap.mmap(-1, NOTE_BYTES)  # shared with the parent process
-        self._until = mmap.mmap(-1, MOMENT.size)  # 0 before the submission's time has begun
+        shared = memoryview(mmap.mmap(-1, DIGEST_BYTES + STATE.size + NAMES_BYTES))
+        self._digest, self._submission = shared[:DIGEST_BYTES], shared[DIGEST_BYTES:]
+        self._budget, self._passed = self._submission[: STATE.size], self._submission[STATE.size :]
 
     @property
     def task(self) -> tuple[str, bool]:
@@ -81,17 +92,34 @@ class KernelWatch(Watch):
                 signal.setitimer(signal.ITIMER_REAL, *clock)
                 self._note[:] = before
 
-    def until(self, seconds: float) -> float:
-        """As above; a process that replaces one that ended has no more time than was left."""
-        (moment,) = MOMENT.unpack(self._until[:])
-        if not moment:
-            moment = super().until(seconds)
-            self._until[:] = MOMENT.pack(moment)
-        return float(moment)
+    @contextmanager
+    def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
+        """As above. A process that replaces one that ended continues with what was left, and with the passed tests."""
+        present = digest.encode()[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0")
+        if self._digest != present:  # one call can grade several
+            self.begin_call()
+            self._digest[:] = present
+        try:
+            yield Budget(seconds, clock_seconds, self._budget)
+        finally:
+            self.begin_call()
+
+    def has_passed(self, test: str) -> bool:
+        return test.encode() in bytes(self._passed).rstrip(b"\0").split(b"\n")
+
+    def remember(self, test: str) -> None:
+        names = bytes(self._passed).rstrip(b"\0") + test.encode() + b"\n"
+        if len(names) <= NAMES_BYTES:
+            self._passed[: len(names)] = names
 
     def begin_call(self) -> None:
-        """Give the next submission a time of its own."""
-        self._until[:] = bytes(MOMENT.size)
+        """Forget the last submission."""
+        self._digest[:] = bytes(DIGEST_BYTES)
+        self._submission[:] = bytes(STATE.size + NAMES_BYTES)
+
+    def settle(self, late: bool) -> None:
+        """Count the time of the test in which a process ended; not if it had an accident."""
+        settle(self._budget, late)
 
     def clear(self) -> None:
         self._note[:] = bytes(NOTE_BYTES)

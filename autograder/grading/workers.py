@@ -10,6 +10,7 @@ from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
 from autograder.protocol import claims
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
+from autograder.proxy.budget import Budget
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
@@ -40,9 +41,9 @@ class WorkerFactory:
         self.references = {each.name: load_reference(course, each) for each in assignments}
         self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
-    def outline(self, assignment: Assignment, file: SourceFile) -> str:
+    def outline(self, assignment: Assignment, file: SourceFile, budget: Budget | None = None) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
-        with closing(self.connect(assignment)) as reader:
+        with closing(self.connect(assignment, budget=budget)) as reader:
             answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
             with malformed("a digest"):
                 return claims.text(answer)
@@ -50,19 +51,27 @@ class WorkerFactory:
     def close(self) -> None:
         self.sandbox.close()
 
-    def connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
+    def connect(
+        self, assignment: Assignment, endless: Counter[str] | None = None, budget: Budget | None = None
+    ) -> WorkerConnection:
         """Start a worker. `endless` counts the calls that did not end; later ones have less time."""
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
-        return WorkerConnection(worker, assignment.limits.call_seconds, endless)
+        return WorkerConnection(worker, assignment.limits.call_seconds, endless, budget)
 
 
 class LoadedSubmission:
     """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
 
     def __init__(
-        self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
+        self,
+        workers: WorkerFactory,
+        assignment: Assignment,
+        file: SourceFile,
+        stand_ins: StandIns | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
+        self.budget = budget or Budget()
         self._forbidden = list((workers.forbidden or {}).get(assignment.name, ()))
         self._lists_names = workers.forbidden is None or bool(self._forbidden)
         self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
@@ -118,7 +127,7 @@ class LoadedSubmission:
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker; if a test may forbid names, it lists those used before it runs a line."""
-        connection = self._workers.connect(self.assignment, self._endless)
+        connection = self._workers.connect(self.assignment, self._endless, self.budget)
         try:
             uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
             loaded = connection.request(
@@ -128,7 +137,7 @@ class LoadedSubmission:
                 filename=_name(self.assignment, self.file),
                 forbidden=self._forbidden,
                 modules=self.file.module_texts,
-                limit=self.load_seconds,
+                limit=min(self.load_seconds, self.budget.left),
                 skipped=self.stopped,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
