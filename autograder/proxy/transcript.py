@@ -190,17 +190,22 @@ def _outside(value: Any) -> Any:
 def _by_name(change: dict[str, Any]) -> dict[str, Any]:
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}
-    return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}
+    return {kind: _sorted_by_name(parts) for kind, parts in change.items()}
+
+
+def _sorted_by_name(parts: Any) -> dict[str, Any]:
+    return {name: parts[name] for name in sorted(map(claims.text, claims.table(parts)))}
 
 
 def _outside_of_object(description: Any) -> Any:
     if not isinstance(description, dict) or description.get("kind") != "module":
         return "an object"
     parameters = sorted(
-        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, bool(requires_grad))
-        for name, value, requires_grad in description["parameters"]
+        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, requires_grad)
+        for name, value, requires_grad in claims.rows(description["parameters"], str, (str, torch.Tensor), bool)
     )
-    return {"parameters": parameters, "has buffers": bool(description["buffers"])}
+    buffers = list(claims.rows(description["buffers"], str, (str, torch.Tensor), bool))
+    return {"parameters": parameters, "has buffers": bool(buffers)}
 
 
 def _same_answer(a: Answer, b: Answer) -> bool:

@@ -84,6 +84,25 @@ def test_description_of_a_module_is_checked_before_it_is_read(read: list[str], f
     assert read == []
 
 
+@pytest.mark.parametrize("field", ["parameters", "buffers"])
+@pytest.mark.parametrize("value", [COSTLY, [COSTLY], [["w", torch.ones(2), COSTLY]], [[COSTLY] * 3] * 2])
+def test_object_is_checked_before_it_is_recorded(read: list[str], field: str, value: Any) -> None:
+    """A transcript records it before the test receives it."""
+    handle = wire.Handle(0, {**MODULE, field: value})
+    replies = [{**REPLY, "result": handle}, {**REPLY, "modules": [[0, {"description": handle.description}]]}]
+    for reply in replies:
+        with pytest.raises(StudentCrashedError):
+            Replies({"ok": reply}).request("call", target=[None, ["f"]])
+    assert read == []
+
+
+@pytest.mark.parametrize("change", [{"values": COSTLY}, {"values": [COSTLY]}, {"flags": {COSTLY: True, 1: True}}])
+def test_change_of_a_module_is_checked_before_it_is_recorded(read: list[str], change: dict[str, Any]) -> None:
+    with pytest.raises(StudentCrashedError):
+        Replies({"ok": {**REPLY, "modules": [[0, change]]}}).request("call", target=[None, ["f"]])
+    assert read == []
+
+
 QUESTION: dict[str, Any] = {"callback": 0, "path": [], "grad": True, "args": (), "kwargs": {}}
 
 
