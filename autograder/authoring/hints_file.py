@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
-from autograder.grading.pool import QuietPool, end_on_ctrl_c
+from autograder.grading.pool import end_on_ctrl_c
 from autograder.records import InfrastructureError
 from autograder.sandbox.trusted_process import leave_current_folder, spawning
 from autograder.source.stub import ReleasedStub
@@ -69,7 +69,7 @@ def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, st
 
 
 def _make_elsewhere(course: Course, assignment: Assignment) -> str:
-    with QuietPool(1, spawning(), initializer=_begin) as process:
+    with ProcessPoolExecutor(1, spawning(), initializer=_begin) as process:
         try:
             return process.submit(make, course, assignment).result()
         except (CourseError, InfrastructureError):

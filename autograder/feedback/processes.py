@@ -1,11 +1,12 @@
 """Processes that write the pages of a large class."""
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from typing import Any
 
-from autograder.grading.pool import QuietPool, end_with_parent
+from autograder.grading.pool import end_with_parent
 from autograder.records import InfrastructureError
 from autograder.sandbox.trusted_process import spawning
 
@@ -16,7 +17,7 @@ _write: Callable[[Any], object]
 
 def write_in_processes(begin: Callable[[], Callable[[Any], object]], students: Iterable[Any], jobs: int) -> None:
     """Call the function that `begin` returns in each process for all students; raises what a call raises."""
-    pool = QuietPool(jobs, spawning(), initializer=_prepare, initargs=(begin,))
+    pool = ProcessPoolExecutor(jobs, spawning(), initializer=_prepare, initargs=(begin,))
     rest = iter(students)
     try:
         while some := list(islice(rest, AHEAD)):

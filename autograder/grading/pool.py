@@ -6,12 +6,10 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -44,28 +42,6 @@ class Plan:
         return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
-class QuietPool(ProcessPoolExecutor):
-    """A pool whose processes are deaf to Ctrl-C from their first line on: this process decides, and says so."""
-
-    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
-        with ctrl_c_held_back():  # the processes are started here
-            return super().submit(function, *args, **kwargs)
-
-
-@contextmanager
-def ctrl_c_held_back() -> Iterator[None]:
-    """Deliver no SIGINT inside, neither here nor, for good, to processes started here; this one gets it afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    resource_tracker.ensure_running()  # it is started by the first process, and then lets the signal through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def end_on_ctrl_c() -> None:
     """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
     if multiprocessing.parent_process() is None:
@@ -75,7 +51,7 @@ def end_on_ctrl_c() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-class GraderPool(QuietPool):
+class GraderPool(ProcessPoolExecutor):
     """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
 
     def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:

@@ -6,17 +6,18 @@ A finder on `sys.meta_path` sends the signal when a module is about to be import
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from autograder.cli.interrupts import STOPPED
-from autograder.grading.pool import QuietPool, ctrl_c_held_back, end_on_ctrl_c
+from autograder.grading.pool import end_on_ctrl_c
+from autograder.sandbox.trusted_process import spawning
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups for signals")
@@ -131,21 +132,14 @@ def interrupt_myself() -> str:
 
 
 def test_processes_of_a_pool_do_not_hear_ctrl_c() -> None:
-    with QuietPool(1, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, spawning()) as pool:
         assert pool.submit(interrupt_myself).result() == "alive"
         assert pool.submit(interrupt_myself).result() == "alive"
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
-def test_process_of_a_pool_is_deaf_from_its_first_line_on() -> None:
-    program = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('alive')"
-    with ctrl_c_held_back():
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("alive\n", "")
-
-
 def test_grader_that_is_ready_ends_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
-    pool = QuietPool(1, get_context("spawn"), initializer=end_on_ctrl_c)
+    pool = ProcessPoolExecutor(1, spawning(), initializer=end_on_ctrl_c)
     with pool, pytest.raises(Exception, match="terminated abruptly"):
         pool.submit(interrupt_myself).result()
     assert capfd.readouterr() == ("", "")
@@ -157,9 +151,65 @@ def test_own_process_keeps_its_handler() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_every_pool_of_processes_is_a_quiet_one() -> None:
-    """Otherwise its processes would print a traceback each."""
+CHILD = """\
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["POINT"]:
+            try:
+                os.close(os.open(os.environ["ONCE"], os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return None
+            os.killpg(int(os.environ["GROUP"]), signal.SIGINT)
+        return None
+
+if "GROUP" not in os.environ:
+    os.environ["GROUP"] = str(os.getpid())
+else:
+    sys.meta_path.insert(0, Interrupting())
+"""
+IN_CHILDREN = {
+    "grade class --jobs 1": ["pydantic", "autograder.grading.grader", "torch"],
+    "grade class --cluster local:1": [
+        "distributed.nanny",  # in a worker of Dask
+        "autograder.grading.cluster_worker",
+        "autograder.grading.grader_process",  # in a grader of this worker
+        "autograder.grading.grader",
+    ],
+    "build": ["autograder.authoring.hints_file", "torch"],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "point"),
+    [
+        pytest.param(command, point, marks=[] if point == "pydantic" else [pytest.mark.slow])
+        for command, points in IN_CHILDREN.items()
+        for point in points
+    ],
+)
+def test_ctrl_c_while_a_process_of_the_command_imports_prints_one_line(
+    folder: Path, tmp_path: Path, command: str, point: str
+) -> None:
+    if "--cluster" in command:
+        pytest.importorskip("distributed")
+    (tmp_path / "sitecustomize.py").write_text(CHILD)
+    environment = {name: value for name, value in os.environ.items() if name != "GROUP"}
+    environment |= {"PYTHONPATH": str(tmp_path), "POINT": point, "ONCE": str(tmp_path / "once")}
+    program = [sys.executable, "-c", "from autograder.cli import main; main()", *command.split()]
+    done = subprocess.run(program, cwd=folder, env=environment, start_new_session=True, capture_output=True, text=True)
+    assert (tmp_path / "once").exists(), "no process of the command imports this"
+    assert (done.returncode, done.stderr.splitlines()[-1:]) == (130, [STOPPED]), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_every_process_is_started_by_the_context_for_trusted_ones() -> None:
+    """Otherwise it would print a traceback of its own."""
     package = Path(__file__).parents[2] / "autograder"
-    texts = {path.name: path.read_text("utf-8") for path in package.rglob("*.py")}
-    assert [name for name, text in texts.items() if f"{ProcessPoolExecutor.__name__}(" in text] == []
-    assert sum("QuietPool(1, " in text or "QuietPool(jobs, " in text for text in texts.values()) == 2
+    calls = [line for path in package.rglob("*.py") for line in path.read_text("utf-8").split("\n")]
+    pools = [
+        line.strip() for line in calls if re.search(r"(?<!class )\b(ProcessPoolExecutor|GraderPool)\((?!Proc)", line)
+    ]
+    assert len(pools) == 3
+    assert [line for line in pools if "spawning()" not in line] == []

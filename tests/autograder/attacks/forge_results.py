@@ -208,6 +208,18 @@ def answer(sock, number, operation, arguments):
         proves="TOOK OVER",
     ),
     Attack(
+        "claimed_exceptions_of_costly_tensors",
+        "describes exceptions by tensors that take seconds to be turned into text",
+        taking_over("""
+import torch
+big = torch.zeros([6] * 7)
+def answer(sock, number, operation, arguments):
+    wire.send(sock, {"id": number, "error": {"type": big, "bases": [big] * 20, "text": big, "frames": [[big] * 6]}})
+"""),
+        course=HEADS,
+        proves="TOOK OVER",
+    ),
+    Attack(
         "changed_inputs",
         "claims that the call changed the test's own inputs into what fits a wrong answer",
         taking_over("""
