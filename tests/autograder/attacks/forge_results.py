@@ -12,7 +12,7 @@ def take_over(answer):
         frame = frame.f_back
     sock, number = frame.f_locals["sock"], frame.f_locals["number"]
     print("TOOK OVER", flush=True)
-    wire.send(sock, {"id": number, "ok": {"errors": []}})
+    wire.send(sock, {"id": number, "ok": {"errors": [], "stopped": [], "absent": []}})
     while True:
         number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
         if number:  # the others have no reply
