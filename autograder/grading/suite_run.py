@@ -118,7 +118,7 @@ class SuiteRun:
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
         if self._deserves_another(ending, alone) and (late or not self._again) and self._budget.has_room:
             ending = self._once(test, fresh=True)
-        if isinstance(ending.error, StudentTimeoutError) and self._budget.is_spent:
+        if isinstance(ending.error, StudentTimeoutError | StudentCrashedError) and self._budget.is_spent:
             ending = replace(ending, error=StudentTimeoutError("Your submission used up its time in this test."))
         if ending.passed and not self._again:
             self._watch.remember(test.name)

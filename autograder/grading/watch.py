@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from autograder.proxy.budget import STATE, Budget, settle
+from autograder.proxy.budget import STATE, Budget
 
 NOTE_BYTES = 1024
 NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again
@@ -119,7 +119,7 @@ class KernelWatch(Watch):
 
     def settle(self, late: bool) -> None:
         """Count the time of the test in which a process ended; not if it had an accident."""
-        settle(self._budget, late)
+        Budget(memory=self._budget).settle(late)
 
     def clear(self) -> None:
         self._note[:] = bytes(NOTE_BYTES)

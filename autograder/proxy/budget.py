@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-STATE = struct.Struct("=ddd")  # the end on the clock; the processor time used; that of the test which runs
+STATE = struct.Struct("=dddd")  # the end on the clock; the processor time used; that of the test which runs; bytes
+MAX_BYTES = 256 << 20  # received from all workers; receiving, comparing and dropping them takes other processes' time
+FIELDS = ("until", "used", "running", "received")
 LEAST = 0.1  # seconds for what has begun
 
 
@@ -21,18 +23,21 @@ class Budget:
     def __init__(self, seconds: float = math.inf, clock_seconds: float = math.inf, memory: Any = None) -> None:
         self.seconds = seconds
         self._memory = bytearray(STATE.size) if memory is None else memory
-        until, used, _ = self._state()
-        if not until:
-            self._write(time.monotonic() + clock_seconds, used)
+        if not self.until:
+            self._write(until=time.monotonic() + clock_seconds)
 
     @property
     def until(self) -> float:
         """The end on the clock (time.monotonic)."""
-        return self._state()[0]
+        return self._state()["until"]
 
     @property
     def used(self) -> float:
-        return self._state()[1]
+        return self._state()["used"]
+
+    @property
+    def received(self) -> float:
+        return self._state()["received"]
 
     @property
     def left(self) -> float:
@@ -41,36 +46,37 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        return self.used >= self.seconds or time.monotonic() > self.until
+        return self.used >= self.seconds or self.received > MAX_BYTES or time.monotonic() > self.until
 
     @property
     def has_room(self) -> bool:
         """Whether there is time for repeats, which leave half of it to the tests that have not run once."""
-        return self.used < self.seconds / 2 and not self.is_spent
+        return self.used < self.seconds / 2 and self.received < MAX_BYTES / 2 and not self.is_spent
 
     def use(self, seconds: float) -> None:
-        until, used, running = self._state()
-        self._write(until, used + seconds, running)
+        self._write(used=self.used + seconds)
+
+    def receive(self, size: int) -> None:
+        """Count what a worker has sent."""
+        self._write(received=self.received + size)
 
     @contextmanager
     def counted(self, at_most: float = 0.0) -> Iterator[None]:
         """Count the processor time of this process inside, or `at_most` if the process is ended at this limit."""
         before = time.process_time()
-        self._write(self.until, self.used, at_most)
+        self._write(running=at_most)
         try:
             yield
         finally:
-            self._write(self.until, self.used + time.process_time() - before)
+            self._write(used=self.used + time.process_time() - before, running=0.0)
 
-    def _state(self) -> tuple[float, float, float]:
-        until, used, running = STATE.unpack(self._memory[: STATE.size])
-        return until, used, running
+    def settle(self, late: bool) -> None:
+        """Count the test in which a process ended: all of its time if it was too late, nothing after an accident."""
+        running = self._state()["running"]
+        self._write(used=self.used + (running if late else 0.0), running=0.0)
 
-    def _write(self, until: float, used: float, running: float = 0.0) -> None:
-        self._memory[: STATE.size] = STATE.pack(until, used, running)
+    def _state(self) -> dict[str, float]:
+        return dict(zip(FIELDS, STATE.unpack(self._memory[: STATE.size]), strict=True))
 
-
-def settle(memory: Any, late: bool) -> None:
-    """Count the test in which a process ended: all of its time if it was too late, nothing after an accident."""
-    until, used, running = STATE.unpack(memory[: STATE.size])
-    memory[: STATE.size] = STATE.pack(until, used + (running if late else 0.0), 0.0)
+    def _write(self, **changed: float) -> None:
+        self._memory[: STATE.size] = STATE.pack(*{**self._state(), **changed}.values())

@@ -164,6 +164,7 @@ class WorkerConnection(Connection):
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)
         self.received += HEADER_WEIGHT * len(header) + len(data)
+        self._budget.receive(len(header) + len(data))
         if self.received > MAX_TEST_BYTES:
             raise wire.WireError("there is too much of it in one test")
         return wire.loads(header, data)

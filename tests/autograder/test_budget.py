@@ -12,7 +12,7 @@ import pytest
 from autograder.course.config import Course, load_course
 from autograder.grading.grader import Grader
 from autograder.grading.watch import Watch
-from autograder.proxy.budget import Budget
+from autograder.proxy.budget import MAX_BYTES, Budget
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.launcher import Sandbox
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
@@ -90,6 +90,7 @@ def test_solution_uses_less_than_a_third_of_its_budget(name: str) -> None:
     assert grade.score == grade.max_score
     (budget,) = watch.budgets
     assert 0 < budget.used < budget.seconds / 3
+    assert 0 < budget.received < MAX_BYTES / 3
 
 
 def test_import_that_takes_long_once_costs_no_points(tmp_path: Path) -> None:

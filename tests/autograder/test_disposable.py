@@ -13,7 +13,7 @@ import pytest
 
 from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
-from autograder.proxy.budget import LEAST, Budget
+from autograder.proxy.budget import LEAST, MAX_BYTES, Budget
 from autograder.records import InfrastructureError
 
 WATCH = KernelWatch()
@@ -207,6 +207,14 @@ def test_spent_budget_leaves_no_room():
     assert (budget.is_spent, budget.left) == (True, LEAST)
     assert Budget(1.0, clock_seconds=-1.0).is_spent
     assert not Budget().is_spent
+
+
+def test_bytes_of_all_workers_are_part_of_the_budget():
+    budget = Budget(60.0, 60.0)
+    budget.receive(MAX_BYTES // 2)
+    assert (budget.has_room, budget.is_spent) == (False, False)
+    budget.receive(MAX_BYTES)
+    assert budget.is_spent
 
 
 def test_processor_time_of_this_process_counts_and_its_sleep_does_not():
