@@ -1,10 +1,11 @@
 """What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs 2]`.
 
 Thirty honest submissions of 03_masked_heads are graded, then a class of the same size in which attacks on the autograder
-take the place of the last ten. Three attacks never end, in different places. The other seven are one of each class, and
-in a third run those that take most time and memory. Printed are the time on the clock, the processor time of all
-processes, the most memory of one grader (resident, and with shared pages counted in parts), and the honest grades that
-changed. The first line is the twenty honest submissions alone.
+take the place of the last ten. In two of these classes, three attacks never end, in different places; the other seven are
+one of each kind, or those that take most time and memory. In two further ones, all ten describe exceptions by tensors, or
+all stay just below each limit. Printed are the time on the clock, the processor time of all processes, the most memory of
+one grader (resident, and with shared pages counted in parts), and the honest grades that changed. The first line is the
+twenty honest submissions alone; the last ones are one submission by itself: an honest one, and one of each kind.
 """
 
 from __future__ import annotations
@@ -34,6 +35,18 @@ ENDLESS = {
     "endless_import": "while True: pass",
     "endless_call": "def attention(q, k, v, mask=None):\n    while True: pass",
     "endless_in_c": "import re\ndef causal_mask(T, device=None): re.match(r'(a+)+$', 'a' * 60 + 'b')",
+}
+SLOW = """
+import time
+def spend(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+spend(9)
+"""
+ALIKE = {
+    "exceptions": "forge_results claimed_exceptions_of_costly_tensors",
+    "loading": "a file whose import takes nine seconds each time",
 }
 OTHERS = {
     "mixed": (
@@ -68,8 +81,11 @@ def honest_texts(count: int) -> list[str]:
 
 
 def hostile_texts(which: str) -> dict[str, str]:
-    attacks = {f"{kind} {attack.name}": attack.code for kind, attack in ATTACKS}
-    codes = ENDLESS | {name.replace(" ", "_"): attacks[name] for name in OTHERS[which]}
+    attacks = {f"{kind} {attack.name}": attack.code for kind, attack in ATTACKS} | {ALIKE["loading"]: SLOW}
+    if which in ALIKE:
+        codes = {f"{which}_{number}": attacks[ALIKE[which]] for number in range(CLASS - HONEST)}
+    else:
+        codes = ENDLESS | {name.replace(" ", "_"): attacks[name] for name in OTHERS[which]}
     return {
         f"student{2 * number:02}_{name}": f"{heads_wrong()}\n{code}\n"  # graded after every second honest one
         for number, (name, code) in enumerate(codes.items())
@@ -125,11 +141,14 @@ def grade(folder: Path, output: Path, jobs: int) -> tuple[str, dict[str, dict[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
-    jobs = parser.parse_args().jobs
+    parser.add_argument("--only", nargs="*", choices=[*OTHERS, *ALIKE], default=[*OTHERS, *ALIKE])
+    options = parser.parse_args()
+    jobs = options.jobs
     with tempfile.TemporaryDirectory() as name:
         everybody = {f"student{number:02}": text for number, text in enumerate(honest_texts(CLASS))}
         honest = dict([*everybody.items()][:HONEST])
-        classes = {"alone": honest, "honest": everybody} | {which: honest | hostile_texts(which) for which in OTHERS}
+        classes = {"alone": honest, "honest": everybody}
+        classes |= {which: honest | hostile_texts(which) for which in options.only}
         for which, texts in classes.items():
             hand_in(Path(name, which), texts)
             figures, grades = grade(Path(name, which), Path(name, f"{which}-grades"), jobs)
@@ -137,6 +156,11 @@ def main() -> None:
                 alone = grades
             changed = [student for student in honest if grades[student] != alone[student]]
             print(f"{which}: {len(grades)} submissions, {figures}; {len(changed)} honest grades changed", *changed)
+        single = {"one honest": dict([*honest.items()][:1])}
+        single |= {f"one of {which}": dict([*hostile_texts(which).items()][:1]) for which in options.only}
+        for which, texts in single.items():
+            hand_in(Path(name, which), texts)
+            print(f"{which}: {grade(Path(name, which), Path(name, f'{which}-grades'), 1)[0]}")
 
 
 if __name__ == "__main__":

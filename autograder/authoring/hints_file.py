@@ -18,6 +18,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
+from autograder.grading.pool import end_on_ctrl_c
 from autograder.records import InfrastructureError
 from autograder.sandbox.trusted_process import leave_current_folder, spawning
 from autograder.source.stub import ReleasedStub
@@ -78,6 +79,7 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
 
 
 def _begin() -> None:
+    end_on_ctrl_c()
     os.environ["OMP_NUM_THREADS"] = "1"
     leave_current_folder()
     sys.stdout = sys.stderr  # what a solution prints is no output of the command

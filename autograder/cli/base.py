@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import platform
-import signal
 import sys
 import time
 import traceback
@@ -17,13 +16,14 @@ from typing import Annotated, Any
 
 import typer
 
+from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
 from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.consoles import encoding_of
 from autograder.text.tables import read_table
 from autograder.version import __version__
 
-DONE, FOUND, USAGE, INFRASTRUCTURE, STOPPED, TERMINATED = 0, 1, 2, 3, 130, 143
+DONE, FOUND, USAGE, INFRASTRUCTURE = 0, 1, 2, 3
 
 _OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -62,10 +62,13 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         if warning := warning_about_namesake():
             say(warning)
         try:
-            with open(os.devnull, "w") as nowhere:
-                silent = quiet and not kwargs.get("as_json")
-                with redirect_stdout(nowhere) if silent else nullcontext():
-                    code = command(*args, **kwargs)
+            silent = quiet and not kwargs.get("as_json")
+            with (
+                raised_as_exceptions(),
+                open(os.devnull, "w") as nowhere,
+                redirect_stdout(nowhere) if silent else nullcontext(),
+            ):
+                code = command(*args, **kwargs)
         except (CourseError, RefusedError, InfrastructureError) as error:
             say(str(error))
             code = INFRASTRUCTURE if isinstance(error, InfrastructureError) else USAGE
@@ -80,9 +83,8 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             say("There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1.")
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
-            sentence = "Stopped. Finished work is kept; run the same command again to continue."
-            say(" ".join((sentence, *map(str, stopped.args))))
-            code = TERMINATED if _terminated else STOPPED
+            say(" ".join((STOPPED, *map(str, stopped.args))))
+            code = exit_code()
         if verbose:
             say(f"autograder {__version__}, Python {platform.python_version()}: {time.monotonic() - begun:.1f} s")
         raise typer.Exit(code or DONE)
@@ -110,20 +112,3 @@ def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspec
         words = {"metavar": "PATH", **words, "parser": _place}
     info = typer.Argument(**words) if "argument" in facts else typer.Option(*facts.get("flags", ()), **words)
     return parameter.replace(annotation=Annotated[parameter.annotation, info])
-
-
-_terminated = list[int]()
-
-
-def end_on_sigterm() -> None:
-    """End a command on SIGTERM as Ctrl-C does: with a sentence, and with its finished work."""
-    process = os.getpid()
-
-    def handle(number: int, frame: object) -> None:
-        if os.getpid() != process:  # a fork of this one, which has nothing to finish
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
-        _terminated.append(number)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, handle)

@@ -88,6 +88,10 @@ class Limits(YamlRecord):
     load_seconds: Seconds = Field(default=10, description="The same for importing a student's file.")
     cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")
     submission_seconds: Seconds = Field(default=120, description="For a whole submission, on the clock.")
+    submission_cpu_seconds: Seconds = Field(
+        default=60,
+        description="For a whole submission: the processor time of its workers, and of the grader in its tests.",
+    )
     memory_mb: Amount = Field(default=1024, description="Memory of one submission's process.")
     file_mb: Amount = Field(default=1, description="Largest file that a student's code may write.")
     scratch_mb: Amount = Field(default=32, description="All files together that a student's code may write.")

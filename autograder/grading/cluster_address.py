@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -45,10 +47,30 @@ def connect(address: str) -> Iterator[Client]:
             if address.startswith(RUNNING):
                 client = Client(address, security=_check_running(address), set_as_default=False, timeout="30s")
             else:
-                client = Client(started.enter_context(_started(address)), set_as_default=False)
+                with _interruptions_held_back():
+                    client = Client(started.enter_context(_started(address)), set_as_default=False)
         except (OSError, RuntimeError, asyncio.TimeoutError) as error:
             raise InfrastructureError(f"There is no connection to the cluster {address}: {error}.") from None
         yield started.enter_context(client)
+
+
+@contextmanager
+def _interruptions_held_back() -> Iterator[None]:
+    """Answer Ctrl-C and SIGTERM after the context: Dask cannot close a cluster that is only half made."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are answered in the main thread
+        return
+    held: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, frame: held.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
 
 
 def _started(address: str) -> Any:

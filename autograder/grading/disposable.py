@@ -35,6 +35,7 @@ class Disposable:
         without this task. Raises InfrastructureError if the fork was killed twice from outside.
         """
         ended, accidents = dict(self._lasting), set[str]()
+        self._watch.begin_call()
         while True:
             reply = self._reply(ended, function, arguments)
             if reply is not None:
@@ -47,6 +48,7 @@ class Disposable:
             code = self.end()
             task, lasting = self._watch.task
             late, crashed = code == -signal.SIGPROF, code > 0 or -code in CRASHES
+            self._watch.settle(late)
             if task and (late or crashed and task in accidents):
                 ended[task] = late
                 if lasting:

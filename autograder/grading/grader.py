@@ -18,6 +18,7 @@ from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEndin
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.protocol.errors import StudentError
+from autograder.proxy.budget import Budget
 from autograder.proxy.local import load_text
 from autograder.proxy.replay import ReplayCache
 from autograder.proxy.subject import Subject
@@ -28,6 +29,8 @@ from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
 
+MOST_FLAGS = 20  # notes of one kind for a person
+LONGEST_FLAG = 300  # characters
 SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
 
 
@@ -95,8 +98,12 @@ class Grader:
         prepared = self._prepared[assignment.name]
         if self._unsound[assignment.name]:
             raise CourseError(self._unsound[assignment.name])
-        loaded = self.load(assignment, self.choose(assignment, submission))
-        results, seconds = self._results(prepared, loaded)
+        self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
+        limits, digest = assignment.limits, f"{self.run_seed} {submission_digest(submission)}"
+        with self.watch.submission(digest, limits.submission_cpu_seconds, limits.submission_seconds) as budget:
+            file = self.choose(assignment, submission, budget)
+            loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
+            results, seconds = self._results(prepared, loaded)
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -110,7 +117,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=(*map(clean, submission.notes), *_flags(prepared, loaded)),
+            flags=(*_limited(submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
 
@@ -124,12 +131,12 @@ class Grader:
         """Return a submission whose functions can be called in workers; the caller closes it."""
         return LoadedSubmission(self.workers, assignment, file)
 
-    def choose(self, assignment: Assignment, submission: Submission) -> SourceFile:
+    def choose(self, assignment: Assignment, submission: Submission, budget: Budget | None = None) -> SourceFile:
         """Return the file to grade; raises RefusedError if two files were changed and their code differs."""
         if len(submission.files) == 1:
             return submission.files[0]
         try:
-            outlines = {file.name: self.workers.outline(assignment, file) for file in submission.files}
+            outlines = {file.name: self.workers.outline(assignment, file, budget) for file in submission.files}
         except StudentError:
             sentence = "There are two files, and at least one of them cannot be read. Hand in one file."
             raise RefusedError(sentence) from None
@@ -198,7 +205,6 @@ class Grader:
     ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
         try:
-            self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
             suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
             self.session.start(self.run_seed)
             endings = [suite_run.take(test) for test in prepared.tests]
@@ -283,7 +289,7 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
     """Return notes for a person: where loading was stopped, and uses of forbidden names that no search can follow."""
     late = tuple(f"{place} was stopped when the file was loaded: it takes too long." for place in loaded.stopped_places)
     if not prepared.forbidden:
-        return late
+        return tuple(_limited(late))
     looked_up = (
         f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
         for use in loaded.uses
@@ -293,4 +299,11 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
         f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
         for use in loaded.entered.values()
     )
-    return (*late, *looked_up, *entered)
+    return (*_limited(late), *_limited(looked_up), *_limited(entered))
+
+
+def _limited(notes: Iterable[str]) -> list[str]:
+    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
+    different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
+    more = len(different) - MOST_FLAGS
+    return [*different[:MOST_FLAGS], *([f"There are {more} more notes of this kind."] if more > 0 else [])]

@@ -37,7 +37,10 @@ class GraderProcess:
         self._socket, theirs = socket.socketpair()
         with theirs:
             command = module_command(__name__, str(theirs.fileno()), self._folder)
-            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            # in a session of its own, it does not hear Ctrl-C: it ends when this process closes the connection
+            self._process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+            )
         self._connection = Connection(self._socket.fileno())
         try:
             problem = str(self._ask(bundle, START_SECONDS))

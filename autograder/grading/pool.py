@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -41,11 +42,20 @@ class Plan:
         return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
+def end_on_ctrl_c() -> None:
+    """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
+    if multiprocessing.parent_process() is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
 class GraderPool(ProcessPoolExecutor):
     """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
 
-    def submit(self, function: Callable[..., Result], /, *args: Any) -> Future[Result]:  # type: ignore[override]
-        return super().submit(call_in_fork, function, *args)
+    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        return super().submit(call_in_fork, function, *args, **kwargs)
 
 
 def graders(plan: Plan) -> GraderPool:
@@ -94,6 +104,7 @@ def prepare_process(plan: Plan) -> None:
     leave_current_folder()
     warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
     _plan = plan
+    end_on_ctrl_c()
     end_with_parent()
     try:
         _sandbox()

@@ -84,7 +84,10 @@ class TestEnding:
 
 
 class SuiteRun:
-    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated."""
+    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated.
+
+    When the budget of the submission is spent, the remaining tests fail without being run.
+    """
 
     def __init__(
         self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
@@ -92,7 +95,7 @@ class SuiteRun:
         self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
         self._cache, self._watch, self._again = cache, watch, again
         self._kept = KeptTranscripts()
-        self._end = time.monotonic() + self._limits.submission_seconds
+        self._budget = loaded.budget
         self._titles: dict[str, str] = {}
         self._crashes = 0
 
@@ -104,14 +107,21 @@ class SuiteRun:
         if blocked:
             sentence = f"This waits until “{self._titles[blocked]}” passes."
             return TestEnding(test, skipped=Failure("skipped", sentence))
-        if time.monotonic() > self._end:
+        if not self._again and self._watch.has_passed(test.name):
+            self._session.accept(test)
+            return TestEnding(test)
+        if self._budget.is_spent:
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
         begun, loaded = time.monotonic(), self._loaded.times
         ending = self._once(test, fresh=False)
         alone = self._loaded.times > loaded
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
-        if self._deserves_another(ending, alone) and (late or not self._again):
+        if self._deserves_another(ending, alone) and (late or not self._again) and self._budget.has_room:
             ending = self._once(test, fresh=True)
+        if isinstance(ending.error, StudentTimeoutError | StudentCrashedError) and self._budget.is_spent:
+            ending = replace(ending, error=StudentTimeoutError("Your submission used up its time in this test."))
+        if ending.passed and not self._again:
+            self._watch.remember(test.name)
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
         if ending.failed and ending.transcript is not None:
@@ -134,14 +144,16 @@ class SuiteRun:
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:
-            subject = self._loaded.subject(fresh)
+            with self._budget.counted():
+                subject = self._loaded.subject(fresh)
         except StudentError as refusal:
             return TestEnding(test, error=refusal)
         connection = subject.connection
-        until = time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
+        until = min(self._budget.until, time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds)
         cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
-            with self._watch.limit(f"{test.name} again" if self._again else test.name, self._seconds_here):
+            name, seconds = f"{test.name} again" if self._again else test.name, self._seconds_here
+            with self._budget.counted(seconds), self._watch.limit(name, seconds):
                 error, diverged = connection.run(
                     test.item.nodeid, lambda: self._session.run(test, subject), until, cache
                 )
@@ -166,7 +178,7 @@ class SuiteRun:
     def _seconds_here(self) -> float:
         """The processor time of a test on the trusted side; each test that ended a grader halves it for later ones."""
         once, ended = self._limits.call_seconds, self._titles.keys() & self._watch.ended.keys()
-        return max(once, CALLS_PER_TEST * once * 0.5 ** len(ended))
+        return min(self._budget.left, max(once, CALLS_PER_TEST * once * 0.5 ** len(ended)))
 
 
 def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, watch: Watch) -> None:

@@ -9,7 +9,11 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from autograder.proxy.budget import STATE, Budget
+
 NOTE_BYTES = 1024
+NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again
+DIGEST_BYTES = 64
 STALLED_SECONDS = 600.0  # by the clock: no trusted code waits that long
 LASTING, PASSING = b"!", b" "
 
@@ -40,6 +44,18 @@ class Watch:
             raise TaskEndedError(self.ended[task])
         yield
 
+    @contextmanager
+    def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
+        """Grade one submission inside, with this budget of processor time and time on the clock."""
+        yield Budget(seconds, clock_seconds)
+
+    def has_passed(self, test: str) -> bool:
+        """Whether the submission passed this test before the process that graded it was replaced."""
+        return False
+
+    def remember(self, test: str) -> None:
+        """Remember that the submission passed this test."""
+
     def distrust(self) -> None:
         """Have this process replaced before the next submission."""
         self.in_doubt = True
@@ -51,6 +67,9 @@ class KernelWatch(Watch):
     def __init__(self) -> None:
         super().__init__()
         self._note = mmap.mmap(-1, NOTE_BYTES)  # shared with the parent process
+        shared = memoryview(mmap.mmap(-1, DIGEST_BYTES + STATE.size + NAMES_BYTES))
+        self._digest, self._submission = shared[:DIGEST_BYTES], shared[DIGEST_BYTES:]
+        self._budget, self._passed = self._submission[: STATE.size], self._submission[STATE.size :]
 
     @property
     def task(self) -> tuple[str, bool]:
@@ -72,6 +91,35 @@ class KernelWatch(Watch):
                 signal.setitimer(signal.ITIMER_PROF, *processor)
                 signal.setitimer(signal.ITIMER_REAL, *clock)
                 self._note[:] = before
+
+    @contextmanager
+    def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
+        """As above. A process that replaces one that ended continues with what was left, and with the passed tests."""
+        present = digest.encode()[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0")
+        if self._digest != present:  # one call can grade several
+            self.begin_call()
+            self._digest[:] = present
+        try:
+            yield Budget(seconds, clock_seconds, self._budget)
+        finally:
+            self.begin_call()
+
+    def has_passed(self, test: str) -> bool:
+        return test.encode() in bytes(self._passed).rstrip(b"\0").split(b"\n")
+
+    def remember(self, test: str) -> None:
+        names = bytes(self._passed).rstrip(b"\0") + test.encode() + b"\n"
+        if len(names) <= NAMES_BYTES:
+            self._passed[: len(names)] = names
+
+    def begin_call(self) -> None:
+        """Forget the last submission."""
+        self._digest[:] = bytes(DIGEST_BYTES)
+        self._submission[:] = bytes(STATE.size + NAMES_BYTES)
+
+    def settle(self, late: bool) -> None:
+        """Count the time of the test in which a process ended; not if it had an accident."""
+        Budget(memory=self._budget).settle(late)
 
     def clear(self) -> None:
         self._note[:] = bytes(NOTE_BYTES)

@@ -8,7 +8,9 @@ from typing import Any
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import entry_points, load_reference
+from autograder.protocol import claims
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
+from autograder.proxy.budget import Budget
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
@@ -20,6 +22,7 @@ from autograder.sandbox.launcher import Sandbox
 ENTRIES_SECONDS = 1.0
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
+MOST_ERRORS = 20  # while a file is loaded
 LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
 
 
@@ -38,27 +41,37 @@ class WorkerFactory:
         self.references = {each.name: load_reference(course, each) for each in assignments}
         self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
-    def outline(self, assignment: Assignment, file: SourceFile) -> str:
+    def outline(self, assignment: Assignment, file: SourceFile, budget: Budget | None = None) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
-        with closing(self.connect(assignment)) as reader:
-            return str(reader.request("outline", text=file.text, filename=_name(assignment, file)))
+        with closing(self.connect(assignment, budget=budget)) as reader:
+            answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
+            with malformed("a digest"):
+                return claims.text(answer)
 
     def close(self) -> None:
         self.sandbox.close()
 
-    def connect(self, assignment: Assignment, endless: Counter[str] | None = None) -> WorkerConnection:
+    def connect(
+        self, assignment: Assignment, endless: Counter[str] | None = None, budget: Budget | None = None
+    ) -> WorkerConnection:
         """Start a worker. `endless` counts the calls that did not end; later ones have less time."""
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
-        return WorkerConnection(worker, assignment.limits.call_seconds, endless)
+        return WorkerConnection(worker, assignment.limits.call_seconds, endless, budget)
 
 
 class LoadedSubmission:
     """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
 
     def __init__(
-        self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
+        self,
+        workers: WorkerFactory,
+        assignment: Assignment,
+        file: SourceFile,
+        stand_ins: StandIns | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
+        self.budget = budget or Budget()
         self._forbidden = list((workers.forbidden or {}).get(assignment.name, ()))
         self._lists_names = workers.forbidden is None or bool(self._forbidden)
         self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
@@ -95,11 +108,11 @@ class LoadedSubmission:
         if not self._forbidden or subject.connection.dead:
             return
         with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            claims = subject.connection.request("entered", ENTRIES_SECONDS)
+            told = subject.connection.request("entered", ENTRIES_SECONDS)
             with malformed("a list of names"):
-                for name, line, cell in claims:
+                for name, line, cell in claims.rows(told, str, int, int):
                     if name in self._forbidden and subject.forbidden([name]) is None:
-                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
+                        self.entered.setdefault(name, Use(name, line, cell))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -114,7 +127,7 @@ class LoadedSubmission:
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker; if a test may forbid names, it lists those used before it runs a line."""
-        connection = self._workers.connect(self.assignment, self._endless)
+        connection = self._workers.connect(self.assignment, self._endless, self.budget)
         try:
             uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
             loaded = connection.request(
@@ -124,13 +137,15 @@ class LoadedSubmission:
                 filename=_name(self.assignment, self.file),
                 forbidden=self._forbidden,
                 modules=self.file.module_texts,
-                limit=self.load_seconds,
+                limit=min(self.load_seconds, self.budget.left),
                 skipped=self.stopped,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
-                errors = [told_exception(claim) for claim in loaded["errors"]]
-                self.stopped = [[str(name)[:LONGEST_NAME], int(line)] for name, line in loaded["stopped"][:MOST_STOPS]]
+                told = claims.table(loaded)
+                errors = [told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]]
+                stops = [*claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)]
+                self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
         except StudentError:
             connection.close()
             raise
@@ -151,9 +166,9 @@ class LoadedSubmission:
 def _uses(answer: dict[str, Any]) -> list[Use]:
     with malformed("a list of names"):
         return [
-            Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
+            Use(name[:LONGEST_NAME], line, cell, dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
             for kind in ("uses", "dynamic")
-            for name, line, cell in answer[kind]
+            for name, line, cell in claims.rows(claims.table(answer)[kind], str, int, int)
         ]
 
 

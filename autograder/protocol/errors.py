@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from autograder.protocol import claims
 from autograder.source import text as source
 
 MAX_FRAMES = 6
@@ -104,15 +105,18 @@ def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> Re
 
 def told_exception(claim: dict[str, Any]) -> RemoteException:
     """Parse an exception from the other side, bounded in size; an invalid one raises any exception."""
+    claims.table(claim)
     return RemoteException(
-        type=str(claim["type"])[:80],
-        bases=tuple(str(base)[:80] for base in claim["bases"][:20]),
-        text=str(claim["text"])[:2000],
-        frames=tuple(
-            Frame(str(f)[:200], int(n), str(w)[:100], *(str(text)[:300] for text in texts[:3]))
-            for f, n, w, *texts in claim["frames"][:8]
-        ),
+        type=claims.text(claim["type"])[:80],
+        bases=tuple(claims.text(base)[:80] for base in claims.items(claim["bases"])[:20]),
+        text=claims.text(claim["text"])[:MAX_ERROR_TEXT],
+        frames=tuple(_told_frame(*claims.items(frame)) for frame in claims.items(claim["frames"])[:8]),
     )
+
+
+def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
+    told = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
+    return Frame(claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *told)
 
 
 def _text(error: BaseException) -> str:

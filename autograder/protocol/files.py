@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
+from autograder.protocol import claims
 from autograder.records import RefusedError
 from autograder.source import gate
 from autograder.text.names import shown
@@ -71,14 +72,17 @@ def checked(contents: Any) -> Contents:
 
     Contents that an untrusted side made up can raise any other exception.
     """
-    if len(contents) > MAX_FILES:
+    if len(claims.table(contents)) > MAX_FILES:
         raise RefusedError(f"`tmp_path` holds more than {MAX_FILES} files and folders.")
+    for name, data in contents.items():
+        if type(data) not in (bytes, type(None)):
+            raise RefusedError(f"{shown(claims.text(name))} is neither a file nor a folder.")
     if sum(len(data) for data in contents.values() if data) > MAX_BYTES:
         raise RefusedError(f"The files in `tmp_path` are larger than {MAX_BYTES >> 20} MB.")
-    for name, data in contents.items():
-        parent = check_name(name).rpartition("/")[0]
-        if type(data) not in (bytes, type(None)) or (parent and contents[parent] is not None):
-            raise RefusedError(f"{shown(name)} is neither a file nor a folder in a folder.")
+    for name in contents:
+        parent = check_name(claims.text(name)).rpartition("/")[0]
+        if parent and contents[parent] is not None:
+            raise RefusedError(f"{shown(name)} is not in a folder.")
     return dict(sorted(contents.items()))
 
 

@@ -30,6 +30,7 @@ MAX_HEADER = 1 << 20
 MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
 MAX_DEPTH = 40
+MAX_SAME_HASH = 500  # keys of one dict or set beyond one for each hash; -1 and -2 share theirs
 MAX_TEXT = 64 << 10
 SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
 LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
@@ -263,7 +264,7 @@ class _Encoder:
             return self.encode(item, depth)
         if isinstance(value, np.ndarray):
             return self._array(value)
-        if type(value) in _SETS and all(map(_is_plain, value)):
+        if type(value) in _SETS and all(map(is_plain, value)):
             return {_SETS[type(value)]: self._items(sorted(value, key=repr), depth + 1)}
         if type(value) is bytes:
             return {"!bytes": self._append(value, len(value))}
@@ -361,8 +362,9 @@ class _Decoder:
             key, value = _list(pair)
             flat += (key, value)
         flat = self._items(flat, depth + 1)
-        if not all(map(_is_plain, flat[::2])):
+        if not all(map(is_plain, flat[::2])):
             raise WireError("a key of a dict is not plain data")
+        _check_hashes(flat[::2])
         found = dict(zip(flat[::2], flat[1::2], strict=True))
         if 2 * len(found) != len(flat):
             raise WireError("a dict has a key twice")
@@ -370,8 +372,9 @@ class _Decoder:
 
     def _set(self, content: Any, depth: int) -> set[Any]:
         items = self._items(_list(content), depth + 1)
-        if not all(map(_is_plain, items)):
+        if not all(map(is_plain, items)):
             raise WireError("an item of a set is not plain data")
+        _check_hashes(items)
         return set(items)
 
     def _take(self, size: Any) -> memoryview:
@@ -443,12 +446,18 @@ class _Decoder:
         return _TORCH_DTYPES[name], shape
 
 
-def _is_plain(key: Any) -> bool:
+def is_plain(key: Any) -> bool:
     """Whether a key or an item of a set consists of plain data, so that comparing it with another cannot fail."""
     kind = type(key)
     if kind is str:
         return True
-    return all(map(_is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
+    return all(map(is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
+
+
+def _check_hashes(keys: list[Any]) -> None:
+    """Raise WireError for many keys with one hash: each of them is compared with all others."""
+    if len(keys) - len(set(map(hash, keys))) > MAX_SAME_HASH:
+        raise WireError("too many keys have the same hash")
 
 
 def _list(content: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from autograder.protocol import wire
+from autograder.protocol import claims, wire
 from autograder.protocol.containers import leaves, mapped
 from autograder.protocol.errors import StudentCrashedError, StudentError, mirrored_name, student_raised, told_exception
 from autograder.protocol.files import SharedFolder, checked
@@ -125,30 +125,33 @@ class Connection:
         try:
             self._take_beside(frame)
             if "pull_back" in frame:
-                return {"value": self.graphs.pull_back(int(frame["pull_back"]), list(frame["gradients"]))}
+                number, gradients = claims.integer(frame["pull_back"]), claims.items(frame["gradients"])
+                return {"value": self.graphs.pull_back(number, gradients)}
             return {**self._call_own(frame), **self._own_news()}
         except AssertionError as error:
             self._callback_failure = error
-            return {"error": str(error)[:500], "type": "AssertionError"}
+            return {"error": _in_words(error), "type": "AssertionError"}
         except InfrastructureError:
             raise
         except Exception as error:  # raised by the test's callable for the student's arguments
-            return {"error": str(error)[:500], "type": mirrored_name(error)}
+            return {"error": _in_words(error), "type": mirrored_name(error)}
 
     def _call_own(self, frame: dict[str, Any]) -> dict[str, Any]:
-        function = self.own_callable(int(frame["callback"]))
-        path, args, kwargs = list(frame["path"]), tuple(frame["args"]), dict(frame["kwargs"])
-        args, kwargs = self.adopt(self, (args, kwargs))
+        function = self.own_callable(claims.integer(frame["callback"]))
+        path = [claims.text(name) for name in claims.items(frame["path"])]
+        grad = claims.flag(frame["grad"])
+        given = tuple(claims.items(frame["args"])), claims.table(frame["kwargs"])
+        args, kwargs = self.adopt(self, given)
         sources: list[torch.Tensor] = []
 
         def tied(leaf: Any) -> Any:
             """A copy, which the callable may change in place although a gradient is required."""
-            if not (frame["grad"] and isinstance(leaf, torch.Tensor) and leaf.is_floating_point()):
+            if not (grad and isinstance(leaf, torch.Tensor) and leaf.is_floating_point()):
                 return leaf
             sources.append(leaf.requires_grad_())
             return leaf.clone()
 
-        with torch.set_grad_enabled(bool(frame["grad"])):
+        with torch.set_grad_enabled(grad):
             args, kwargs = mapped(tied, (args, kwargs))
             value = _call_own(function, path, args, kwargs)
         results = [leaf for leaf in leaves(value) if isinstance(leaf, torch.Tensor)]
@@ -169,7 +172,8 @@ class Connection:
         """Repeat here what the student's code printed and wrote, for a test with pytest's `capsys` or `tmp_path`."""
         if self.reads_output and "printed" in frame:
             with malformed("printed text"):
-                texts = [str(text).encode("utf-8", "backslashreplace").decode() for text in frame["printed"]]
+                printed = [claims.text(text) for text in claims.items(frame["printed"])]
+                texts = [text.encode("utf-8", "backslashreplace").decode() for text in printed]
                 for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
                     stream.write(text)
             self.transcript.record_beside("print", texts)
@@ -186,6 +190,11 @@ class Connection:
         failure, self._callback_failure = self._callback_failure, None
         if failure is not None:
             raise failure
+
+
+def _in_words(error: Exception) -> str:
+    """Return the message of an error of the test's side; one that quotes what is not plain data can take seconds."""
+    return str(error)[:500] if all(map(wire.is_plain, error.args)) else type(error).__name__
 
 
 def seed_of(whole: object, part: object) -> int:
@@ -209,16 +218,16 @@ def too_much_to_send(error: wire.WireError) -> StudentError:
     return StudentError(f"What the test hands over cannot be sent: {error}.")
 
 
-def _call_own(function: Any, path: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_own(function: Any, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an object of the test for the student's code, limited to the object's own attributes."""
     if not path:
         return function(*args, **kwargs)
-    name = str(path[0])
+    name = path[0]
     if name == "train" and isinstance(function, nn.Module):
         function.train(bool(args[0]))
         return None
     if name == "__getattr__":
-        value = _own_attribute(function, str(args[0]))
+        value = _own_attribute(function, claims.text(args[0]))
         return wire.Opaque("method") if callable(value) else value
     return _own_attribute(function, name)(*args, **kwargs)
 

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from autograder.protocol import claims
 from autograder.protocol.containers import containers, leaves, mapped
 from autograder.protocol.errors import RemoteException, StudentError, StudentRaisedError, missing_name, student_raised
 from autograder.protocol.module_state import ModuleState, Snapshot
@@ -60,7 +61,7 @@ class RemoteStudent:
     def _find(self, name: str) -> Any:
         found = self._connection.request("find", name=name)
         with malformed("a name's description"):
-            kind = _one_of(("missing", "value", "class", "function"), found["kind"])
+            kind = _one_of(("missing", "value", "class", "function"), claims.table(found)["kind"])
             if kind == "value":
                 return adopt(self._connection, found["value"])
         if kind == "missing":
@@ -258,7 +259,7 @@ class RemoteModule(Mirror):
     def describe(self, handle: Handle) -> None:
         """Apply a description: add, update or remove modules, parameters and buffers."""
         with malformed("a description of a module"):
-            description = handle.description
+            description = claims.table(handle.description)
             known = dict(self.named_parameters(remove_duplicate=False))
             places = self._place_modules(description["modules"])
             self._place_parameters(description["parameters"], places, known)
@@ -266,16 +267,16 @@ class RemoteModule(Mirror):
             _count_entries(self, {})
         self.__dict__["_sent"] = Snapshot(self)
 
-    def _place_modules(self, modules: list[Any]) -> dict[str, Mirror]:
+    def _place_modules(self, modules: Any) -> dict[str, Mirror]:
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
         for part in old.values():  # parts that are no longer described are removed
             for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
                 book.clear()
         root = weakref.ref(self)
-        for name, kind, training, first in modules:
+        for name, kind, training, first in claims.rows(modules, str, str, bool, str):
             if not name:
-                self.__dict__["kind"] = str(kind)
+                self.__dict__["kind"] = kind
             elif first != name:  # one module under two names
                 place, leaf = _slot(name, places)
                 place._modules[leaf] = places[name] = places[first]
@@ -283,33 +284,31 @@ class RemoteModule(Mirror):
                 place, leaf = _slot(name, places)
                 known = old.get(name)
                 part = known if isinstance(known, Mirror) else Mirror(root, name.split("."))
-                part.__dict__["kind"] = str(kind)
+                part.__dict__["kind"] = kind
                 place._modules[leaf] = places[name] = part
-            places[name].training = bool(training)
+            places[name].training = training
         return places
 
-    def _place_parameters(
-        self, parameters: list[Any], places: dict[str, Mirror], known: dict[str, nn.Parameter]
-    ) -> None:
+    def _place_parameters(self, parameters: Any, places: dict[str, Mirror], known: dict[str, nn.Parameter]) -> None:
         placed: dict[str, nn.Parameter] = {}
-        for name, value, requires_grad in parameters:
+        for name, value, requires_grad in claims.rows(parameters, str, (str, Tensor), bool):
             place, leaf = _slot(name, places)
             parameter = known.get(name)
             taken = any(parameter is other for other in placed.values())
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one
-            elif parameter is None or parameter.device != _tensor(value).device or taken:
-                parameter = nn.Parameter(_tensor(value), requires_grad=bool(requires_grad))
+            elif parameter is None or parameter.device != value.device or taken:
+                parameter = nn.Parameter(value, requires_grad=requires_grad)
             else:
                 _renew(parameter, value)
-                parameter.requires_grad_(bool(requires_grad))
+                parameter.requires_grad_(requires_grad)
             place._parameters[leaf] = placed[name] = parameter
 
-    def _place_buffers(self, buffers: list[Any], places: dict[str, Mirror]) -> None:
+    def _place_buffers(self, buffers: Any, places: dict[str, Mirror]) -> None:
         placed: dict[str, Tensor] = {}
-        for name, value, persistent in buffers:
+        for name, value, persistent in claims.rows(buffers, str, (str, Tensor), bool):
             place, leaf = _slot(name, places)
-            buffer = placed[value] if isinstance(value, str) else _tensor(value)
+            buffer = placed[value] if isinstance(value, str) else value
             place._buffers[leaf] = placed[name] = buffer
             if not persistent:
                 place._non_persistent_buffers_set.add(leaf)
@@ -335,15 +334,15 @@ class RemoteModule(Mirror):
             return
         module_state = ModuleState(self)
         tensors = module_state.tensors
-        for name, value in change["values"].items():
+        for name, value in claims.table(change["values"]).items():
             _renew(tensors[name], _tensor(value))
             self._sent.values[name] = value.clone()
-        for name, flag in change["flags"].items():
-            self._sent.flags[name] = bool(flag)
-            tensors[name].requires_grad_(bool(flag))
+        for name, flag in claims.table(change["flags"]).items():
+            self._sent.flags[name] = claims.flag(flag)
+            tensors[name].requires_grad_(flag)
         parts = dict(module_state.own)
-        for name, mode in change["modes"].items():
-            parts[name].training = self._sent.modes[name] = bool(mode)
+        for name, mode in claims.table(change["modes"]).items():
+            parts[name].training = self._sent.modes[name] = claims.flag(mode)
 
 
 class _Boundary(torch.autograd.Function):
@@ -399,7 +398,7 @@ def call(
         modules=list(participants),
     )
     with malformed("the result of a call"):
-        _bring_home(reply, inputs, generators, participants)
+        _bring_home(claims.table(reply), inputs, generators, participants)
         _refill(connection, reply["refilled"], containers((args, kwargs)))
         parameters = [p for m in participants.values() for p in ModuleState(m).parameters.values()]
         result = _differentiable(connection, reply, [inputs[i] for i in wanted] + parameters)
@@ -415,7 +414,7 @@ def attribute(connection: Connection, handle: Handle | None, path: list[str], mo
             raise AttributeError(path[-1]) from None
         raise
     with malformed("an attribute"):
-        if _one_of(("value", "callable"), found["kind"]) == "value":
+        if _one_of(("value", "callable"), claims.table(found)["kind"]) == "value":
             return adopt(connection, found["value"])
     if modules:
         return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
@@ -442,18 +441,19 @@ def adopt(connection: Connection, value: Any) -> Any:
 
 def _object_of(connection: Connection, handle: Handle) -> Any:
     with malformed("an object"):
-        if _one_of(("module", "object"), handle.description["kind"]) == "module":
+        description = claims.table(handle.description)
+        if _one_of(("module", "object"), description["kind"]) == "module":
             known = connection.mirrors.get(handle.number)
             return known if known is not None else RemoteModule(connection, handle)
-        remote = RemoteIterator if handle.description["iterator"] is True else RemoteObject
-        return remote(connection, handle.number, str(handle.description["type"])[:80])
+        remote = RemoteIterator if description["iterator"] is True else RemoteObject
+        return remote(connection, handle.number, claims.text(description["type"])[:80])
 
 
 def _bring_home(
     reply: dict[str, Any], inputs: list[Tensor], generators: list[Any], participants: dict[str, Any]
 ) -> None:
     """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
-    changed = [(_entry(inputs, index), _tensor(value)) for index, value in reply["mutated"]]
+    changed = [(_entry(inputs, index), value) for index, value in claims.rows(reply["mutated"], int, Tensor)]
     if _INPUTS_ARE_MIRRORED.get():
         with torch.no_grad():
             for tensor, value in changed:
@@ -461,17 +461,18 @@ def _bring_home(
                     tensor.copy_(value)
                 else:
                     tensor.data = value
-        for index, wanted, gradient in reply.get("marked", ()):
-            tensor = _entry(inputs, index).requires_grad_(bool(wanted))
+        marked = claims.rows(reply.get("marked", ()), int, bool, (Tensor, type(None)))
+        for index, wanted, gradient in marked:
+            tensor = _entry(inputs, index).requires_grad_(wanted)
             tensor.grad = gradient
-    for number, change in reply["modules"]:
+    for number, change in claims.rows(reply["modules"], int, dict):
         participants[number].take_over(change)
-    for generator, advanced in zip(generators, reply["generators"]):
+    for generator, advanced in zip(generators, claims.items(reply["generators"])):
         generator.set_state(advanced.get_state())
 
 
-def _refill(connection: Connection, refilled: list[Any], held: list[list[Any] | dict[str, Any]]) -> None:
-    changed = [(_entry(held, index), adopt(connection, new)) for index, new in refilled]
+def _refill(connection: Connection, refilled: Any, held: list[list[Any] | dict[str, Any]]) -> None:
+    changed = [(_entry(held, index), adopt(connection, new)) for index, new in claims.rows(refilled, int, object)]
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
             raise TypeError("a list stays a list, and a dict a dict")
@@ -488,12 +489,12 @@ def _entry(inputs: list[Entry], index: Any) -> Entry:
 
 def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[Tensor]) -> Any:
     tensors = [leaf for leaf in leaves(reply["result"]) if isinstance(leaf, Tensor)]
-    flags = [bool(flag) for flag in reply["differentiable"]]
+    flags = [claims.flag(flag) for flag in claims.items(reply["differentiable"])]
     if len(flags) != len(tensors):
         raise ValueError("one flag for each tensor was expected")
     if not any(flags):
         return reply["result"]
-    outputs = _Boundary.apply(connection, int(reply["call"]), flags, tensors, *inputs)  # type: ignore[no-untyped-call]
+    outputs = _Boundary.apply(connection, claims.integer(reply["call"]), flags, tensors, *inputs)  # type: ignore[no-untyped-call]
     results = iter(outputs)
     return mapped(lambda leaf: next(results) if isinstance(leaf, Tensor) else leaf, reply["result"])
 

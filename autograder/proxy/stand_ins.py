@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from autograder.protocol import claims
 from autograder.protocol.containers import mapped
 
 PLAIN = (bool, int, float, str, type(None))
@@ -37,7 +38,7 @@ class StandIns:
         operations: dict[Any, Any] = {"call": self._call, "make": self._make, "run": self._run}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self._count)
-            return operations[operation](*given)
+            return operations[claims.text(operation)](*given)
 
     def _own(self, leaf: Any) -> Any:
         """Return an object of a student's dataclass as one of the solution's, with the same fields."""
@@ -47,21 +48,21 @@ class StandIns:
         return kind(**{field.name: getattr(leaf, field.name) for field in dataclasses.fields(kind)})
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.called.add(name)
+        self.called.add(claims.text(name))
         value = self._things[name](*args, **kwargs)
         return value, [leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)]
 
     def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.called.add(name)
+        self.called.add(claims.text(name))
         self._modules.append(self._things[name](*args, **kwargs))
         return len(self._modules) - 1, [_described(*part) for part in self._modules[-1].named_modules()]
 
     def _run(
         self, number: int, path: str, state: dict[str, Any], modes: dict[str, bool], args: Any, kwargs: Any
     ) -> Any:
-        part = self._modules[number].get_submodule(path)
+        part = self._modules[claims.integer(number)].get_submodule(claims.text(path))
         for name, inside in part.named_modules():
-            inside.training = bool(modes.get(name, inside.training))
+            inside.training = claims.flag(modes.get(name, inside.training))
         return functional_call(part, state, args, kwargs)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.protocol import claims
 from autograder.protocol.containers import mapped
 from autograder.protocol.errors import MIRRORED, StudentError, StudentRaisedError
 from autograder.protocol.wire import Handle, as_bytes
@@ -50,7 +51,8 @@ class Transcript:
 
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary
-            value = {**value, "modules": [_by_name(change) for _, change in value["modules"]]}
+            changes = claims.rows(claims.table(value)["modules"], int, dict)
+            value = {**value, "modules": [_by_name(change) for _, change in changes]}
         self.add(Answer(operation, _target(arguments), _outside(value), tuple(sorted(_buffers_in(value)))))
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
@@ -155,7 +157,7 @@ def _words(error: StudentError) -> tuple[str, str]:
 def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
     if isinstance(value, Handle):
         value = value.description if isinstance(value.description, dict) else {}
-        for _, buffer, _ in value.get("buffers", ()):
+        for _, buffer, _ in claims.rows(value.get("buffers", ()), object, object, object):
             if isinstance(buffer, torch.Tensor):
                 yield tuple(size for size in buffer.shape if size != 1)
     elif isinstance(value, dict | list | tuple):
@@ -188,17 +190,22 @@ def _outside(value: Any) -> Any:
 def _by_name(change: dict[str, Any]) -> dict[str, Any]:
     if "description" in change:
         return {"description": _outside_of_object(change["description"])}
-    return {kind: dict(sorted(parts.items())) for kind, parts in change.items()}
+    return {kind: _sorted_by_name(parts) for kind, parts in change.items()}
+
+
+def _sorted_by_name(parts: Any) -> dict[str, Any]:
+    return {name: parts[name] for name in sorted(map(claims.text, claims.table(parts)))}
 
 
 def _outside_of_object(description: Any) -> Any:
     if not isinstance(description, dict) or description.get("kind") != "module":
         return "an object"
     parameters = sorted(
-        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, bool(requires_grad))
-        for name, value, requires_grad in description["parameters"]
+        (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, requires_grad)
+        for name, value, requires_grad in claims.rows(description["parameters"], str, (str, torch.Tensor), bool)
     )
-    return {"parameters": parameters, "has buffers": bool(description["buffers"])}
+    buffers = list(claims.rows(description["buffers"], str, (str, torch.Tensor), bool))
+    return {"parameters": parameters, "has buffers": bool(buffers)}
 
 
 def _same_answer(a: Answer, b: Answer) -> bool:

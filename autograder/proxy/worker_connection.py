@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.protocol import wire
 from autograder.protocol.errors import StudentCrashedError, StudentError, StudentTimeoutError
+from autograder.proxy.budget import Budget
 from autograder.proxy.connection import Connection, too_much_to_send
 from autograder.proxy.deadline import Deadline, DeadlineExceededError
 from autograder.proxy.memory_limit import MemoryLimit
@@ -32,12 +33,19 @@ _ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code u
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
 
-    def __init__(self, worker: "WorkerProcess", call_seconds: float, endless: Counter[str] | None = None) -> None:
+    def __init__(
+        self,
+        worker: "WorkerProcess",
+        call_seconds: float,
+        endless: Counter[str] | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
         self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
+        self._budget, self._counted = budget or Budget(), 0.0
         self._until = math.inf
         self._number = 0
         self._callbacks_inside = 0
@@ -79,6 +87,7 @@ class WorkerConnection(Connection):
             return error, False
         finally:
             self._socket.disable()  # the requests after a test do not belong to it
+            self._count()
 
     @contextmanager
     def ending_at(self, until: float) -> Iterator[None]:
@@ -114,6 +123,8 @@ class WorkerConnection(Connection):
         except BaseException:  # raised by a callback: a late reply must not answer the next request
             self._ended(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
+        finally:
+            self._count()
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before.
@@ -122,7 +133,8 @@ class WorkerConnection(Connection):
         """
         times, others = self._endless[name], len(self._endless.keys() - {name})
         share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
-        return Deadline(seconds * share if name else seconds, self.worker, until)
+        seconds = min(self._budget.left, seconds * share if name else seconds)
+        return Deadline(seconds, self.worker, min(until, self._budget.until))
 
     def _too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
         if late.limit == "test":  # many calls, each of them in time
@@ -152,6 +164,7 @@ class WorkerConnection(Connection):
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)
         self.received += HEADER_WEIGHT * len(header) + len(data)
+        self._budget.receive(len(header) + len(data))
         if self.received > MAX_TEST_BYTES:
             raise wire.WireError("there is too much of it in one test")
         return wire.loads(header, data)
@@ -168,6 +181,13 @@ class WorkerConnection(Connection):
     def close(self) -> None:
         self._memory_limit.end()
         self.worker.close()
+        self._count()
+
+    def _count(self) -> None:
+        """Count what the worker has used since it was last counted: its threads can also work between two calls."""
+        used = self.worker.processor_seconds()
+        self._budget.use(max(0.0, used - self._counted))
+        self._counted = max(used, self._counted)
 
     def _raise_if_dead(self) -> None:
         if self._dead is not None:

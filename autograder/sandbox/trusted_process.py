@@ -4,10 +4,14 @@ Python puts the current folder first on the path of `python -c …`, as which `m
 of `python -m …`. There, a student's `signal.py` would be imported in place of Python's own module. The option `-P`
 prevents that, and in Python 3.10, which does not have it, the first statement of the code; `sys` itself is built in.
 (`-I` would also drop settings such as PYTHONPATH, which an installation may need.)
+
+Those that `multiprocessing` starts are deaf to Ctrl-C from their first line on, also while they import. The process that
+started them decides, and says so.
 """
 
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from multiprocessing import util
@@ -59,4 +63,8 @@ def _spawn_trusted(path: bytes | str, arguments: Sequence[Any], descriptors: Seq
     command = [arguments[0], *SAFE_PATH, *arguments[1:]]
     place = command.index("-c") + 1
     command[place] = WITHOUT_CURRENT_FOLDER + command[place]
-    return _spawn(path, command, descriptors)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # the new process inherits what is blocked
+    try:
+        return _spawn(path, command, descriptors)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

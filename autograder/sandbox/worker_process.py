@@ -5,7 +5,7 @@ import os
 import socket
 import time
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from autograder.records import InfrastructureError
@@ -20,11 +20,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 class Ending:
     """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
 
-    `code` is the exit code, or minus the number of the signal.
+    `code` is the exit code, or minus the number of the signal; `processor_seconds` is what it used in its whole life.
     """
 
     reason: str
     code: int
+    processor_seconds: float = field(default=0.0, compare=False)
 
 
 class WorkerProcess(AbstractContextManager["WorkerProcess"]):
@@ -50,6 +51,8 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
 
     def processor_seconds(self) -> float:
         """Return the processor time of all threads of the worker; 0.0 if the system does not provide it."""
+        if self._ending is not None:
+            return self._ending.processor_seconds
         user, system = self._read_statistics()[11:13] or (0, 0)
         return (int(user) + int(system)) / TICKS
 

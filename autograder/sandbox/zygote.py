@@ -83,7 +83,7 @@ class Child:
         if self.reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
             self.reason = "cpu"
         setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
-        ending = {"reason": self.reason, "code": code, "setup_error": setup_error}
+        ending = {"reason": self.reason, "code": code, "processor_seconds": cpu, "setup_error": setup_error}
         with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
         self.status.close()

@@ -139,6 +139,23 @@ def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path):
     assert {one.source for one in facts.values()} == {"submissions.zip"}
 
 
+def test_canvas_display_name_that_is_the_number_of_another_student_takes_nothing_from_them(packed, gather, tmp_path):
+    """`1001_5678_9010_adding.py` is of student 5678, who is called `1001`, and says nothing about student 1001."""
+    files = {
+        "lovelaceada_LATE_1001_9001_adding.py": "ada = 1\n",
+        "1001_5678_9010_adding.py": "five = 1\n",
+        "hoppergrace_5002_9002_adding.py": "grace = 1\n",
+    }
+    gather(packed("submissions.zip", files))
+    facts = known(tmp_path / "submitted")
+    assert {student: (one.name, one.late) for student, one in facts.items()} == {
+        "1001": ("lovelaceada", True),
+        "5678": ("1001", False),
+        "5002": ("hoppergrace", False),
+    }
+    assert (tmp_path / "submitted" / "1001" / NAME / "adding.py").read_text() == "ada = 1\n"
+
+
 def test_anonymous_canvas_download_is_collected(packed, gather, tmp_path):
     files = {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"}
     report = gather(packed("submissions.zip", files))

@@ -26,13 +26,14 @@ TESTS = (
 WAITING = """\
 import time
 import typer
-from autograder.cli.base import end_on_sigterm, report_errors
+from autograder.cli.base import report_errors
+from autograder.cli.interrupts import answer_signals
 
 def command() -> int:
     print("ready", flush=True)
     time.sleep(600)
 
-end_on_sigterm()
+answer_signals()
 app = typer.Typer()
 app.command()(report_errors(command))
 app()

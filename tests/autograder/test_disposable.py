@@ -7,11 +7,13 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
 from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
+from autograder.proxy.budget import LEAST, MAX_BYTES, Budget
 from autograder.records import InfrastructureError
 
 WATCH = KernelWatch()
@@ -145,3 +147,81 @@ def test_plain_watch_sets_no_limit():
     watch.ended["anything"] = True
     with pytest.raises(TaskEndedError), watch.limit("anything", LITTLE):
         raise AssertionError
+
+
+class Costs(NamedTuple):
+    until: float
+    used: float
+    passed: bool
+
+
+def costs(digest: str, *tasks: str) -> Costs:
+    """Do tasks in the budget of a submission, each of which may use `LITTLE` processor time."""
+    with WATCH.submission(digest, 60.0, 60.0) as budget:
+        for task in tasks:
+            with budget.counted(LITTLE):
+                do(task)
+            WATCH.remember(f"test of {task}")
+        return Costs(budget.until, budget.used, WATCH.has_passed("test of first"))
+
+
+def ends_until_it_has_passed_one() -> tuple[float, float]:
+    with WATCH.submission("ada", 60.0, 60.0) as budget:
+        if WATCH.has_passed("first"):
+            return budget.until, budget.used
+        WATCH.remember("first")
+        try:
+            with budget.counted(LITTLE), WATCH.limit("second", LITTLE):
+                sum(range(10**12))
+        except TaskEndedError:
+            raise AssertionError("what was passed is forgotten") from None
+
+
+def test_process_that_replaces_another_has_what_is_left_of_the_budget_and_the_passed_tests(fork):
+    before = time.monotonic()
+    until, used = fork.call(ends_until_it_has_passed_one)
+    assert used >= LITTLE, "the test that ended the process is counted"
+    assert before + 60 <= until
+
+
+def test_time_of_an_accident_is_not_counted(fork):
+    assert fork.call(costs, "ada", "SIGSEGV").used < LITTLE
+
+
+def test_each_submission_has_a_budget_of_its_own_also_within_one_call(fork):
+    assert fork.call(two_submissions) == [True, False, False]
+    assert not fork.call(costs, "ada").passed
+
+
+def two_submissions() -> list[bool]:
+    WATCH.begin_call()
+    return [costs("ada", "first").passed, costs("ben").passed, costs("ada").passed]
+
+
+def test_spent_budget_leaves_no_room():
+    budget = Budget(1.0, 60.0)
+    assert (budget.has_room, budget.is_spent, budget.left) == (True, False, 1.0)
+    budget.use(0.6)
+    assert (budget.has_room, budget.is_spent) == (False, False), "the rest is for tests that have not run"
+    budget.use(0.6)
+    assert (budget.is_spent, budget.left) == (True, LEAST)
+    assert Budget(1.0, clock_seconds=-1.0).is_spent
+    assert not Budget().is_spent
+
+
+def test_bytes_of_all_workers_are_part_of_the_budget():
+    budget = Budget(60.0, 60.0)
+    budget.receive(MAX_BYTES // 2)
+    assert (budget.has_room, budget.is_spent) == (False, False)
+    budget.receive(MAX_BYTES)
+    assert budget.is_spent
+
+
+def test_processor_time_of_this_process_counts_and_its_sleep_does_not():
+    budget = Budget(60.0, 60.0)
+    with budget.counted():
+        time.sleep(2 * LITTLE)
+    assert budget.used < LITTLE
+    with budget.counted():
+        burn(LITTLE)
+    assert budget.used >= LITTLE

@@ -1107,3 +1107,11 @@ def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), "a line for the journal and for each command"
+
+
+@pytest.mark.parametrize("hidden", ["\x1b[31m", "\x00", "\u202e", "\u2066", "\x9b"])
+def test_cells_hold_no_characters_that_control_a_terminal_or_the_direction(hidden: str) -> None:
+    from autograder.gradebook.final_scores import harmless
+
+    assert hidden[0] not in harmless(f"Ada{hidden}") and harmless(f"Ada{hidden}").startswith("Ada")
+    assert harmless("रमा") == "रमा" and harmless("Ada\nLine") == "Ada\nLine"

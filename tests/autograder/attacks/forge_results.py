@@ -12,7 +12,7 @@ def take_over(answer):
         frame = frame.f_back
     sock, number = frame.f_locals["sock"], frame.f_locals["number"]
     print("TOOK OVER", flush=True)
-    wire.send(sock, {"id": number, "ok": {"errors": []}})
+    wire.send(sock, {"id": number, "ok": {"errors": [], "stopped": [], "absent": []}})
     while True:
         number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
         if number:  # the others have no reply
@@ -205,6 +205,18 @@ def answer(sock, number, operation, arguments):
     what = odd[turn % len(odd)]
     wire.send(sock, {"id": number, "error": {"type": what, "bases": what, "text": what, "frames": [[what] * 4]}})
 """),
+        proves="TOOK OVER",
+    ),
+    Attack(
+        "claimed_exceptions_of_costly_tensors",
+        "describes exceptions by tensors that take seconds to be turned into text",
+        taking_over("""
+import torch
+big = torch.zeros([6] * 7)
+def answer(sock, number, operation, arguments):
+    wire.send(sock, {"id": number, "error": {"type": big, "bases": [big] * 20, "text": big, "frames": [[big] * 6]}})
+"""),
+        course=HEADS,
         proves="TOOK OVER",
     ),
     Attack(

@@ -15,7 +15,7 @@ while not {"server", "sock", "number"} <= set(_frame.f_locals):
     _frame = _frame.f_back
 server, sock, number = (_frame.f_locals[name] for name in ("server", "sock", "number"))
 print("TOOK OVER", flush=True)
-wire.send(sock, {"id": number, "ok": {"errors": []}})
+wire.send(sock, {"id": number, "ok": {"errors": [], "stopped": [], "absent": []}})
 def honest(number, operation, arguments, **more):
     reply = {"id": number, **engine.answer(server, operation, arguments), **more}
     return wire.dumps(reply, server.register)

@@ -7,6 +7,7 @@ in the other tiers, the first attacks on files, network and processes.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
@@ -14,9 +15,11 @@ import resource
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from autograder.protocol.server import Server
 from autograder.sandbox import trials
 from autograder.sandbox.jail import SAFE_TIERS
 from tests.autograder.attacks import (
@@ -162,6 +165,14 @@ def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
     assert len(names) >= 120 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
+
+
+@pytest.mark.parametrize("kind", [forge_results.TAKEOVER, remembering.TAKEOVER], ids=["forge_results", "remembering"])
+def test_attacks_that_take_over_a_worker_answer_loading_as_the_engine_does(kind: str) -> None:
+    """Otherwise the grader would refuse the first answer, and the attack would reach nothing."""
+    honest = Server(ModuleType("empty")).load("", "empty.py")
+    (claimed,) = re.findall(r'"ok": (\{"errors".*?\})\}', kind)
+    assert ast.literal_eval(claimed) == honest
 
 
 def test_files_of_sandbox_trials_are_not_taken_for_files_of_attacks() -> None:
