@@ -25,7 +25,8 @@ COMMAND = "from autograder.cli import main; main()"
 # As on Windows: no fork, no alarm, and none of the modules that only Unix has. IPython, matplotlib and PyTorch are
 # imported before, because they ask for the system's name and not for the modules.
 LIKE_WINDOWS = """
-import importlib, os, signal, sys
+import os, signal, sys
+os.environ["USERNAME"] = "student"  # as Windows sets it, so that Python asks no pwd for the name
 import IPython.core.interactiveshell, matplotlib.figure, torch
 UNIX_ONLY = ("fcntl", "resource", "termios", "tty", "pty", "pwd", "grp")
 class NoSuchModules:
