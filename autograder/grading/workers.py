@@ -2,25 +2,30 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
-from typing import Any
+from contextlib import closing
+from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
-from autograder.grading.reference import entry_points, load_reference
+from autograder.grading.reference import load_reference
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.subject import RemoteSubject, Use
+from autograder.proxy.subject import RemoteSubject, Use, lines_of
 from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
-from autograder.records import InfrastructureError, SourceFile
+from autograder.records import SourceFile
 from autograder.sandbox.launcher import Sandbox
 
-ENTRIES_SECONDS = 1.0
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
-LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
+LONGEST_NAME = 2000
+
+
+class NamesInText(NamedTuple):
+    """The names in a submission's files, and those that look other names up at run time."""
+
+    used: list[Use]
+    looked_up: list[Use]
 
 
 class WorkerFactory:
@@ -34,9 +39,8 @@ class WorkerFactory:
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = forbidden  # by assignment: names whose calls are recorded; None if they are not known
+        self.forbidden = forbidden or {}  # by assignment: the names whose calls are recorded
         self.references = {each.name: load_reference(course, each) for each in assignments}
-        self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
     def outline(self, assignment: Assignment, file: SourceFile) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
@@ -59,14 +63,14 @@ class LoadedSubmission:
         self, workers: WorkerFactory, assignment: Assignment, file: SourceFile, stand_ins: StandIns | None = None
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
-        self._forbidden = list((workers.forbidden or {}).get(assignment.name, ()))
-        self._lists_names = workers.forbidden is None or bool(self._forbidden)
+        self._forbidden = list(workers.forbidden.get(assignment.name, ()))
         self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self.uses: list[Use] = []  # the names that the text uses, as found by a worker
+        self.names = NamesInText([], [])  # as a worker found them, if a test forbids some
         self.times = 0  # how often it was loaded
-        self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
+        self.entered = set[str]()  # forbidden names that ran in some test
         self.stopped: list[list[Any]] = []  # where loading took too long: the piece of the text and its line
+        self.absent: list[tuple[str, str, int]] = []  # modules that are not there, with the place of the import
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -80,26 +84,19 @@ class LoadedSubmission:
         return self._subject
 
     @property
-    def stopped_places(self) -> list[str]:
-        """Where loading was stopped: `Line 3`, or `Line 3 of cell 5`."""
-        cells = [(piece.rpartition(" cell ")[2], line) for piece, line in self.stopped]
-        return [Use("", line, int(cell) if cell.isdecimal() else 0).place for cell, line in cells]
+    def problems_of_loading(self) -> list[str]:
+        """A sentence about each reason why a right answer can lose everything before a test has called it."""
+        problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
+        for piece, line in self.stopped:
+            problems.append(f"{_place(piece, line)} was stopped when the file was loaded: it takes too long.")
+        for name, piece, line in self.absent:
+            problems.append(f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded.")
+        return problems
 
     def close(self) -> None:
         if self._subject is not None:
-            self._read_entries(self._subject)
             self._subject.connection.close()
             self._subject = None
-
-    def _read_entries(self, subject: RemoteSubject[WorkerConnection]) -> None:
-        if not self._forbidden or subject.connection.dead:
-            return
-        with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            claims = subject.connection.request("entered", ENTRIES_SECONDS)
-            with malformed("a list of names"):
-                for name, line, cell in claims:
-                    if name in self._forbidden and subject.forbidden([name]) is None:
-                        self.entered.setdefault(name, Use(name, int(line), int(cell)))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -113,10 +110,11 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test may forbid names, it lists those used before it runs a line."""
+        """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless)
         try:
-            uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
+            if self._forbidden and not self.times and self._stand_ins is None:
+                self.names = self._read_names(connection)
             loaded = connection.request(
                 "load",
                 LOADING_FACTOR * self.load_seconds,
@@ -131,30 +129,33 @@ class LoadedSubmission:
             with malformed("the result of loading"):
                 errors = [told_exception(claim) for claim in loaded["errors"]]
                 self.stopped = [[str(name)[:LONGEST_NAME], int(line)] for name, line in loaded["stopped"][:MOST_STOPS]]
+                self.absent = [(str(name), str(piece), int(line)) for name, line, piece in loaded["absent"]]
         except StudentError:
             connection.close()
             raise
-        self.uses, self.times, reference = uses, self.times + 1, self._workers.references[self.assignment.name]
-        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, uses)
+        self.times += 1
+        reference = self._workers.references[self.assignment.name]
+        files = {_name(self.assignment, self.file): lines_of(self.file.text)}
+        files |= {module.name: lines_of(module.text) for module in self.file.modules}
+        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, files)
 
-    def _read_uses(self, connection: WorkerConnection) -> list[Use]:
-        """Return the names used in code that the entry points reach, found by a worker that has not run the text."""
-        filename, entry_points = _name(self.assignment, self.file), self._workers.entry_points[self.assignment.name]
-        answer = connection.request("names_used", text=self.file.text, filename=filename, entry_points=entry_points)
-        uses = _uses(answer)
-        for module in self.file.modules:
-            answer = connection.request("names_of_module", text=module.text, filename=module.name)
-            uses += [replace(use, module=module.name) for use in _uses(answer)]
-        return uses
+    def _read_names(self, connection: WorkerConnection) -> NamesInText:
+        """Return the names in the files, found by a worker that has not run them."""
+        main = SourceFile(_name(self.assignment, self.file), self.file.text)
+        names = NamesInText([], [])
+        for file in (main, *self.file.modules):
+            answer = connection.request("names_used", text=file.text, filename=file.name)
+            module = "" if file is main else file.name
+            with malformed("a list of names"):
+                for kind, found in (("uses", names.used), ("dynamic", names.looked_up)):
+                    for name, line, cell in answer[kind]:
+                        found.append(Use(str(name)[:LONGEST_NAME], int(line), int(cell), module))
+        return names
 
 
-def _uses(answer: dict[str, Any]) -> list[Use]:
-    with malformed("a list of names"):
-        return [
-            Use(str(name)[:LONGEST_NAME], int(line), int(cell), dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
-            for kind in ("uses", "dynamic")
-            for name, line, cell in answer[kind]
-        ]
+def _place(piece: str, line: int) -> str:
+    cell = piece.rpartition(" cell ")[2]
+    return Use("", line, int(cell) if cell.isdecimal() else 0).place
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:
