@@ -121,7 +121,7 @@ def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
     if use is not None:
         ran = f"`{use.name}`" if "." in use.name else f"code of `{use.name}`"
         sentence = (
-            f"{use.place} ran {ran} in this test, and this exercise asks you to write it by hand. "
+            f"{use.place} ran {ran} in this test, and this exercise asks you to do it by hand. "
             "Compare with it in a cell or function of its own, which your answer does not call."
         )
         raise CheckFailed(sentence, public=sentence)
