@@ -76,8 +76,8 @@ class NameReader:
             meanings = self._meant(node)
             for name in meanings:
                 self.uses.setdefault(name, place)
-            words = [root.id, *names] if isinstance(root, ast.Name) else names
-            for word in _looking_up(words, meanings):
+            first = root.id if isinstance(root, ast.Name) else ""
+            for word in _looking_up([first, *names], meanings):
                 self.dynamic.setdefault(word, place)
 
     def _meant(self, node: ast.expr) -> list[str]:
