@@ -151,7 +151,9 @@ class Entries:
                 continue
             for last in wanted & vars(module).keys():
                 thing = vars(module)[last]
-                if callable(thing) and _root(getattr(thing, "__module__", None) or name) == _root(name):
+                named = f"{name}.{last}" in self._named(module, last)
+                own = _root(getattr(thing, "__module__", None) or name) == _root(name)
+                if callable(thing) and (named or own):
                     yield module, last, thing
 
     def _wrap_methods(self, kind: type, names: list[str], undo: ExitStack) -> None:

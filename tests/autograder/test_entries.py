@@ -139,6 +139,15 @@ def test_a_package_that_is_forbidden_as_a_whole(code: str, recording) -> None:
     assert entries.found == {}
 
 
+def test_a_function_of_python_that_another_module_defines(recording) -> None:
+    import operator
+
+    entries = recording("operator.add")
+    with entries.active():
+        operator.add(2, 3)
+    assert [*entries.found] == ["operator.add"]
+
+
 def test_names_that_are_not_there_record_nothing(recording) -> None:
     entries = recording("torch.nn.NoLayer", "torch.no_module.f", "away.f", "away")
     with entries.active():

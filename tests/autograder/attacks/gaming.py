@@ -148,32 +148,45 @@ ATTACKS = [
     Attack(
         "finished_layer_under_the_wrapper",
         "takes it out of the function that records its use",
-        finished("[c.cell_contents for c in nn.functional.scaled_dot_product_attention.__closure__ if type(c.cell_contents) is type(len)][0]"),
+        finished(
+            "[c.cell_contents for c in nn.functional.scaled_dot_product_attention.__closure__ if type(c.cell_contents) is type(len)][0]"
+        ),
         course=HEADS,
     ),
     Attack(
         "finished_layer_in_a_script",
         "compiles it with PyTorch's own compiler of scripts",
-        finished("ready", "@torch.jit.script\ndef ready(q, k, v, attn_mask=None):\n    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)\n"),
+        finished(
+            "ready",
+            "@torch.jit.script\ndef ready(q, k, v, attn_mask=None):\n    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)\n",
+        ),
         course=HEADS,
     ),
     Attack(
         "finished_layer_in_another_file",
         "runs it as the code of another file",
-        "exec(compile(" + repr(finished("nn.functional.scaled_dot_product_attention")) + ", '/usr/lib/python3/torch.py', 'exec'))",
+        "exec(compile("
+        + repr(finished("nn.functional.scaled_dot_product_attention"))
+        + ", '/usr/lib/python3/torch.py', 'exec'))",
         course=HEADS,
     ),
     Attack(
         "finished_layer_without_the_record",
         "clears the record of what ran",
-        finished("nn.functional.scaled_dot_product_attention").replace("    return", "    [each.found.clear() for each in __import__('gc').get_objects() if type(each).__name__ == 'Entries']\n    return"),
+        finished("nn.functional.scaled_dot_product_attention").replace(
+            "    return",
+            "    [each.found.clear() for each in __import__('gc').get_objects() if type(each).__name__ == 'Entries']\n    return",
+        ),
         course=HEADS,
         gains=HIDDEN_FROM_THE_RECORD,
     ),
     Attack(
         "finished_layer_without_the_mode",
         "switches the mode off that sees PyTorch's operators",
-        finished("hidden", "def hidden(*given, **named):\n    with torch._C.DisableTorchFunction():\n        return torch.ops.aten.scaled_dot_product_attention(*given, **named)\n"),
+        finished(
+            "hidden",
+            "def hidden(*given, **named):\n    with torch._C.DisableTorchFunction():\n        return torch.ops.aten.scaled_dot_product_attention(*given, **named)\n",
+        ),
         course=HEADS,
         gains=HIDDEN_FROM_THE_RECORD,
     ),
