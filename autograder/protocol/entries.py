@@ -88,14 +88,15 @@ class Entries:
                 exact[id(thing)].append(name)
         wrappers: dict[int, Any] = {}
         for module, last, thing in things:
+            if id(thing) in wrappers:
+                continue
             names = exact[id(thing)] or self._named(module, last)
             if isinstance(thing, type):
                 self._wrap_methods(thing, names, undo)
-            elif id(thing) not in wrappers:
+                wrappers[id(thing)] = thing  # its methods are wrapped in place
+            else:
                 wrappers[id(thing)] = self._wrapped(thing, names)
-        places = [(module, last, thing) for module, last, thing in things if id(thing) in wrappers]
-        places += _places_of(wrappers, modules)
-        for module, last, thing in places:
+        for module, last, thing in (*things, *_places_of(wrappers, modules)):
             undo.callback(setattr, module, last, thing)
             setattr(module, last, wrappers[id(thing)])
         return undo
