@@ -4,9 +4,7 @@ These use the current definitions of the notebook; `progress()` and `pack()` use
 them does anything, because the grader runs the tests itself.
 """
 
-import ast
 import inspect
-import itertools
 import linecache
 import os
 import re
@@ -21,7 +19,6 @@ from typing import Any
 
 from autograder.course.markers import UNWRITTEN
 from autograder.proxy.local import LocalStudent
-from autograder.proxy.subject import uses_in
 from autograder.records import RefusedError
 from autograder.sandbox.trusted_process import python_command
 from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
@@ -93,10 +90,7 @@ def _verdict(part: str) -> Message:
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     space = _notebook_space()
-    imports = itertools.chain.from_iterable(_imports(without_calls(cell)) for cell in space.get("In", []))
-    text = "\n".join([*imports, *_living_cells(space)])  # of what was executed, as far as it is not replaced
-    uses = uses_in(text, "notebook.py", test_file.read_text("utf-8"))
-    return check_student(_module(space), uses, test_file, lambda step: step.f_globals is space, part, saved)
+    return check_student(_module(space), test_file, lambda step: step.f_globals is space, part, saved)
 
 
 def open_assignment(name: str) -> None:
@@ -291,14 +285,6 @@ def _below_magic(name: str, space: dict[str, Any]) -> str:
         if code != cell and begun.search(code):
             return code
     return ""
-
-
-def _imports(cell: str) -> list[str]:
-    try:
-        tree = ast.parse(cell)
-    except SyntaxError:
-        return []
-    return [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def _cell_of(value: Any) -> str | None:

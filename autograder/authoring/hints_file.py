@@ -163,19 +163,18 @@ class _Survey:
 
     def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, "Recording"]]:
         """Yield the answers of a file in the tests that it fails, or in all of them."""
-        from autograder.proxy.subject import uses_in
         from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
         with time_limit():
-            module, uses = run_text(text, name, self._modules).module, uses_in(text, name)
-        tests = self._session.tests() if every else failures(self._session, module, uses)
+            module = run_text(text, name, self._modules).module
+        tests = self._session.tests() if every else failures(self._session, module)
         connection = RecordingConnection(module)
         self._session.start(SEED)
         for test in tests:
-            yield test.name, take(self._session, test, connection, uses)
+            yield test.name, take(self._session, test, connection)
 
     def _hint(self, number: int) -> Any:
         from autograder.selfcheck.locked_hints import MistakeHint

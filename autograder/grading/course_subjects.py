@@ -7,7 +7,7 @@ import pytest
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.proxy.subject import Subject, uses_in
+from autograder.proxy.subject import Subject
 from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.launcher import Sandbox
 from autograder.submissions.files import DiskFolder, disk_file, read_source
@@ -43,14 +43,13 @@ class CourseSubjects(FilesBeside):
             if self._submission is not None:
                 return self._submitted(course, assignment, self._submission)
             reference = load_reference(course, assignment)
-            text = course.read_solution(assignment)
         except (CourseError, RefusedError, InfrastructureError, OSError) as error:
             raise pytest.UsageError(str(error)) from None
-        return Subject(reference, reference, uses_in(text, f"{assignment.stem}.py"))
+        return Subject(reference, reference, records=True)
 
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
         beside = DiskFolder(submission.resolve().parent).entries()
         (file,) = with_modules([read_source(disk_file(submission))], beside, assignment)
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
-        self._workers = WorkerFactory(course, sandbox, [assignment])
+        self._workers = WorkerFactory(course, sandbox, [assignment], {assignment.name: self.forbidden})
         return LoadedSubmission(self._workers, assignment, file).subject()

@@ -55,7 +55,6 @@ class FollowThrough:
     def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins, own.budget)
-        loaded.uses = own.uses
         loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)  # the solution may cure it
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)

@@ -1,7 +1,7 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -25,6 +25,7 @@ from autograder.proxy.subject import Subject
 from autograder.proxy.transcript import Transcript
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
+from autograder.source.names_used import is_among
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
@@ -286,20 +287,9 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: where loading was stopped, and uses of forbidden names that no search can follow."""
-    late = tuple(f"{place} was stopped when the file was loaded: it takes too long." for place in loaded.stopped_places)
-    if not prepared.forbidden:
-        return tuple(_limited(late))
-    looked_up = (
-        f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
-        for use in loaded.uses
-        if use.dynamic and use.name not in prepared.usual_look_ups
-    )
-    entered = (
-        f"{use.place} ran `{use.name}`, which some tests forbid; the search in the text did not find it."
-        for use in loaded.entered.values()
-    )
-    return (*_limited(late), *_limited(looked_up), *_limited(entered))
+    """Return notes for a person: what did not load, and what the text says about forbidden names that did not run."""
+    problems = _limited(loaded.problems_of_loading)
+    return (*problems, *_limited(_looked_up(prepared, loaded)), *_limited(_named(prepared, loaded)))
 
 
 def _limited(notes: Iterable[str]) -> list[str]:
@@ -307,3 +297,17 @@ def _limited(notes: Iterable[str]) -> list[str]:
     different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
     more = len(different) - MOST_FLAGS
     return [*different[:MOST_FLAGS], *([f"There are {more} more notes of this kind."] if more > 0 else [])]
+
+
+def _looked_up(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
+    for use in loaded.names.looked_up:
+        if use.name not in prepared.usual_names:
+            yield f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
+
+
+def _named(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
+    """Yield a note about each forbidden name in the text that no test saw running."""
+    for use in loaded.names.used:
+        forbidden = {name for name in prepared.forbidden if is_among(use.name, name)}
+        if forbidden and not forbidden & loaded.entered and use.name not in prepared.usual_names:
+            yield f"{use.place} names `{use.name}`, which some tests forbid; it did not run in any of them."

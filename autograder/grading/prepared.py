@@ -15,7 +15,7 @@ from autograder.suite.session import SuiteSession, Test, check_suite
 class PreparedAssignment:
     """The solution, tests and known mistakes of one assignment.
 
-    `usual_look_ups` are names that the solution itself looks up at run time; in a submission they are not flagged.
+    `usual_names` stand in the solution itself; in a submission they are not flagged.
     `stub_outline` is the digest of the unchanged stub (see `WorkerFactory.outline`).
     """
 
@@ -24,7 +24,7 @@ class PreparedAssignment:
     stub: SourceFile
     tests: tuple[Test, ...]
     mistakes: tuple[Mistake, ...]
-    usual_look_ups: frozenset[str]
+    usual_names: frozenset[str]
     stub_outline: str
     suite_sha256: str
 
@@ -70,13 +70,22 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
 def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
     solution, stub = course.solution_file(assignment), course.stub_file(assignment)
     text, given = course.read_solution(assignment), stub.read_text("utf-8") if stub.exists() else ""
+    own = SourceFile(solution.name, text, course.modules(assignment, solution.parent))
     return PreparedAssignment(
         assignment,
-        SourceFile(solution.name, text, course.modules(assignment, solution.parent)),
+        own,
         SourceFile(stub.name, given, course.modules(assignment, stub.parent)),
         tests,
         load_mistakes(course, assignment),
-        frozenset(name for name, *_ in source.names_used(text, solution.name)["dynamic"]),
+        _names_in(own),
         source.outline(given, stub.name),
         suite_digest(course, assignment),
     )
+
+
+def _names_in(solution: SourceFile) -> frozenset[str]:
+    names = set[str]()
+    for file in (solution, *solution.modules):
+        for places in source.names_used(file.text, file.name).values():
+            names.update(name for name, *_ in places)
+    return frozenset(names)

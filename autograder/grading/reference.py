@@ -1,6 +1,5 @@
 """Load a solution as a module of this process."""
 
-import ast
 import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
@@ -25,12 +24,6 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     if reference.load_error is not None:
         raise CourseError(f"The solution of {assignment.name} does not run: {reference.load_error}.")
     return reference
-
-
-def entry_points(course: Course, assignment: Assignment) -> list[str]:
-    """Return the names of the solution's functions and classes, which tests call."""
-    tree = ast.parse(course.read_solution(assignment))
-    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def import_needed(assignment: Assignment) -> None:

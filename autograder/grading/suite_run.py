@@ -150,17 +150,17 @@ class SuiteRun:
             return TestEnding(test, error=refusal)
         connection = subject.connection
         until = min(self._budget.until, time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds)
-        cache = self._cache if subject.forbidden(test.forbids) is None else None
         try:
             name, seconds = f"{test.name} again" if self._again else test.name, self._seconds_here
             with self._budget.counted(seconds), self._watch.limit(name, seconds):
                 error, diverged = connection.run(
-                    test.item.nodeid, lambda: self._session.run(test, subject), until, cache
+                    test.item.nodeid, lambda: self._session.run(test, subject), until, self._cache
                 )
         except TaskEndedError as ended:
             told = StudentCrashedError("This test ended the process that graded it.")
             late = StudentTimeoutError("This test took too long.")
             return TestEnding(test, error=late if ended.late else told, ended_grader=True)
+        self._loaded.entered.update(connection.entered)
         if error is not None:
             _drop_traceback(error)
             if connection.received > LARGE:

@@ -2,28 +2,34 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import replace
-from typing import Any
+from contextlib import closing
+from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
-from autograder.grading.reference import entry_points, load_reference
+from autograder.grading.reference import load_reference
 from autograder.protocol import claims
 from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
 from autograder.proxy.budget import Budget
 from autograder.proxy.connection import malformed
 from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.subject import RemoteSubject, Use
+from autograder.proxy.subject import RemoteSubject, Use, lines_of
 from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
-from autograder.records import InfrastructureError, SourceFile
+from autograder.records import SourceFile
 from autograder.sandbox.launcher import Sandbox
 
-ENTRIES_SECONDS = 1.0
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
 MOST_ERRORS = 20  # while a file is loaded
-LONGEST_NAME = 2000  # a longer dotted name is not compared; it is flagged for a person
+MOST_ABSENT = 20  # modules that a file imports and that are not there
+LONGEST_NAME = 2000
+
+
+class NamesInText(NamedTuple):
+    """The names in a submission's files, and those that look other names up at run time."""
+
+    used: list[Use]
+    looked_up: list[Use]
 
 
 class WorkerFactory:
@@ -37,9 +43,8 @@ class WorkerFactory:
         forbidden: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = forbidden  # by assignment: names whose calls are recorded; None if they are not known
+        self.forbidden = forbidden or {}  # by assignment: the names whose calls are recorded
         self.references = {each.name: load_reference(course, each) for each in assignments}
-        self.entry_points = {each.name: entry_points(course, each) for each in assignments}
 
     def outline(self, assignment: Assignment, file: SourceFile, budget: Budget | None = None) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
@@ -72,14 +77,14 @@ class LoadedSubmission:
     ) -> None:
         self._workers, self.assignment, self.file = workers, assignment, file
         self.budget = budget or Budget()
-        self._forbidden = list((workers.forbidden or {}).get(assignment.name, ()))
-        self._lists_names = workers.forbidden is None or bool(self._forbidden)
+        self._forbidden = list(workers.forbidden.get(assignment.name, ()))
         self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
-        self.uses: list[Use] = []  # the names that the text uses, as found by a worker
+        self.names = NamesInText([], [])  # as a worker found them, if a test forbids some
         self.times = 0  # how often it was loaded
-        self.entered: dict[str, Use] = {}  # forbidden names that ran although the text does not show them
+        self.entered = set[str]()  # forbidden names that ran in some test
         self.stopped: list[list[Any]] = []  # where loading took too long: the piece of the text and its line
+        self.absent: list[tuple[str, str, int]] = []  # modules that are not there, with the place of the import
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
@@ -93,26 +98,19 @@ class LoadedSubmission:
         return self._subject
 
     @property
-    def stopped_places(self) -> list[str]:
-        """Where loading was stopped: `Line 3`, or `Line 3 of cell 5`."""
-        cells = [(piece.rpartition(" cell ")[2], line) for piece, line in self.stopped]
-        return [Use("", line, int(cell) if cell.isdecimal() else 0).place for cell, line in cells]
+    def problems_of_loading(self) -> list[str]:
+        """A sentence about each reason why a right answer can lose everything before a test has called it."""
+        problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
+        for piece, line in self.stopped:
+            problems.append(f"{_place(piece, line)} was stopped when the file was loaded: it takes too long.")
+        for name, piece, line in self.absent:
+            problems.append(f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded.")
+        return problems
 
     def close(self) -> None:
         if self._subject is not None:
-            self._read_entries(self._subject)
             self._subject.connection.close()
             self._subject = None
-
-    def _read_entries(self, subject: RemoteSubject[WorkerConnection]) -> None:
-        if not self._forbidden or subject.connection.dead:
-            return
-        with suppress(StudentError, InfrastructureError):  # the tests have ended: only flags are missing
-            told = subject.connection.request("entered", ENTRIES_SECONDS)
-            with malformed("a list of names"):
-                for name, line, cell in claims.rows(told, str, int, int):
-                    if name in self._forbidden and subject.forbidden([name]) is None:
-                        self.entered.setdefault(name, Use(name, line, cell))
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -126,10 +124,11 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test may forbid names, it lists those used before it runs a line."""
+        """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless, self.budget)
         try:
-            uses = self.uses or (self._read_uses(connection) if self._lists_names else [])
+            if self._forbidden and not self.times and self._stand_ins is None:
+                self.names = self._read_names(connection)
             loaded = connection.request(
                 "load",
                 LOADING_FACTOR * self.load_seconds,
@@ -144,32 +143,37 @@ class LoadedSubmission:
             with malformed("the result of loading"):
                 told = claims.table(loaded)
                 errors = [told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]]
-                stops = [*claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)]
+                stops = claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)
                 self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
+                absent = claims.rows(claims.items(told["absent"])[:MOST_ABSENT], str, int, str)
+                self.absent = [(name[:LONGEST_NAME], piece[:LONGEST_NAME], line) for name, line, piece in absent]
         except StudentError:
             connection.close()
             raise
-        self.uses, self.times, reference = uses, self.times + 1, self._workers.references[self.assignment.name]
-        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, uses)
+        self.times += 1
+        reference = self._workers.references[self.assignment.name]
+        files = {_name(self.assignment, self.file): lines_of(self.file.text)}
+        files |= {module.name: lines_of(module.text) for module in self.file.modules}
+        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, files)
 
-    def _read_uses(self, connection: WorkerConnection) -> list[Use]:
-        """Return the names used in code that the entry points reach, found by a worker that has not run the text."""
-        filename, entry_points = _name(self.assignment, self.file), self._workers.entry_points[self.assignment.name]
-        answer = connection.request("names_used", text=self.file.text, filename=filename, entry_points=entry_points)
-        uses = _uses(answer)
-        for module in self.file.modules:
-            answer = connection.request("names_of_module", text=module.text, filename=module.name)
-            uses += [replace(use, module=module.name) for use in _uses(answer)]
-        return uses
+    def _read_names(self, connection: WorkerConnection) -> NamesInText:
+        """Return the names in the files, found by a worker that has not run them."""
+        main = SourceFile(_name(self.assignment, self.file), self.file.text)
+        names = NamesInText([], [])
+        for file in (main, *self.file.modules):
+            answer = connection.request("names_used", text=file.text, filename=file.name)
+            module = "" if file is main else file.name
+            with malformed("a list of names"):
+                told = claims.table(answer)
+                for kind, found in (("uses", names.used), ("dynamic", names.looked_up)):
+                    for name, line, cell in claims.rows(told[kind], str, int, int):
+                        found.append(Use(name[:LONGEST_NAME], line, cell, module))
+        return names
 
 
-def _uses(answer: dict[str, Any]) -> list[Use]:
-    with malformed("a list of names"):
-        return [
-            Use(name[:LONGEST_NAME], line, cell, dynamic=kind == "dynamic" or len(name) > LONGEST_NAME)
-            for kind in ("uses", "dynamic")
-            for name, line, cell in claims.rows(claims.table(answer)[kind], str, int, int)
-        ]
+def _place(piece: str, line: int) -> str:
+    cell = piece.rpartition(" cell ")[2]
+    return Use("", line, int(cell) if cell.isdecimal() else 0).place
 
 
 def _name(assignment: Assignment, file: SourceFile) -> str:

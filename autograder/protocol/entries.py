@@ -1,50 +1,202 @@
-"""Which forbidden functions and classes a submission's code enters, whatever road led it there.
+"""Which forbidden functions, classes and packages a student's code enters, whatever road led it there.
 
-They are replaced before the code is loaded, in its worker only, where it can undo that: a record is a hint for a
-person and no evidence. Calls below Python, such as those of `torch.ops`, are not recorded.
+Functions and classes are wrapped before the code is loaded. A function mode of PyTorch sees the operators below them as
+well, such as those of `torch.ops`, and a profiler sees the functions of a package that is forbidden as a whole. All of
+this lies within reach of the student's code, which can undo it: what is not recorded is no proof.
 """
 
+import importlib
 import sys
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
+from types import FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
+
+from torch.overrides import TorchFunctionMode
 
 from autograder.source import text as source
 
-Entries = dict[str, tuple[int, int]]  # by name: the line and the cell that entered it first; zeros if unknown
+Place = tuple[str, int]  # the file, as a traceback names it, and the line; "" and 0 if unknown
+IMMUTABLE = 1 << 8  # a flag of classes that are written in C
+CALLED = {"__init__", "__call__"}  # the special methods that a use of a class goes through
 
 
-def record_entries(names: Iterable[str]) -> Entries:
-    """Return a record that grows while these dotted names are entered; names of what is not imported have none."""
-    found: Entries = {}
-    for name in names:
-        module, _, last = name.rpartition(".")
-        owner: Any = sys.modules.get(module)
-        thing = getattr(owner, last, None)
-        if isinstance(thing, type):
-            owner, last = thing, "__init__"
-            thing = getattr(owner, last)
-        if callable(thing):
-            setattr(owner, last, _recorded(thing, name, found))
+class Entries:
+    """A record of the names that are entered while it is active.
+
+    Without a `test_file`, all that is entered then belongs to the student's code. With one, only what is entered from a
+    frame that is the student's `own` does: this process runs the test, too.
+    """
+
+    def __init__(
+        self, names: Iterable[str] = (), own: Callable[[FrameType], bool] | None = None, test_file: str = ""
+    ) -> None:
+        self.found: dict[str, Place] = {}
+        self._own = own or (lambda frame: source.is_students(frame.f_code.co_filename))
+        self._test_file = test_file
+        self._told = 0
+        self._active = False
+        self._packages = set[str]()
+        self._names = defaultdict[tuple[str, str], list[str]](list)  # by root and last component
+        for name in names:
+            if "." in name:
+                self._names[_root(name), name.rpartition(".")[2]].append(name)
+            else:
+                self._packages.add(name)
+        self._mode = _Operators(self) if any(root == "torch" for root, _ in self._names) else None
+
+    def begin(self) -> None:
+        """Forget what was entered."""
+        self.found.clear()
+        self._told = 0
+
+    def news(self) -> list[list[Any]]:
+        """Return [name, file, line] of what was entered since the last time."""
+        names = [*self.found][self._told :]
+        self._told += len(names)
+        return [[name, *self.found[name]] for name in names]
+
+    @contextmanager
+    def active(self, active: bool = True) -> Iterator[None]:
+        """Record in this block, or pause in it."""
+        before, profiler = self._active, sys.getprofile()
+        self._active = active
+        with ExitStack() as stack:
+            if self._mode is not None and active:
+                stack.enter_context(self._mode)
+            if self._packages:
+                stack.callback(sys.setprofile, profiler)
+                sys.setprofile(self._profile if active else None)
+            try:
+                yield
+            finally:
+                self._active = before
+
+    def install(self, *modules: ModuleType) -> ExitStack:
+        """Wrap what the dotted names refer to, in these modules as well; closing the result undoes it.
+
+        A name stands for everything of its package with the same last component, as in a search of the text.
+        """
+        undo = ExitStack()
+        things = [*self._things()]
+        exact = defaultdict[int, list[str]](list)
+        for module, last, thing in things:
+            name = f"{module.__name__}.{last}"
+            if name in self._named(module, last):
+                exact[id(thing)].append(name)
+        wrappers: dict[int, Any] = {}
+        for module, last, thing in things:
+            if id(thing) in wrappers:
+                continue
+            names = exact[id(thing)] or self._named(module, last)
+            if isinstance(thing, type):
+                self._wrap_methods(thing, names, undo)
+                wrappers[id(thing)] = thing  # its methods are wrapped in place
+            else:
+                wrappers[id(thing)] = self._wrapped(thing, names)
+        for module, last, thing in (*things, *_places_of(wrappers, modules)):
+            undo.callback(setattr, module, last, thing)
+            setattr(module, last, wrappers[id(thing)])
+        return undo
+
+    def note(self, names: Iterable[str]) -> None:
+        """Record that these names are entered now."""
+        for name in names if self._active else ():
+            if name not in self.found and (place := self._place()) is not None:
+                self.found[name] = place
+
+    def note_operator(self, operator: Any) -> None:
+        """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use of `torch.add`."""
+        if not isinstance(operator, MethodDescriptorType):
+            name = str(getattr(operator, "__name__", "")).partition(".")[0]
+            self.note(self._names.get(("torch", name), ()))
+
+    def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            origin = frame.f_globals.get("__name__")
+        elif event == "c_call":
+            origin = getattr(argument, "__module__", None) or type(getattr(argument, "__self__", None)).__module__
+        else:
+            return
+        root = str(origin).partition(".")[0]
+        if root in self._packages:
+            self.note([root])
+
+    def _place(self) -> Place | None:
+        """Return the student's line that is running; None if this is the test's doing."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            if self._own(frame):
+                return frame.f_code.co_filename, frame.f_lineno
+            if self._test_file and frame.f_code.co_filename == self._test_file:
+                return None
+            frame = frame.f_back
+        return None if self._test_file else ("", 0)
+
+    def _named(self, module: ModuleType, last: str) -> list[str]:
+        return self._names.get((_root(module.__name__), last), [])
+
+    def _things(self) -> Iterator[tuple[ModuleType, str, Any]]:
+        """Yield each function and class that a dotted name stands for, with the modules that hold it."""
+        roots = defaultdict[str, set[str]](set)
+        for (root, last), names in self._names.items():
+            roots[root].add(last)
+            for name in names if root in sys.modules else ():
+                with suppress(ImportError):  # of another version of the package
+                    importlib.import_module(name.rpartition(".")[0])
+        for name, module in [*sys.modules.items()]:
+            wanted = roots.get(_root(name))
+            if wanted is None or not isinstance(module, ModuleType):
+                continue
+            for last in wanted & vars(module).keys():
+                thing = vars(module)[last]
+                named = f"{name}.{last}" in self._named(module, last)
+                own = _root(getattr(thing, "__module__", None) or name) == _root(name)
+                if callable(thing) and (named or own):
+                    yield module, last, thing
+
+    def _wrap_methods(self, kind: type, names: list[str], undo: ExitStack) -> None:
+        if kind.__flags__ & IMMUTABLE:
+            return
+        for name, method in [*vars(kind).items()]:
+            if isinstance(method, FunctionType) and (name in CALLED or not name.startswith("__")):
+                undo.callback(setattr, kind, name, method)
+                setattr(kind, name, self._wrapped(method, names))
+        if "__init__" not in vars(kind):
+            undo.callback(delattr, kind, "__init__")
+            kind.__init__ = self._wrapped(kind.__init__, names)  # type: ignore[misc]
+
+    def _wrapped(self, function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
+        @wraps(function)
+        def entered(*args: Any, **kwargs: Any) -> Any:
+            self.note(names)
+            return function(*args, **kwargs)
+
+        del entered.__wrapped__
+        return entered
+
+
+class _Operators(TorchFunctionMode):
+    """Tells a record which operators of PyTorch are called."""
+
+    def __init__(self, entries: Entries) -> None:
+        super().__init__()
+        self._entries = entries
+
+    def __torch_function__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._entries.note_operator(operator)
+        return operator(*args, **(kwargs or {}))
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _places_of(things: Collection[int], modules: Iterable[ModuleType]) -> list[tuple[ModuleType, str, Any]]:
+    """Return where these modules hold things with these identities."""
+    found = []
+    for module in modules:
+        found += [(module, name, thing) for name, thing in vars(module).items() if id(thing) in things]
     return found
-
-
-def _recorded(function: Callable[..., Any], name: str, found: Entries) -> Callable[..., Any]:
-    @wraps(function)
-    def entered(*args: Any, **kwargs: Any) -> Any:
-        if name not in found:
-            found[name] = _place_of_student()
-        return function(*args, **kwargs)
-
-    del entered.__wrapped__
-    return entered
-
-
-def _place_of_student() -> tuple[int, int]:
-    frame = sys._getframe(2)
-    while frame is not None and not source.is_students(frame.f_code.co_filename):
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return 0, 0
-    cell = frame.f_code.co_filename.rpartition(" cell ")[2]
-    return frame.f_lineno, int(cell) if cell.isdecimal() else 0

@@ -26,7 +26,7 @@ from torch import nn
 from autograder.protocol import loading, wire
 from autograder.protocol.callables import TestCallable
 from autograder.protocol.containers import containers, contents, mapped, same_things
-from autograder.protocol.entries import Entries, record_entries
+from autograder.protocol.entries import Entries
 from autograder.protocol.errors import LOADING_STOPPED, MIRRORED, Frame, RemoteException, describe_error
 from autograder.protocol.files import SharedFolder, checked
 from autograder.protocol.graphs import Graphs
@@ -44,7 +44,6 @@ class Server:
 
     # asked before the text is run
     names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)
-    names_of_module = staticmethod(source.names_of_module)
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -53,14 +52,15 @@ class Server:
         self.graphs = Graphs()
         self.calls = 0
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
-        self.entries: Entries = {}
+        self.entries = Entries()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
         self.folder: SharedFolder | None = None  # of a test with `tmp_path`
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Call the test's side during a call, and raise what a callable of the test raised."""
         assert self.exchange is not None
-        reply = self.exchange({**question, **self.beside()})
+        with self.entries.active(False):
+            reply = self.exchange({**question, **self.beside()})
         self.receive(reply.pop("files", None))
         if "error" in reply:
             kind = reply["type"]
@@ -86,7 +86,8 @@ class Server:
         `skipped` are such places of an earlier loading.
         """
         provide(modules)
-        self.entries = record_entries(forbidden)
+        self.entries = Entries(forbidden)
+        self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space.update(__file__=filename, get_ipython=source.NoShell)
@@ -121,10 +122,6 @@ class Server:
         told = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
         return {**vars(told), "frames": [[*vars(each).values()] for each in told.frames]}
 
-    def entered(self) -> list[list[Any]]:
-        """Return the forbidden names that were entered, each with the line and the cell."""
-        return [[name, line, cell] for name, (line, cell) in self.entries.items()]
-
     def find(self, name: str) -> dict[str, Any]:
         """Return the module's attribute as a `value`, or only its `kind`."""
         if name not in self.module.__dict__:
@@ -138,7 +135,8 @@ class Server:
 
     def get(self, target: list[Any]) -> dict[str, Any]:
         """Return the attribute at the end of a path; callables remain here and are called by path."""
-        value = self.resolve(target)
+        with self.entries.active():
+            value = self.resolve(target)
         if isinstance(value, type) or (callable(value) and not isinstance(value, nn.Module)):
             return {"kind": "callable"}
         return {"kind": "value", "value": value}
@@ -154,6 +152,7 @@ class Server:
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
+        self.entries.begin()
         torch.default_generator.manual_seed(seed)  # torch.manual_seed also queries every accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
@@ -185,7 +184,7 @@ class Server:
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         before = [tensor.detach().clone() for tensor in tensors]
         before_call = [(number, self.objects[number], Snapshot(self.objects[number])) for number in modules]
-        with torch.set_grad_enabled(grad):
+        with torch.set_grad_enabled(grad), self.entries.active():
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
             result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
@@ -212,7 +211,8 @@ class Server:
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
         """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
-        return self.graphs.pull_back(call, gradients)
+        with self.entries.active():
+            return self.graphs.pull_back(call, gradients)
 
     def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
         """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
@@ -324,9 +324,11 @@ class Server:
         self.folder.write(checked(files))
 
     def beside(self) -> dict[str, Any]:
-        """Return what goes with the next message: printed text and changed files, for a test that asks for them."""
+        """Return what goes with the next message: forbidden names that were entered, printed text and changed files."""
+        entered = self.entries.news()
         try:
-            return {**(self.folder.news() if self.folder else {}), **self.printed()}
+            files = self.folder.news() if self.folder else {}
+            return {**files, **self.printed(), **({"entered": entered} if entered else {})}
         except RefusedError as refusal:
             raise OSError(str(refusal)) from None
 
@@ -359,6 +361,7 @@ class _PrintedText(io.BytesIO):
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
     torch.compile = loading.uncompiled
+    torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
     server = Server(types.ModuleType("submission"))
     server.exchange = partial(exchange, server, sock)
     while True:

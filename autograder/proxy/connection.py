@@ -4,8 +4,8 @@ import hashlib
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch import nn
 
 from autograder.protocol import claims, wire
 from autograder.protocol.containers import leaves, mapped
+from autograder.protocol.entries import Place
 from autograder.protocol.errors import StudentCrashedError, StudentError, mirrored_name, student_raised, told_exception
 from autograder.protocol.files import SharedFolder, checked
 from autograder.protocol.graphs import Graphs
@@ -22,6 +23,7 @@ from autograder.proxy.transcript import Transcript
 from autograder.records import InfrastructureError, RefusedError
 
 RECORDED = {"call", "backward", "get", "convert"}
+MOST_ENTERED = 1000  # forbidden names in one message
 TOO_MUCH = "What your code gave back is too much, or nested too deeply, to be looked at."
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
@@ -38,6 +40,7 @@ class Connection:
         self.reads_output = False  # whether the next test reads what the student's code prints
         self.folder: SharedFolder | None = None  # of a test with `tmp_path`
         self.found: dict[str, Any] = {}  # the student's names used by this test
+        self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
@@ -77,13 +80,17 @@ class Connection:
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
         self._callables[:] = self._stand_ins
-        for book in (self._numbers, self.mirrors, self.graphs, self.found):
+        for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
             book.clear()
         self._callbacks = 0
         self.folder = None
         self.transcript = self.new_transcript()
         self.request("seed", seed=seed_of("student", seed), reads_output=self.reads_output)
         return self.transcript
+
+    def recording(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Record in this block which of these names are entered; a worker has recorded all since it was loaded."""
+        return nullcontext()
 
     def share(self, folder: Path) -> None:
         """Let the test and the student's code share a folder of the test until the next test starts."""
@@ -169,7 +176,11 @@ class Connection:
             raise StudentError(f"What the test hands over cannot be sent: {refusal}") from None
 
     def _take_beside(self, frame: dict[str, Any]) -> None:
-        """Repeat here what the student's code printed and wrote, for a test with pytest's `capsys` or `tmp_path`."""
+        """Note the forbidden names that ran; repeat what the student's code printed and wrote, if the test reads it."""
+        if "entered" in frame:
+            with malformed("a list of names"):
+                for name, file, line in claims.rows(claims.items(frame["entered"])[:MOST_ENTERED], str, str, int):
+                    self.entered.setdefault(name, (file, line))
         if self.reads_output and "printed" in frame:
             with malformed("printed text"):
                 printed = [claims.text(text) for text in claims.items(frame["printed"])]

@@ -3,10 +3,12 @@
 import linecache
 import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from autograder.protocol.entries import Entries, Place
 from autograder.protocol.errors import describe_error, missing_name
 from autograder.source import text as source
 from autograder.source.modules import provide
@@ -28,6 +30,18 @@ class LocalStudent:
             own = from_file(self._module.__file__ or "")
             stopped = None if self.load_error is None else describe_error(self.load_error, own)
             raise missing_name(name, stopped) from self.load_error
+
+
+@contextmanager
+def recording(student: LocalStudent, names: Sequence[str], test_file: Path, found: dict[str, Place]) -> Iterator[None]:
+    """Add to `found` which of these names a module enters while a test in this process runs."""
+    module = student._module
+    entries = Entries(names, from_file(module.__file__ or ""), str(test_file))
+    try:
+        with entries.install(module), entries.active():
+            yield
+    finally:
+        found.update(entries.found)
 
 
 def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:

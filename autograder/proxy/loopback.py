@@ -1,7 +1,8 @@
 """A connection to a trusted module in this process, such as a known mistake, using the frames of the wire format."""
 
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,35 @@ import torch
 from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
 from autograder.protocol import wire
+from autograder.protocol.entries import Entries
 from autograder.protocol.server import Server, answer, unsendable
 from autograder.proxy.connection import Connection, too_much_to_send
 
 
 class LoopbackConnection(Connection):
-    """A connection to a server in this process, for a trusted module with its own random state."""
+    """A connection to a server in this process, for a trusted module with its own random state.
 
-    def __init__(self, server: Server) -> None:
+    If it `records`, a test fails for forbidden names as in grading.
+    """
+
+    def __init__(self, server: Server, records: bool = False) -> None:
         super().__init__()
         self.server = server
+        self._records = records
         server.exchange = self._answer_question
         torch_state, _, python_state = _random_state()
         self._other_random_numbers = torch_state, np.random.MT19937(), python_state
+
+    @contextmanager
+    def recording(self, names: Sequence[str]) -> Iterator[None]:
+        """As for any connection; the module, or the notebook that it shows, may hold the names already."""
+        if not (self._records and names):
+            yield
+            return
+        entries = Entries(names)
+        self.server.entries = entries
+        with entries.install(self.server.module, sys.modules["__main__"]):
+            yield
 
     def share(self, folder: Path) -> None:
         """As for any connection; in one process, both sides use the folder itself."""

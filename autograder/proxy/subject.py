@@ -1,8 +1,8 @@
 """The subject of a test: the student's module, the reference, and their random state."""
 
 import random
-import re
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -10,99 +10,116 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
+from autograder.protocol.entries import Place
 from autograder.proxy.connection import Connection
-from autograder.proxy.local import LocalStudent
+from autograder.proxy.local import LocalStudent, recording
 from autograder.proxy.remote import RemoteStudent
-from autograder.source import text as source
 
 AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Use:
-    """The use of a name in a student's text, with its place; `cell` is 0 for a `.py`.
-
-    `dynamic` marks a name that looks up other names at run time.
-    """
+    """A name in a student's text, or one that ran, with its place; `line` is 0 if unknown, and `cell` for a `.py`."""
 
     name: str
     line: int
     cell: int = 0
-    dynamic: bool = False
     module: str = ""
 
     @property
     def place(self) -> str:
+        if not self.line:
+            return "Your code"
         within = f"cell {self.cell}" if self.cell else self.module
         return f"Line {self.line} of {within}" if within else f"Line {self.line}"
 
 
 class Subject:
-    """A student's module in this process."""
+    """A student's module in this process; if it `records`, a test fails for forbidden names as in grading."""
 
-    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, uses: Iterable[Use] = ()) -> None:
+    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, records: bool = False) -> None:
         self.student = student
         self.reference = reference
-        self.uses = list(uses)
-        self._forbidden: dict[tuple[str, ...], Use | None] = {}
+        self._records = records
+        self._entered: dict[str, Place] = {}
+
+    @property
+    def entered(self) -> Mapping[str, Place]:
+        """The forbidden names that the student's code entered in the present test."""
+        return self._entered
 
     def begin(self, seed: int, reads_output: bool = False) -> None:
         """Prepare a test: seed the random generators, equally for all students of a run.
 
         If the test `reads_output`, what the student's code prints is printed in this process, too.
         """
+        self._entered = {}
         torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each accelerator
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
+    def recording(self, names: Sequence[str], test_file: Path) -> AbstractContextManager[None]:
+        """Record in this block which of these names the student's code enters."""
+        if self._records and names and isinstance(self.student, LocalStudent):
+            return recording(self.student, names, test_file, self._entered)
+        return nullcontext()
+
     def share(self, folder: Path) -> None:
         """Let the student's code read and write a folder of the present test, wherever that code runs."""
 
-    def forbidden(self, names: Iterable[str]) -> Use | None:
-        """Return the first use of one of the names, or None."""
-        wanted = tuple(names)
-        if wanted not in self._forbidden:  # most tests of a suite forbid the same names
-            uses = (use for use in self.uses if not use.dynamic)
-            found = (use for use in uses if any(_matches(use.name, name) for name in wanted))
-            self._forbidden[wanted] = next(found, None)
-        return self._forbidden[wanted]
+    def use_of(self, names: Sequence[str]) -> Use | None:
+        """Return the first of these names that the student's code entered in the present test, or None."""
+        name = next((name for name in self.entered if name in names), None)
+        return None if name is None else self._located(name, *self.entered[name])
+
+    def _located(self, name: str, file: str, line: int) -> Use:
+        """Return a name with its place in the student's files, as far as this is one."""
+        piece = file.rpartition("/")[2]
+        cell = piece.rpartition(" cell ")[2]
+        return Use(name, line, int(cell)) if cell.isdecimal() else Use(name, line)
 
 
 class RemoteSubject(Subject, Generic[AnyConnection]):
-    """A student's module behind a connection."""
+    """A student's module behind a connection. `files` are its own and those it imports, with their numbers of lines."""
 
     def __init__(
-        self, connection: AnyConnection, student: RemoteStudent, reference: Any, uses: Iterable[Use] = ()
+        self,
+        connection: AnyConnection,
+        student: RemoteStudent,
+        reference: Any = None,
+        files: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(student, reference, uses)
+        super().__init__(student, reference)
         self.connection = connection
+        self._files = files or {}
+
+    @property
+    def entered(self) -> Mapping[str, Place]:
+        return self.connection.entered
 
     def begin(self, seed: int, reads_output: bool = False) -> None:
         self.connection.reads_output = reads_output
         self.connection.start_test(seed)
         super().begin(seed, reads_output)
 
+    def recording(self, names: Sequence[str], test_file: Path) -> AbstractContextManager[None]:
+        return self.connection.recording(names)
+
     def share(self, folder: Path) -> None:
         self.connection.share(folder)
 
+    def _located(self, name: str, file: str, line: int) -> Use:
+        """Return a name with its place, without it if the files have no such line: a worker could tell anything."""
+        piece, _, cell = file.partition(" cell ")
+        if not self._files:
+            return super()._located(name, file, line)
+        lines = self._files.get(piece, 0)
+        if not 0 < line <= lines or (cell and not (cell.isdecimal() and int(cell) <= lines)):
+            return Use(name, 0)
+        return Use(name, line, int(cell or 0), "" if piece == next(iter(self._files)) else piece)
 
-def uses_in(text: str, filename: str, tests: str | None = None) -> list[Use]:
-    """Return the names used in a trusted text, or in the text of this process's own student, by parsing only.
 
-    With the text of the `tests`, only names reachable from them are returned.
-    """
-    entry_points = None if tests is None else set(re.findall(r"\.(\w+)", tests))
-    return [Use(*found) for found in source.names_used(text, filename, entry_points)["uses"]]
-
-
-def _matches(used: str, forbidden: str) -> bool:
-    """Whether a used name is forbidden: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
-
-    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a dotted one, the root
-    and the last component have to match.
-    """
-    if "." not in forbidden:
-        return used == forbidden or used.startswith(f"{forbidden}.")
-    root, last = forbidden.split(".")[0], forbidden.rsplit(".", 1)[1]
-    parts = used.split(".")
-    return parts[0] == root and last in parts[1:]
+def lines_of(text: str) -> int:
+    """Return how many lines a file can have, or a notebook's cell."""
+    return 1 + text.count("\n") + text.count("\\n")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 UNANSWERED = {"seed"}  # cannot fail and has no reply
 # always given their full time
-NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "names_of_module", "outline", "entered"}
+NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}
 SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed out once, twice, more often
 MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately

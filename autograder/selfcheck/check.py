@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import inspect
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -28,13 +28,13 @@ from autograder.protocol.server import Server
 from autograder.proxy.local import LocalStudent, from_file
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject, Subject, Use, uses_in
+from autograder.proxy.subject import RemoteSubject, Subject, lines_of
 from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
 from autograder.selfcheck.render import is_unwritten
 from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, needed_packages, read
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
-from autograder.source.text import cells, names_of_module
+from autograder.source.text import cells
 from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
@@ -137,11 +137,8 @@ def check_work(work: Work) -> CheckReport:
     problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text))
     if not text.text.strip():
         problem, place = "Your file is empty. Was it saved?", None
-    uses = uses_in(text.text, text.name, work.test_file.read_text("utf-8"))
-    for name, module in work.modules:
-        uses += [Use(used, line, module=name) for used, line, _ in names_of_module(module, name)["uses"]]
-    own = from_file((text.name, *(name for name, _ in work.modules)))
-    findings = check_student(loaded.module, uses, work.test_file, own, saved=text)
+    files = {name: lines_of(each) for name, each in ((text.name, text.text), *work.modules)}
+    findings = check_student(loaded.module, work.test_file, from_file(tuple(files)), saved=text, files=files)
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
@@ -159,17 +156,18 @@ def check_work(work: Work) -> CheckReport:
 
 def check_student(
     module: ModuleType,
-    uses: Iterable[Use],
     test_file: Path,
     own: Own,
     part: str | None = None,
     saved: Text | None = None,
+    files: Mapping[str, int] | None = None,
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
     `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
+    `files` are the student's, with their numbers of lines, if the code stands in files.
     """
-    return tuple(_Examination(test_file, module, uses, own, saved or Text("", "notebook.py")).findings(part))
+    return tuple(_Examination(test_file, module, own, saved or Text("", "notebook.py"), files).findings(part))
 
 
 class _OwnServer(Server):
@@ -181,19 +179,21 @@ class _OwnServer(Server):
         return super().describe_error(error)
 
 
-def as_graded(module: ModuleType, uses: Iterable[Use]) -> RemoteSubject[LoopbackConnection]:
+def as_graded(module: ModuleType, files: Mapping[str, int] | None = None) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
-    connection = LoopbackConnection(_OwnServer(module))
-    return RemoteSubject(connection, RemoteStudent(connection), None, uses)
+    connection = LoopbackConnection(_OwnServer(module), records=True)
+    return RemoteSubject(connection, RemoteStudent(connection), None, files)
 
 
 class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
-    def __init__(self, test_file: Path, module: ModuleType, uses: Iterable[Use], own: Own, text: Text) -> None:
+    def __init__(
+        self, test_file: Path, module: ModuleType, own: Own, text: Text, files: Mapping[str, int] | None
+    ) -> None:
         self._test_file, self._module, self._own = test_file, module, own
-        self._subject = Subject(LocalStudent(module), None, uses)
-        self._graded = as_graded(module, self._subject.uses)
+        self._subject = Subject(LocalStudent(module))
+        self._graded = as_graded(module, files)
         self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
         self._packages = needed_packages(test_file.parent)
         self._untested: set[str] = set()  # tests that failed because of a package
@@ -247,7 +247,7 @@ class _Examination:
         """Add the names of mistakes, and a location if the traceback gives none."""
         connection, hints = RecordingConnection(self._module), LockedHints(self._test_file.parent)
         session.start(SEED)
-        told = {test.name: take(session, test, connection, self._subject.uses) for test in tests}
+        told = {test.name: take(session, test, connection) for test in tests}
         chosen = choose({name: hints.about(name, recording.answers) for name, recording in told.items()})
         for name, recording in told.items():
             finding, hint = found[name], chosen.get(name)
@@ -298,9 +298,9 @@ def suite_of(test_file: Path) -> Any:
         yield session
 
 
-def failures(session: SuiteSession, module: ModuleType, uses: Iterable[Use]) -> list[Test]:
+def failures(session: SuiteSession, module: ModuleType) -> list[Test]:
     """Return the visible tests that a module fails, without skipped ones."""
-    subject = as_graded(module, uses)
+    subject = as_graded(module)
     failed = []
     session.start(SEED)
     for test in session.tests():

@@ -31,7 +31,7 @@ from autograder.protocol.server import Server
 from autograder.protocol.wire import SharedPath
 from autograder.proxy.loopback import LoopbackConnection
 from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject, Use
+from autograder.proxy.subject import RemoteSubject
 from autograder.proxy.transcript import Answer, Transcript
 from autograder.suite.alarm import alarm
 from autograder.suite.session import SuiteSession, Test
@@ -113,9 +113,9 @@ class Recording:
     visited: tuple[str, ...]
 
 
-def take(session: SuiteSession, test: Test, connection: RecordingConnection, uses: Sequence[Use]) -> Recording:
+def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> Recording:
     """Run one visible test on a module under fixed conditions."""
-    subject = RemoteSubject(connection, RemoteStudent(connection), None, uses)
+    subject = RemoteSubject(connection, RemoteStudent(connection))
     error = session.run(test, subject, partial(alarm, SECONDS))
     return Recording(error is not None, tuple(connection.transcript.answers), tuple(connection.visited))
 

@@ -10,7 +10,7 @@ import json
 import linecache
 import re
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from autograder.source.magics import plain_cell, plain_script
@@ -144,29 +144,19 @@ def silent_notebook() -> types.ModuleType:
     return module
 
 
-def names_used(text: str, filename: str, entry_points: Collection[str] | None = None) -> dict[str, list[Any]]:
-    """Return the dotted names used in code reachable from the entry points (None: anywhere), with their places.
+def names_used(text: str, filename: str) -> dict[str, list[Any]]:
+    """Return the dotted names in the text with their first places, as notes for a person.
 
     `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
-    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists lookups that parsing cannot follow in the same form.
+    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in the same form.
     """
     parsed = [(name, tree) for name, code in cells(text, filename) if (tree := _parsed(code)) is not None]
     reader = NameReader([tree for _, tree in parsed], leaves_main_out(text))
     numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
     return {
-        kind: [[name, line, numbers[cell]] for name, (cell, line) in sorted(places.items(), key=lambda x: (x[1], x[0]))]
-        for kind, places in (("uses", reader.uses(entry_points)), ("dynamic", reader.dynamic))
+        kind: [[name, line, numbers[cell]] for name, (cell, line) in places.items()]
+        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
     }
-
-
-def names_of_module(text: str, filename: str) -> dict[str, list[Any]]:
-    """As `names_used`, for a file that others import: its own imports count as uses, as they may be used elsewhere."""
-    found = names_used(text, filename)
-    for node in ast.walk(_parsed(text) or ast.Module([], [])):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            origin = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-            found["uses"] += [[f"{origin}{alias.name}", node.lineno, 0] for alias in node.names]
-    return found
 
 
 def leaves_main_out(text: str) -> bool:

@@ -1,5 +1,6 @@
 """The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ MARKERS = (
     "part(name): the part of the assignment that the test belongs to",
     "points(number): the points of the test",
     "needs(*tests): skip the test if one of these tests failed",
-    "forbids(*names): fail the test if the submission uses one of these dotted names, such as torch.nn.LayerNorm",
+    "forbids(*names): fail the test if one of these dotted names, such as torch.nn.LayerNorm, runs in its calls",
     "promise(*words): words of the stub that promise what the hidden test asserts",
 )
 SUITE = pytest.StashKey["Suite"]()
@@ -35,7 +36,9 @@ class Suite:
 
 
 class SubjectProvider:
-    """Base class: provides the subject of a test file."""
+    """Base class: provides the subject of a test file. `forbidden` are all names that the session's tests forbid."""
+
+    forbidden: Sequence[str] = ()
 
     def subject(self, test_file: Path) -> "Subject":
         raise NotImplementedError

@@ -60,6 +60,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from autograder.suite.subjects import FilesBeside
 
         suite.subjects = FilesBeside()
+    forbidden = set[str]()
+    for item in items:
+        forbidden.update(markers.arguments_of(item, "forbids"))
+    suite.subjects.forbidden = sorted(forbidden)
 
 
 def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
@@ -96,22 +100,28 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if not is_test_of_suite(item):
         return (yield)
     suite = item.config.stash[SUITE]
+    subject, names = suite.subject(item), markers.arguments_of(item, "forbids")
     suite.passed[item.name] = False
-    refuse_forbidden(item, suite.subject(item))
-    result = yield
+    try:
+        with subject.recording(names, item.path):
+            result = yield
+    except AssertionError:
+        refuse_forbidden(names, subject)  # the more useful sentence: what is forbidden need not be put right
+        raise
+    refuse_forbidden(names, subject)
     suite.passed[item.name] = True
     return result
 
 
-def refuse_forbidden(item: pytest.Item, subject: "Subject") -> None:
-    """Fail a test if the submission uses a name that its marker `forbids` lists."""
+def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
+    """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
 
-    names = markers.arguments_of(item, "forbids")
-    use = subject.forbidden(names) if names else None
+    use = subject.use_of(names)
     if use is not None:
+        ran = f"`{use.name}`" if "." in use.name else f"code of `{use.name}`"
         sentence = (
-            f"{use.place} uses `{use.name}`, which this exercise asks you to write by hand. "
-            'You may compare with it below `if __name__ == "__main__":`.'
+            f"{use.place} ran {ran} in this test, and this exercise asks you to do it by hand. "
+            "Compare with it in a cell or function of its own, which your answer does not call."
         )
         raise CheckFailed(sentence, public=sentence)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from autograder.proxy.local import load_file
-from autograder.proxy.subject import Subject, uses_in
+from autograder.proxy.subject import Subject
 from autograder.suite.markers import SubjectProvider
 
 
@@ -20,8 +20,7 @@ class FilesBeside(SubjectProvider):
             beside = file_beside(test_file)
             if beside is None:
                 raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
-            uses = uses_in(beside.read_text("utf-8-sig"), beside.name, test_file.read_text("utf-8"))
-            self._subjects[test_file] = Subject(load_file(beside), None, uses)
+            self._subjects[test_file] = Subject(load_file(beside), records=True)
         return self._subjects[test_file]
 
 

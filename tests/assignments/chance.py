@@ -30,7 +30,7 @@ from autograder.course.config import Assignment, Course, CourseError, load_cours
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.reference import load_reference
 from autograder.proxy.local import load_text
-from autograder.proxy.subject import Subject, uses_in
+from autograder.proxy.subject import Subject
 from autograder.suite.session import SuiteSession, Test
 
 ROOT = Path(__file__).parents[2]
@@ -403,7 +403,7 @@ class Trial:
         student = load_text(text, name, f"chance_{self.assignment.stem}_{mistake}")
         if student.load_error is not None:
             raise CourseError(f"{self.assignment.name}: {mistake} does not run: {student.load_error}.")
-        return Subject(student, self.reference, uses_in(text, name))
+        return Subject(student, self.reference)
 
     def _failures(self, test: Test, subject: Subject, seeds: range, listener: Listener) -> Iterator[str]:
         """Each run in which the test failed: its seed, and what the test said."""

@@ -1,138 +1,449 @@
-"""Forbidden functions that a submission enters by roads that its text does not show are flagged, with the line."""
+"""A test loses its points when a forbidden function ran in its own calls; what only stands in the text is a note."""
 
 from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
+import torch
 from torch import nn
+from torch.nn import functional as F
 
-from autograder.course.config import load_course
+from autograder.course.config import Course, load_course
+from autograder.course.notebook import to_notebook
 from autograder.grading.grader import Grader
-from autograder.protocol.entries import record_entries
-from autograder.records import SourceFile, Submission
-from autograder.source.text import names_used
+from autograder.protocol.entries import Entries
+from autograder.records import Grade, SourceFile, Submission
+from autograder.selfcheck.check import check_student
 
 ROOT = Path(__file__).parents[2]
-HEADS = "03_masked_heads"
+VECTORS, HEADS, BLOCK = "01_word_vectors", "03_masked_heads", "05_encoder_block"
+COUNT, TRANSLATOR, TRAINING = "06_bert_param_count", "08_encoder_decoder", "15_train_it_well"
 READY = "torch.nn.functional.scaled_dot_product_attention"
-ROADS = {
-    "a table of modules": (READY, "sys.modules['torch.nn.' + 'functional'].scaled_dot_product_attention(q, k, v)"),
-    "a pickled name": (READY, "pickle.loads(b'ctorch.nn.functional\\nscaled_dot_product_attention\\n.')(q, k, v)"),
-    "a format": (
-        READY,
-        "string.Formatter().get_field('0.scaled_dot_product_attention', [torch.nn.functional], {})[0](q, k, v)",
-    ),
-    "a part of a layer": ("torch.nn.MultiheadAttention", "torch.nn.TransformerEncoderLayer(4, 1, 4).self_attn"),
-    "a list of modules": (READY, "[torch.nn.functional][0].scaled_dot_product_attention(q, k, v)"),
-}
-HIDING = """
-
-import pickle, string, sys
-before = attention
+X = torch.ones(2, 3)
 
 
-def attention(q, k, v, mask=None):
-    {road}
-    return before(q, k, v, mask)
-"""
-
-UNFOLLOWED = [  # what the search in the text does not follow
-    "n = None\nfor i in range(2):\n    if i:\n        n.LayerNorm(3)\n    import torch.nn as n",
-    "def f():\n    global n\n    from torch import nn as n\ndef g():\n    return n.LayerNorm(3)\nf()\ng()",
-    "class A: pass\nA.n = nn\nA.n.LayerNorm(3)",
-    "nn.__dict__['LayerNorm'](3)",
-    "vars(nn)['LayerNorm'](3)",
-    "import sys\nsys.modules['torch.nn'].LayerNorm(3)",
-]
-
-
-@pytest.mark.parametrize("text", UNFOLLOWED, ids=range(len(UNFOLLOWED)))
-def test_roads_that_the_text_hides_are_recorded_while_the_code_runs(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nn.LayerNorm, "__init__", nn.LayerNorm.__init__)  # as it is again after the test
-    entries = record_entries(["torch.nn.LayerNorm"])
-    text = f"import torch\nfrom torch import nn\n{text}"
-    assert "torch.nn.LayerNorm" not in {name for name, *_ in names_used(text, "net.py")["uses"]}
-    exec(compile(text, "net.py", "exec"), {})
-    line = 1 + next(number for number, each in enumerate(text.split("\n")) if "(3)" in each)
-    assert entries == {"torch.nn.LayerNorm": (line, 0)}
+# ------------------------------------------------------------------ the record
 
 
 @pytest.fixture
-def ready_made(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    module = types.ModuleType("ready_made")
-    module.function = lambda number: number + 1
-    module.Class = type("Class", (), {"__init__": lambda self, number: setattr(self, "number", number)})
-    monkeypatch.setitem(sys.modules, "ready_made", module)
-    return module
+def recording() -> Iterator[Callable[..., Entries]]:
+    """Installs a record, which a test switches on; everything is put back at the end."""
+    installed = []
+
+    def install(*names: str, **options: object) -> Entries:
+        entries = Entries(names, **options)  # type: ignore[arg-type]
+        installed.append(entries.install())
+        return entries
+
+    yield install
+    for undo in installed:
+        undo.close()
 
 
-def test_what_is_entered_is_recorded_with_the_first_line(ready_made: types.ModuleType) -> None:
-    function = ready_made.function
-    entries = record_entries(["ready_made.function", "ready_made.Class", "ready_made.nothing", "away.function"])
-    code = "import ready_made as r\nmade = r.Class(3)\nnumber = r.function(made.number)\nr.function(7)"
-    space: dict = {}
-    exec(compile(code, "adding.ipynb cell 2", "exec"), space)
-    assert space["number"] == 4 and isinstance(space["made"], ready_made.Class)
-    assert entries == {"ready_made.Class": (2, 2), "ready_made.function": (3, 2)}
-    assert ready_made.function is not function
+NORMS = ("torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm")
+ROADS = [
+    "nn.LayerNorm(3)",
+    "made_before(X)",
+    "vars(nn)['Layer' + 'Norm'](3)",
+    "sys.modules['torch.nn'].LayerNorm(3)",
+    "[nn][0].LayerNorm(3)",
+    "nn.LayerNorm.forward(made_before, X)",
+    "type('Own', (nn.LayerNorm,), {})(3)",
+    "nn.Sequential(made_before)(X)",
+    "copy.deepcopy(made_before)(X)",
+    "pickle.loads(pickle.dumps(made_before))(X)",
+    "nn.TransformerEncoderLayer(4, 1, 4)",
+    "taken_before(X, (3,))",
+    "functools.partial(F.layer_norm, normalized_shape=(3,))(X)",
+    "[*map(F.layer_norm, [X], [(3,)])]",
+    "torch.vmap(lambda row: F.layer_norm(row, (3,)))(X)",
+    "F.layer_norm.__closure__[0].cell_contents(X, (3,))",
+    "next(c.cell_contents for c in F.layer_norm.__closure__ if c.cell_contents is taken_before)(X, (3,))",
+    "torch.ops.aten.layer_norm(X, (3,))",
+    "torch.ops.aten.layer_norm.default(X, (3,))",
+    "torch.ops.aten.native_layer_norm(X, (3,), None, None, 1e-5)",
+    "torch._C._VariableFunctions.layer_norm(X, (3,))",
+    "torch._VF.layer_norm(X, (3,))",
+    "exec('nn.Layer' + 'Norm(3)')",
+]
 
 
-def test_a_place_outside_of_the_submission_is_unknown(ready_made: types.ModuleType) -> None:
-    entries = record_entries(["ready_made.function"])
-    ready_made.function(1)
-    assert entries == {"ready_made.function": (0, 0)}
+@pytest.mark.parametrize("road", ROADS)
+def test_every_road_is_recorded_with_its_line(road: str, recording) -> None:
+    space = {"made_before": nn.LayerNorm(3), "taken_before": F.layer_norm}
+    entries = recording(*NORMS)
+    code = f"import copy, functools, pickle, sys, torch\nfrom torch import nn\nF = nn.functional\n{road}"
+    with entries.active():
+        exec(compile(code, "net.ipynb cell 7", "exec"), space | {"X": X})
+    assert entries.found and set(entries.found) <= set(NORMS), road
+    assert set(entries.found.values()) == {("net.ipynb cell 7", 4)}
+
+
+INNOCENT = ["X + X", "X.add(X)", "nn.Linear(3, 2)(X)", "isinstance(X, nn.LayerNorm)", "nn.LayerNorm"]
+
+
+@pytest.mark.parametrize("innocent", INNOCENT)
+def test_what_is_not_entered_is_not_recorded(innocent: str, recording) -> None:
+    entries = recording(*NORMS, "torch.add")
+    with entries.active():
+        eval(innocent)
+    assert entries.found == {}
+
+
+def test_nothing_is_recorded_outside_of_calls(recording) -> None:
+    entries = recording(*NORMS)
+    nn.LayerNorm(3)(X)
+    with entries.active(), entries.active(False):
+        nn.LayerNorm(3)(X)
+    assert entries.found == {}
+
+
+def test_each_name_is_told_once_until_the_next_test(recording) -> None:
+    entries = recording(*NORMS)
+    for _ in range(2):
+        with entries.active():
+            torch.layer_norm(X, (3,))
+        assert [name for name, *_ in entries.news()][0] == "torch.layer_norm"
+        assert entries.news() == []
+        entries.begin()
+
+
+def test_everything_is_put_back() -> None:
+    before = nn.LayerNorm.__init__, nn.LayerNorm.forward, F.layer_norm, torch.layer_norm
+    module = types.ModuleType("holds_it")
+    module.norm = F.layer_norm
+    with Entries(NORMS).install(module):
+        assert nn.LayerNorm.__init__ is not before[0] and module.norm is F.layer_norm is not before[2]
+    assert (nn.LayerNorm.__init__, nn.LayerNorm.forward, F.layer_norm, torch.layer_norm) == before
+    assert module.norm is F.layer_norm
+
+
+@pytest.mark.parametrize("code", ["statistics.mean([1, 2])", "s.NormalDist()", "[*map(statistics.median, [[1]])]"])
+def test_a_package_that_is_forbidden_as_a_whole(code: str, recording) -> None:
+    entries = recording("statistics")
+    import statistics
+
+    profiler = sys.getprofile()
+    with entries.active():
+        eval(code, {"statistics": statistics, "s": statistics})
+    assert [*entries.found] == ["statistics"]
+    assert sys.getprofile() is profiler
+    entries.begin()
+    with entries.active():
+        sorted([3, 1])
+    assert entries.found == {}
+
+
+def test_a_function_of_python_that_another_module_defines(recording) -> None:
+    import operator
+
+    entries = recording("operator.add")
+    with entries.active():
+        operator.add(2, 3)
+    assert [*entries.found] == ["operator.add"]
+
+
+def test_names_that_are_not_there_record_nothing(recording) -> None:
+    entries = recording("torch.nn.NoLayer", "torch.no_module.f", "away.f", "away")
+    with entries.active():
+        X.sum()
+    assert entries.found == {}
+
+
+def test_in_one_process_what_the_test_itself_runs_does_not_count(recording) -> None:
+    entries = recording(*NORMS, test_file=__file__)
+    space: dict = {"F": F}
+    exec(compile("def own(x):\n    return F.layer_norm(x, (3,))\ndef ask(f):\n    return f()", "net.py", "exec"), space)
+    with entries.active():
+        F.layer_norm(X, (3,))
+        space["ask"](lambda: F.layer_norm(X, (3,)))
+        assert entries.found == {}
+        space["own"](X)
+    assert entries.found["torch.nn.functional.layer_norm"] == ("net.py", 2)
+
+
+# ------------------------------------------------------------------ grading
 
 
 @pytest.fixture(scope="module")
-def grader(sandbox) -> Iterator[Grader]:
-    grader = Grader(load_course(ROOT), sandbox, 7, [HEADS])
+def course() -> Course:
+    return load_course(ROOT)
+
+
+@pytest.fixture(scope="module")
+def graders(course: Course, sandbox) -> Iterator[Callable[[str], Grader]]:
+    made: dict[str, Grader] = {}
+
+    def grader(name: str) -> Grader:
+        if name not in made:
+            made[name] = Grader(course, sandbox, 7, [name])
+        return made[name]
+
     yield grader
-    grader.close()
+    for each in made.values():
+        each.session.close()
 
 
-def flags(grader: Grader, text: str) -> tuple[str, ...]:
-    return grader.grade(Submission("ada", HEADS, (SourceFile("masked_heads.py", text),))).flags
+@pytest.fixture
+def grade(course: Course, graders) -> Callable[..., Grade]:
+    def graded(name: str, text: str, suffix: str = "py") -> Grade:
+        file = SourceFile(f"{course.assignment(name).stem}.{suffix}", text)
+        return graders(name).grade(Submission("ada", name, (file,)))
+
+    return graded
 
 
-def test_roads_to_forbidden_names_are_flagged(grader: Grader) -> None:
-    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
-    assert flags(grader, solution) == ()
-    for road, (name, code) in ROADS.items():
-        text = solution + HIDING.format(road=code)
-        line = text[: text.index(code)].count("\n") + 1
-        ran = [flag for flag in flags(grader, text) if "ran `" in flag]
-        assert any(flag.startswith(f"Line {line} ran `{name}`") for flag in ran), (road, ran)
+def solution(course: Course, name: str) -> str:
+    return course.read_solution(course.assignment(name))
 
 
-def test_what_the_text_shows_is_not_flagged_as_well(grader: Grader) -> None:
-    """The tests that forbid it have failed already, with a sentence."""
-    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
-    plain = "torch.nn.functional.scaled_dot_product_attention(q, k, v)"
-    assert not any(READY in flag for flag in flags(grader, solution + HIDING.format(road=plain)))
+COMPARISON = """
+
+def compare(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v), torch.nn.MultiheadAttention(4, 1)
+"""
+DEMONSTRATION = """
+rows = torch.randn(1, 3, 4)
+print(torch.allclose(attention(rows, rows, rows)[0], nn.functional.scaled_dot_product_attention(rows, rows, rows)))
+"""
+BESIDE = {
+    "an uncalled comparison": COMPARISON,
+    "a demonstration": DEMONSTRATION,
+    "a comparison that is called": COMPARISON + "compare(*torch.randn(3, 1, 3, 4))\n",
+    "a literal getattr": COMPARISON + "\nbias = getattr(nn.Linear(1, 1), 'bias', None)\n",
+    "a computed getattr": COMPARISON + "\nbias = getattr(nn.Linear(1, 1), 'bi' + 'as')\n",
+    "vars": COMPARISON + "\nprint(vars(nn.Linear(1, 1)))\n",
+    "timeit": "\nimport timeit\n" + COMPARISON + "\nprint(timeit.timeit(lambda: 1, number=3))\n",
+    "a script": f"\n@torch.jit.script{COMPARISON[1:]}",
+    "an earlier answer": "\ndef earlier_answer(q, k, v):\n    return nn.MultiheadAttention(4, 1)(q, k, v)\n",
+}
 
 
-LONG = """
+@pytest.mark.parametrize("beside", BESIDE)
+def test_what_stands_beside_the_answer_costs_nothing(grade, course, beside: str) -> None:
+    graded = grade(HEADS, solution(course, HEADS) + BESIDE[beside])
+    assert (graded.score, graded.problem) == (graded.max_score, None), [test.message for test in graded.tests]
 
-F = torch.nn.functional{chain}
+
+def test_a_comparison_cell_of_a_notebook_costs_nothing(grade, course) -> None:
+    notebook = to_notebook(course.assignment(HEADS), solution(course, HEADS))
+    notebook.cells.append(nbformat.v4.new_code_cell(DEMONSTRATION))
+    graded = grade(HEADS, nbformat.writes(notebook), "ipynb")
+    assert graded.score == graded.max_score
+    assert [flag for flag in graded.flags if "did not run in any of them" in flag] == [*graded.flags] != []
+
+
+HELPERS = {
+    COUNT: """
+
+def compare(config):
+    from transformers import BertConfig, BertModel
+    return sum(p.numel() for p in BertModel(BertConfig(**vars(config))).parameters()), torch.zeros(3)
+""",
+    TRANSLATOR: """
+
+def compare(y, memory):
+    return nn.TransformerDecoderLayer(24, 4)(y, memory), F.multi_head_attention_forward
+""",
+    TRAINING: """
+
+def compare(parameters):
+    torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+    return torch.optim.AdamW(parameters), nn.RMSNorm(3), getattr(nn.RMSNorm(3), "weight", None)
+""",
+    VECTORS: """
+
+def compare(table, ids):
+    return F.embedding(ids, table), F.one_hot(ids), getattr(table, "grad", None)
+""",
+    BLOCK: """
+
+@torch.jit.script
+def compare(x: Tensor):
+    return F.layer_norm(x, (3,))
+""",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [COUNT, TRANSLATOR, *(pytest.param(each, marks=pytest.mark.slow) for each in (VECTORS, TRAINING, BLOCK))]
+)
+def test_an_uncalled_helper_costs_nothing(grade, course, name: str) -> None:
+    plain = grade(name, solution(course, name))
+    assert (plain.score, plain.flags) == (plain.max_score, ())
+    helped = grade(name, solution(course, name) + HELPERS[name])
+    assert helped.score == helped.max_score, [test.message for test in helped.tests]
+    assert all("which some tests forbid; it did not run in any of them." in flag for flag in helped.flags)
+    assert helped.flags
+
+
+def test_what_another_part_allows_is_used_there(grade, course) -> None:
+    """`F.embedding` in the loss costs nothing in the part that asks for a look-up by hand, and everything in it."""
+    text = solution(course, VECTORS)
+    elsewhere = (
+        text
+        + """
+own_loss = cbow_loss
+
+
+def cbow_loss(*args):
+    F.embedding(torch.tensor([0]), torch.ones(1, 2))
+    return own_loss(*args)
+"""
+    )
+    graded = grade(VECTORS, elsewhere)
+    assert graded.score == graded.max_score
+    assert graded.flags == (), "a test saw it running"
+    lost = grade(VECTORS, text + "\n\ndef embed(ids, table):\n    return F.embedding(ids, table)\n")
+    parts = {test.part for test in lost.tests if test.outcome != "passed"}
+    assert lost.score < lost.max_score and len(parts) == 1
+    assert "ran `torch.nn.functional.embedding` in this test" in str([test.message for test in lost.tests])
+
+
+INSIDE = """
+own_attention = attention
 
 
 def attention(q, k, v, mask=None):
-    mask = torch.ones(1, dtype=torch.bool) if mask is None else mask
-    weights = F.scaled_dot_product_attention(q, k, torch.eye(k.shape[-2]).expand(*k.shape[:-1], -1), attn_mask=mask)
-    return weights @ v, weights
+    {0}
+    return own_attention(q, k, v, mask)
+"""
+ASSERTED = "assert nn.functional.scaled_dot_product_attention(q, k, v).shape == (*q.shape[:-1], v.shape[-1])"
+
+
+def test_a_comparison_inside_of_the_answer_runs_in_its_tests(grade, course) -> None:
+    text = solution(course, HEADS) + INSIDE.format(ASSERTED)
+    graded = grade(HEADS, text)
+    line = text[: text.index(ASSERTED)].count("\n") + 1
+    failed = [test for test in graded.tests if test.outcome == "failed" and test.part == "attention"]
+    assert failed and {test.message for test in failed} == {
+        f"Line {line} ran `{READY}` in this test, and this exercise asks you to do it by hand. "
+        "Compare with it in a cell or function of its own, which your answer does not call."
+    }
+    assert not [flag for flag in graded.flags if "did not run" in flag]
+
+
+def test_a_layer_that_was_made_at_the_top_counts_where_it_runs(grade, course) -> None:
+    layer = "layer = nn.MultiheadAttention(4, 1)\n"
+    unused = grade(HEADS, solution(course, HEADS) + layer)
+    assert unused.score == unused.max_score
+    used = grade(HEADS, solution(course, HEADS) + layer + INSIDE.format("layer(*torch.ones(3, 1, 1, 4))"))
+    assert used.score < used.max_score
+    assert "ran `torch.nn.MultiheadAttention` in this test" in str([test.message for test in used.tests])
+
+
+UNDONE = {
+    "by taking the mode away": (
+        "with torch._C.DisableTorchFunction(): torch.ops.aten.scaled_dot_product_attention(q, k, v)"
+    ),
+    "in a script": "script.f(q, k, v)",
+    "by clearing the record": (
+        "import gc\n    nn.functional.scaled_dot_product_attention(q, k, v)\n"
+        "    for each in gc.get_objects():\n"
+        "        if type(each).__name__ == 'Entries': each.found.clear()"
+    ),
+    "in a thread": (
+        "import threading\n    ready = torch.ops.aten.scaled_dot_product_attention\n"
+        "    mine = threading.Thread(target=ready, args=(q, k, v))\n    mine.start(), mine.join()"
+    ),
+}
+SCRIPT = """
+script = torch.jit.CompilationUnit('''
+def f(q, k, v):
+    return torch.scaled_dot_product_attention(q, k, v)
+''')
 """
 
 
-def test_a_long_chain_of_names_is_compared_as_a_whole_or_flagged(grader: Grader) -> None:
-    solution = (ROOT / "solutions" / HEADS / "masked_heads.py").read_text("utf-8")
-    grades = {}
-    for times in (20, 200):
-        text = solution + LONG.format(chain=".torch.nn.functional" * times)
-        grades[times] = grader.grade(Submission("ada", HEADS, (SourceFile("masked_heads.py", text),)))
-    assert any("scaled_dot_product_attention" in (test.message or "") for test in grades[20].tests)
-    assert grades[20].score < grades[20].max_score
-    assert any("looks names up" in flag and "functional.torch" in flag for flag in grades[200].flags)
+@pytest.mark.parametrize("undone", UNDONE)
+def test_undoing_the_record_is_flagged(grade, course, undone: str) -> None:
+    """The limit of the record that `docs/security.md` states: hostile code can undo it, and a person sees the text."""
+    graded = grade(HEADS, solution(course, HEADS) + SCRIPT * ("script" in undone) + INSIDE.format(UNDONE[undone]))
+    assert graded.score == graded.max_score, [test.message for test in graded.tests]
+    assert any("looks names up" in flag or "did not run in any of them" in flag for flag in graded.flags)
+
+
+def test_a_worker_cannot_choose_what_is_shown_of_a_place(grade, course) -> None:
+    lies = (
+        "nn.functional.scaled_dot_product_attention(q, k, v)\n    import gc\n"
+        "    for each in gc.get_objects():\n"
+        "        if type(each).__name__ == 'Entries': each.found = {name: ('secret', 4711) for name in each.found}"
+    )
+    graded = grade(HEADS, solution(course, HEADS) + INSIDE.format(lies))
+    told = str([test.message for test in graded.tests])
+    assert f"Your code ran `{READY}`" in told and "4711" not in told and "secret" not in told
+
+
+def test_what_did_not_load_is_worth_a_look(grade, course) -> None:
+    text = solution(course, HEADS)
+    missing = grade(HEADS, "from einops import rearrange\n" + text)
+    assert missing.score == missing.max_score
+    assert missing.flags == ("Line 1 imports `einops`, and there is no such module where it is graded.",)
+    late = grade(HEADS, text + "\nwhile True:\n    pass\n")
+    line = len(text.split("\n")) + 1
+    assert f"Line {line} was stopped when the file was loaded: it takes too long." in late.flags
+    ended = grade(HEADS, "import os\nos._exit(3)\n" + text)
+    assert ended.score == 0
+    assert ended.flags == ("It could not be loaded: Your code ended the process that ran it (exit code 3).",)
+
+
+# ------------------------------------------------------------------ a student's own machine
+
+
+OWN = """
+import torch
+from torch.nn.utils import clip_grad_norm_
+from torch.nn.functional import embedding
+
+
+def add(a, b):
+    {0}
+    return a + b
+"""
+TESTS = """
+import pytest
+import torch
+from autograder import checks
+
+
+@pytest.mark.part("sum")
+@pytest.mark.points(1)
+@pytest.mark.forbids("torch.nn.utils.clip_grad_norm_", "torch.nn.functional.embedding")
+def test_sum(student):
+    \"\"\"Two and three are five.\"\"\"
+    torch.nn.utils.clip_grad_norm_([], 1.0)
+    checks.equal(student.add(2, 3), 5, "add(2, 3)")
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "ran"),
+    [
+        ("pass", ""),
+        ("clip_grad_norm_([], 1.0)", "torch.nn.utils.clip_grad_norm_"),
+        ("embedding(torch.tensor([0]), torch.ones(1, 1))", "torch.nn.functional.embedding"),
+    ],
+)
+def test_check_says_the_same_on_a_students_own_machine(tmp_path: Path, code: str, ran: str) -> None:
+    """Although the names were imported before the check began, and the test itself uses one of them."""
+    test_file = tmp_path / "test_adding.py"
+    test_file.write_text(TESTS, "utf-8")
+    module = types.ModuleType("adding")
+    exec(compile(OWN.format(code), "adding.py", "exec"), vars(module))
+    before = torch.nn.utils.clip_grad_norm_
+    (finding,) = check_student(module, test_file, lambda step: step.f_globals is vars(module))
+    assert finding.passed == (not ran)
+    assert not ran or (finding.result.message or "").startswith(f"Line 8 ran `{ran}` in this test")
+    assert torch.nn.utils.clip_grad_norm_ is before is module.clip_grad_norm_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.parent.name for path in sorted(ROOT.glob("solutions/*_*/*.py"))])
+def test_no_solution_enters_or_names_what_its_tests_forbid(grade, course, name: str) -> None:
+    graded = grade(name, solution(course, name))
+    assert (graded.score, graded.flags) == (graded.max_score, ())

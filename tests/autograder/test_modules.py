@@ -175,14 +175,24 @@ def test_a_missing_module_and_one_that_is_not_allowed(grader):
         assert f"uses `{name}`, and there is no such module where it runs (line" in refused.tests[0].message
 
 
-def test_forbidden_names_are_found_in_modules(grader):
+USING = "import statistics\n\n\ndef middle(numbers):\n    return statistics.median(numbers)\n"
+
+
+def test_forbidden_packages_that_modules_enter(grader):
+    line = SOLUTION[: SOLUTION.index("middle(numbers)")].count("\n") + 1
     for helpers, place in (
-        ("import statistics\n\n\ndef middle(numbers):\n    return statistics.median(numbers)\n", "Line 5"),
-        ("from statistics import median as middle\n", "Line 1"),
+        (USING, "Line 5 of helpers.py"),
+        ("from statistics import median as middle\n", f"Line {line}"),
     ):
         used = graded(grader, helpers)
         assert used.score == 0
-        assert used.tests[0].message.startswith(f"{place} of helpers.py uses `statistics.median`, which")
+        assert used.tests[0].message.startswith(f"{place} ran code of `statistics` in this test, and"), used.tests[0]
+
+
+def test_forbidden_packages_that_modules_name_are_noted(grader):
+    named = graded(grader, HELPERS + USING.replace("middle", "compare"))
+    assert (named.score, len(named.flags)) == (4, 1)
+    assert "of helpers.py names `statistics.median`, which some tests forbid" in named.flags[0]
 
 
 @pytest.mark.parametrize(
@@ -351,7 +361,8 @@ def test_check_and_pack_take_the_modules(course, own, tmp_path):
     place = check_target(own).findings[0].place
     assert (str(place), place.function) == ("helpers.py:8", "middle"), "not the function in line 8 of spread.py"
     write_files(own, {"helpers.py": "from statistics import median as middle\n"})
-    assert check_target(own).findings[0].result.message.startswith("Line 1 of helpers.py uses `statistics.median`")
+    line = SOLUTION[: SOLUTION.index("middle(numbers)")].count("\n") + 1
+    assert check_target(own).findings[0].result.message.startswith(f"Line {line} ran code of `statistics`")
     write_files(own, {"helpers.py": HELPERS})
     packed = pack(find_work(own), tmp_path)
     assert [file.name for file in packed.files] == ["spread.py", "helpers.py"]

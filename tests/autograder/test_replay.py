@@ -198,7 +198,12 @@ def test_diverging_answers_do_not_repeat_calls(grader):
 
 def test_forbidden_name_fails_despite_cached_answers(grader):
     graded(grader, "return 2 * x")
-    assert outcomes(graded(grader, "torch.add\n    return 2 * x")) == ["passed", "passed", "failed", "passed"]
+    assert outcomes(graded(grader, "torch.add\n    return 2 * x")) == ["passed"] * 4
+    for _ in range(2):
+        using = graded(grader, "torch.add(torch.ones(1), 1)\n    return 2 * x")
+        assert outcomes(using) == ["passed", "passed", "failed", "passed"]
+        assert "ran `torch.add` in this test" in (using.tests[2].message or "")
+    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
 
 
 @pytest.mark.parametrize(

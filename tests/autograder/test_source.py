@@ -38,57 +38,32 @@ FOUND = [
     "import torch as t\nx = t.nn.LayerNorm",
     "import torch.nn\ntorch.nn.LayerNorm(3)",
     "import torch.nn as nn\nnn.LayerNorm(3)",
-    "from torch import nn\nnn.LayerNorm(3)",
     "from torch import nn as n\nn.LayerNorm(3)",
-    "from torch.nn import LayerNorm\nLayerNorm",
     "from torch.nn import LayerNorm as L\nL(3)",
     "from torch.nn import *\nLayerNorm(3)",
     "def f():\n    return LayerNorm(3)\nfrom torch.nn import *",
     "from torch import nn\na = nn\nb = a.LayerNorm",
     "from torch import nn\na = b = nn\nb.LayerNorm",
-    "from torch import nn\na, (b, c) = 1, (2, nn)\nc.LayerNorm",
     "from torch import nn\na: object = nn\na.LayerNorm",
-    "from torch import nn\nprint((a := nn).LayerNorm)",
-    "from torch import nn\n(a := nn)\na.LayerNorm",
-    "from torch import nn\na = None or nn\na.LayerNorm",
-    "from torch import nn\na = nn if 1 else 2\na.LayerNorm",
+    "from torch import nn\nprint((a := nn))\na.LayerNorm",
     "from torch import nn\nclass A(nn.LayerNorm): pass",
-    "from torch import nn\nclass A:\n    n = nn\n    x = n.LayerNorm(3)",
     "from torch import nn\nclass A:\n    def f(self):\n        return nn.LayerNorm(3)",
     "class A:\n  def f(self):\n    from torch import nn\n    def g():\n      return nn.LayerNorm",
     "def f():\n    return nn.LayerNorm\nfrom torch import nn",
-    "def f():\n    return nn.LayerNorm\nif 1:\n    from torch import nn\nelse:\n    nn = 3",
-    "from torch import nn\nf = lambda x: nn.LayerNorm(x)",
-    "from torch import nn\nf = lambda n=nn: n.LayerNorm",
-    "from torch import nn\ndef f(x, *, n=nn): return n.LayerNorm",
-    "from torch import nn\n[n.LayerNorm for n in (nn,)]",
-    "from torch import nn\n[nn.LayerNorm(i) for i in range(3)]",
-    "from torch import nn\nfor n in [1, nn]:\n    n.LayerNorm",
+    "from torch import nn\nif 0:\n    nn = 3\nnn.LayerNorm",
     "from torch import nn\nx = nn.LayerNorm(3).weight.shape",
     "from torch import nn\nf(g(h, key=[{1: nn.LayerNorm}]))",
-    "from torch import nn\nif 0:\n    nn = 3\nnn.LayerNorm",
-    "from torch import nn\nwhile 0:\n    nn = 3\nnn.LayerNorm",
-    "from torch import nn\ntry:\n    nn = 1 / 0\nexcept ZeroDivisionError:\n    nn.LayerNorm",
-    "try:\n    import torch.nn as n\n    1 / 0\n    n = 3\nexcept ZeroDivisionError:\n    n.LayerNorm",
-    "from torch import nn\nwith open(f) as g:\n    nn.LayerNorm",
-    "from torch import nn\nmatch nn:\n    case n:\n        n.LayerNorm",
-    "from torch import nn\nmatch nn:\n    case object(LayerNorm=norm): norm(3)",
-    "import torch\nmatch torch:\n    case object(nn=object(LayerNorm=norm)): norm(3)",
     "from torch import nn\ngetattr(nn, 'LayerNorm')(3)",
-    "import importlib\nimportlib.import_module('torch.nn').LayerNorm(3)",
-    "from importlib import import_module\nn = import_module('torch.nn')\nn.LayerNorm(3)",
-    "__import__('torch.nn').nn.LayerNorm(3)",
-    "from torch import nn\nasync def f():\n    async with g as h:\n        async for i in j:\n            nn.LayerNorm",
+    "import torch\ngetattr(getattr(torch, 'nn'), 'LayerNorm')(3)",
     "from torch import nn\nif 1: pass\n" + "elif 2: pass\n" * 600 + "else: nn.LayerNorm",
     "from torch import nn\nx = " + "1 + " * 900 + "nn.LayerNorm(3)",
     "from torch import nn\nif __name__ != '__main__': nn.LayerNorm(3)",
     "from torch import nn\nif __name__ == '__main__': pass\nelse: nn.LayerNorm(3)",
-    "from torch import nn\nif __name__ == '__\\x6dain__': nn.LayerNorm(3)",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FOUND, ids=range(len(FOUND)))
-def test_forbidden_name_is_found_under_any_alias(text):
+def test_name_is_found_under_any_alias(text):
     assert NORM in used(text)
 
 
@@ -96,25 +71,9 @@ NOT_FOUND = [
     "LayerNorm(3)",
     "nn.LayerNorm(3)",
     "import torch\n# torch.nn.LayerNorm(3)\n'torch.nn.LayerNorm'",
-    "from torch import nn\nnn = Own()\nnn.LayerNorm(3)",
-    "from torch import nn\nclass nn:\n    class LayerNorm: pass\nnn.LayerNorm(3)",
-    "from torch import nn\ndef nn(): pass\nnn.LayerNorm(3)",
-    "from torch import nn\nnn = Own()\ndef f():\n    return nn.LayerNorm(3)",
-    "from torch import nn\nimport mine as nn\nnn.LayerNorm(3)",
-    "from torch import nn\ndef f(nn):\n    return nn.LayerNorm(3)",
-    "from torch import nn\ndef f(x, *nn, **torch):\n    return nn.LayerNorm(torch.nn.LayerNorm)",
-    "from torch import nn\nf = lambda nn: nn.LayerNorm(3)",
-    "from torch import nn\n[nn.LayerNorm for nn in range(3)]",
-    "from torch import nn\nfor nn in range(3):\n    nn.LayerNorm",
-    "from torch import nn\nwith f() as nn:\n    nn.LayerNorm",
-    "from torch import nn\ntry:\n    pass\nexcept ValueError as nn:\n    nn.LayerNorm",
-    "from torch import nn\nnn, x = Own(), nn\nnn.LayerNorm",
-    "from torch import nn\ndel nn\nnn.LayerNorm",
-    "from torch import nn\nclass A:\n    nn = Own()\n    x = nn.LayerNorm",
-    "def f():\n    from torch import nn\nnn.LayerNorm",
-    "class A:\n    from torch import nn\n    def f(self):\n        return nn.LayerNorm",
-    "from torch.nn import *\nclass LayerNorm: pass\nLayerNorm(3)",
-    "from torch.nn import *\ndef f(LayerNorm):\n    return LayerNorm(3)",
+    "from torch.nn import Linear, LayerNorm as TorchLayerNorm",
+    "import torch.nn.LayerNorm",
+    "from torch.nn import *",
     "from .torch import nn\nnn.LayerNorm",
     "from . import torch\ntorch.nn.LayerNorm",
     "import numpy as torch\ntorch.nn.LayerNorm",
@@ -125,13 +84,18 @@ NOT_FOUND = [
 
 
 @pytest.mark.parametrize("text", NOT_FOUND, ids=range(len(NOT_FOUND)))
-def test_similar_names_are_not_forbidden(text):
+def test_similar_names_are_not_found(text):
     assert NORM not in used(text)
 
 
-def test_name_counts_until_it_is_reassigned():
-    text = "from torch.nn import functional as F\nF.relu(x)\nF = 512\nF.softmax\n"
-    assert "torch.nn.functional.relu" in used(text) and "torch.nn.functional.softmax" not in used(text)
+def test_a_name_has_all_its_meanings():
+    text = "from torch.nn import functional as F\nF.relu(x)\nF = mine\nimport other as F\nF.softmax\n"
+    assert {"torch.nn.functional.softmax", "other.softmax"} <= used(text)
+
+
+def test_meanings_are_limited():
+    doubled = "import torch\na = torch\n" + "".join(f"a = a.x{number}\n" for number in range(300))
+    assert len(used(doubled)) < 10_000
 
 
 @pytest.mark.parametrize(
@@ -140,6 +104,14 @@ def test_name_counts_until_it_is_reassigned():
 def test_dynamic_lookups_are_reported(look):
     found = [name for name, *_ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
     assert found and found[0] in look
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["getattr(module, 'bias', None)", "import torch\n@torch.jit.script\ndef f(x):\n    return x", "model.eval()"],
+)
+def test_what_names_the_thing_it_looks_up_is_no_lookup(text):
+    assert source.names_used(text, "net.py")["dynamic"] == []
 
 
 RENAMED = [
@@ -205,96 +177,6 @@ def test_uses_in_a_notebook_have_their_cell():
     assert source.names_used(text, "net.ipynb")["uses"] == [["torch.nn.GELU", 2, 3]]
 
 
-MENTIONED = [
-    "from torch.nn import Linear, LayerNorm as TorchLayerNorm",
-    "import torch.nn.LayerNorm",
-    "from torch.nn import *",
-    "from torch import nn\ndef f(m):\n    return isinstance(m, (nn.LayerNorm, LayerNorm))",
-    "from torch import nn\ndef f(m):\n    return issubclass(type(m), nn.LayerNorm)",
-    "from torch import nn\ndef f(m: nn.LayerNorm, *rest: nn.LayerNorm) -> nn.LayerNorm | None:\n    return m",
-    "from torch import nn\nm: nn.LayerNorm = make()",
-    "from torch import nn\ndef f(m):\n    return type(m) is nn.LayerNorm",
-]
-
-
-@pytest.mark.parametrize("text", MENTIONED)
-def test_mentioned_name_is_not_a_use(text):
-    assert NORM not in used(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from torch import nn\nisinstance(m, C := nn.LayerNorm)",
-        "from torch import nn\nisinstance(nn.LayerNorm(3)(x), tuple)",
-        "from torch import nn\nisinstance(m, f(nn.LayerNorm))",
-        "from torch import nn\ndef isinstance(m, make):\n    return make(3)\nisinstance(m, nn.LayerNorm)",
-        "from torch import nn\ndef f(m: (L := nn.LayerNorm)):\n    return L(3)(m)",
-        "from torch import nn\nx = nn.LayerNorm(3)(y) == z",
-    ],
-)
-def test_mention_with_an_effect_is_a_use(text):
-    assert NORM in used(text)
-
-
-def reached(text, *entry_points, filename="net.py"):
-    return {name for name, *_ in source.names_used(text, filename, entry_points)["uses"]}
-
-
-COMPARED = "from torch import nn\ndef norm(x):\n    return x\ndef compare(x):\n    return nn.LayerNorm(3)(x)\n"
-
-
-def test_only_names_reachable_from_entry_points_count():
-    assert NORM not in reached(COMPARED, "norm")
-    assert NORM in reached(COMPARED, "norm", "compare")
-    assert NORM in used(COMPARED)
-
-
-@pytest.mark.parametrize(
-    "rest",
-    [
-        "def norm(x):\n    return compare(x)",
-        "class norm:\n    def forward(self, x):\n        return compare(x)",
-        "norm = compare",
-        "table = [compare]\ndef norm(x):\n    return table[0](x)",
-        "def between(x):\n    return compare(x)\ndef norm(x):\n    return between(x)",
-        "def norm(x, by=compare):\n    return by(x)",
-        "@compare\ndef norm(x):\n    return x",
-        "class norm(compare):\n    pass",
-        "import sys\ndef norm(x):\n    return sys.modules[__name__].compare(x)",
-        "def norm(x):\n    return globals()['com' + 'pare'](x)",
-        "def norm(x):\n    return getattr(here, name)(x)",
-    ],
-)
-def test_every_reference_to_a_function_reaches_it(rest):
-    assert NORM in reached(COMPARED.replace("def norm(x):\n    return x\n", "") + rest, "norm")
-
-
-def test_last_definition_counts():
-    first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
-    second = "def norm(x):\n    return x\n"
-    assert NORM not in reached(first + second, "norm")
-    assert NORM not in reached(first + "print(norm(1))\n" + second, "norm")
-    assert NORM in reached(second + first, "norm")
-    assert NORM not in reached(notebook(first, second), "norm", filename="net.ipynb")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{first}old = norm\ndef norm(x):\n    return old(x)\n",
-        "{first}if hard:\n    def norm(x):\n        return x\n",
-        "{first}for i in range(n):\n    def norm(x):\n        return x\n",
-        "{first}try:\n    1 / 0\n    def norm(x):\n        return x\nexcept ZeroDivisionError:\n    pass\n",
-        "{first}class Other:\n    forward = norm\ndef norm(x):\n    return Other.forward(x)\n",
-        "{first}def norm(x, old=norm):\n    return old(x)\n",
-    ],
-)
-def test_possibly_remaining_definition_counts(text):
-    first = "from torch import nn\ndef norm(x):\n    return nn.LayerNorm(3)(x)\n"
-    assert NORM in reached(text.format(first=first), "norm")
-
-
 @pytest.mark.parametrize(
     "look",
     [
@@ -311,6 +193,10 @@ def test_possibly_remaining_definition_counts(text):
         "from torch.jit import CompilationUnit as Unit\nf = Unit(text).f",
         "from torch import _C as c\nf = c._get_operation_overload(name, '')",
         "import torch\nf = torch.ops.__getattr__('aten').__getattr__(name)",
+        "import torch\nf = torch.jit.load(data)",
+        "from torch.overrides import BaseTorchFunctionMode\nBaseTorchFunctionMode()",
+        "f = torch.layer_norm.__closure__",
+        "import sys\nsys.setprofile(None)",
     ],
 )
 def test_untraceable_references_are_listed(look):
@@ -359,7 +245,6 @@ def test_notebook_with_magics_is_read():
 
 def test_names_are_followed_across_cells():
     assert NORM in used(notebook("from torch import nn", "nn.LayerNorm(3)"), "net.ipynb")
-    assert NORM not in used(notebook("from torch import nn", "nn = 3", "nn.LayerNorm"), "net.ipynb")
 
 
 @pytest.mark.parametrize("text", ["", "3", "[]", "{}", '{"cells": 3}', "nonsense"])

@@ -4,9 +4,9 @@
 
 from tests.autograder.attacks.field import HEADS, TINY, Attack
 
-# The points of a finished layer that is hidden from the search of names. The documentation states this limit; a reader
-# of the submission notices the layer at once.
-HIDDEN_FROM_READING = 4.75
+# The points of a finished layer whose use was hidden from the worker's record. The documentation states this limit; the
+# submission is flagged, and a reader notices the layer at once.
+HIDDEN_FROM_THE_RECORD = 4.75
 
 CALL = """
 def attention(q, k, v, mask=None):
@@ -62,7 +62,6 @@ ATTACKS = [
         "looks it up by a name that is put together",
         finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
         course=HEADS,
-        gains=HIDDEN_FROM_READING,
     ),
     Attack(
         "finished_layer_by_star",
@@ -93,14 +92,12 @@ ATTACKS = [
         "takes its package out of a list",
         finished("[nn.functional][0].scaled_dot_product_attention"),
         course=HEADS,
-        gains=HIDDEN_FROM_READING,
     ),
     Attack(
         "finished_layer_in_a_class",
         "keeps its package as an attribute of a class",
         finished("Own.f.scaled_dot_product_attention", "class Own:\n    f = nn.functional\n"),
         course=HEADS,
-        gains=HIDDEN_FROM_READING,
     ),
     Attack(
         "finished_layer_by_default",
@@ -141,6 +138,57 @@ ATTACKS = [
             "    from torch.nn.functional import scaled_dot_product_attention as sdpa\n",
         ),
         course=HEADS,
+    ),
+    Attack(
+        "finished_layer_made_before",
+        "keeps it from before the tests in a table",
+        finished("table['f']", "table = {'f': nn.functional.scaled_dot_product_attention}\n"),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_under_the_wrapper",
+        "takes it out of the function that records its use",
+        finished(
+            "[c.cell_contents for c in nn.functional.scaled_dot_product_attention.__closure__ if type(c.cell_contents) is type(len)][0]"
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_in_a_script",
+        "compiles it with PyTorch's own compiler of scripts",
+        finished(
+            "ready",
+            "@torch.jit.script\ndef ready(q, k, v, attn_mask=None):\n    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)\n",
+        ),
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_in_another_file",
+        "runs it as the code of another file",
+        "exec(compile("
+        + repr(finished("nn.functional.scaled_dot_product_attention"))
+        + ", '/usr/lib/python3/torch.py', 'exec'))",
+        course=HEADS,
+    ),
+    Attack(
+        "finished_layer_without_the_record",
+        "clears the record of what ran",
+        finished("nn.functional.scaled_dot_product_attention").replace(
+            "    return",
+            "    [each.found.clear() for each in __import__('gc').get_objects() if type(each).__name__ == 'Entries']\n    return",
+        ),
+        course=HEADS,
+        gains=HIDDEN_FROM_THE_RECORD,
+    ),
+    Attack(
+        "finished_layer_without_the_mode",
+        "switches the mode off that sees PyTorch's operators",
+        finished(
+            "hidden",
+            "def hidden(*given, **named):\n    with torch._C.DisableTorchFunction():\n        return torch.ops.aten.scaled_dot_product_attention(*given, **named)\n",
+        ),
+        course=HEADS,
+        gains=HIDDEN_FROM_THE_RECORD,
     ),
     Attack(
         "answers_of_the_visible_tests",
