@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.authoring import trivial
+from autograder.authoring import fixed_inputs, trivial
+from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
-from autograder.grading.pool import Plan, graders, this_grader
+from autograder.grading.pool import GraderPool, Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 from autograder.text.files import write_whole
@@ -79,6 +80,7 @@ class Audit:
     equivalents: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     unpromised: int = 0
+    sent: list[SentInputs] = field(default_factory=list)
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -97,6 +99,7 @@ class Audit:
 
     def conclude(self) -> None:
         """Convert violations to messages."""
+        self.problems += [each.problem for each in self.sent if each.problem]
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -125,6 +128,7 @@ class Audit:
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
+            "fixed_inputs": {each.test: each.reason for each in self.sent if each.fixed},
             "problems": self.problems,
         }
 
@@ -170,10 +174,19 @@ def audit_course(
     for a in assignments if "mutant" in kinds else ():
         known = {case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")}
         audits[a.name].equivalents = load_equivalent_mutants(plan.course, a, known)
+    run_seeds = tuple(chosen.randrange(2**31) for _ in range(fixed_inputs.RUNS))
     found: dict[Case, AuditFinding] = {}
-    for finding in _try_all(plan, cases):
-        found[finding.case] = finding
-        tell(len(found), len(cases))
+    with graders(plan) as pool:
+        try:
+            names = [a.name for a in assignments if "solution" in kinds]
+            sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in names}
+            for finding in _try_all(pool, cases):
+                found[finding.case] = finding
+                tell(len(found), len(cases))
+            for name in names:
+                audits[name].sent = sent[name].result()
+        finally:
+            pool.shutdown(cancel_futures=True)
     for case in cases:
         audits[case.assignment].findings.append(found[case])
     for assignment in assignments:
@@ -230,16 +243,12 @@ def _first_change(solution: str, mistake: str) -> int:
     return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
-def _try_all(plan: Plan, cases: list[Case]) -> Iterable[AuditFinding]:
-    with graders(plan) as pool:
-        running = {pool.submit(try_case, case) for case in cases}
-        try:
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+def _try_all(pool: GraderPool, cases: list[Case]) -> Iterable[AuditFinding]:
+    running = {pool.submit(try_case, case) for case in cases}
+    while running:
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
 
 
 def try_case(case: Case) -> AuditFinding:

@@ -23,7 +23,12 @@ from autograder.checks.behaviour import (
     silent_sublayers,
 )
 from autograder.checks.errors import raises
-from autograder.checks.gradients import causal_by_gradient, gradients_close, parameter_gradients_close
+from autograder.checks.gradients import (
+    causal_by_gradient,
+    gradients_close,
+    gradients_predict,
+    parameter_gradients_close,
+)
 from autograder.checks.modules import (
     buffers_follow,
     copy_parameters,
@@ -37,8 +42,8 @@ from autograder.checks.values import between, close, dtype, equal, finite, rows_
 
 __all__ = [
     "CheckFailed", "batch_invariant", "between", "buffers_follow", "causal_by_gradient", "close", "convex_hull",
-    "copy_parameters", "deterministic_in_eval", "dtype", "equal", "finite", "gradients_close", "heads_local",
-    "input_untouched", "no_parameters", "padding_invariant", "parameter_count", "parameter_gradients_close",
-    "parameters", "permutation_equivariant", "prefix_invariant", "raises", "randomize", "rows_sum_to_one", "shape",
-    "silent_sublayers", "tensor", "true", "unpack",
+    "copy_parameters", "deterministic_in_eval", "dtype", "equal", "finite", "gradients_close", "gradients_predict",
+    "heads_local", "input_untouched", "no_parameters", "padding_invariant", "parameter_count",
+    "parameter_gradients_close", "parameters", "permutation_equivariant", "prefix_invariant", "raises", "randomize",
+    "rows_sum_to_one", "shape", "silent_sublayers", "tensor", "true", "unpack",
 ]  # fmt: skip

@@ -10,6 +10,8 @@ from torch import Tensor
 from autograder.checks.sentences import CheckFailed, fault, several, verb
 from autograder.checks.values import close, first_index, shape, tensor
 
+PULLS = 4  # random cotangents, so that no invented gradient fits all of them
+ATTEMPTS = 3  # a small step can cross a kink, such as that of a ReLU, where there is no slope
 LEAK = 1e-9  # of the largest gradient; a larger one is a dependence
 BLIND = 1e-14  # of the largest gradient; a smaller one is no dependence
 
@@ -39,17 +41,40 @@ def causal_by_gradient(
     """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]` is True.
 
     x and the output have shape (B, T, ...), `allowed` has shape (T, T). The failure names the first pair with a
-    forbidden or a missing dependence, forbidden ones first.
+    forbidden or a missing dependence, forbidden ones first. The student's process tells the gradients, so the outputs
+    must also change with a small step of all inputs as they say.
     """
     length = x.shape[1]
     may = torch.ones(length, length, dtype=torch.bool).tril() if allowed is None else allowed
-    norms = _gradient_norms(function, x, what)
+    source = x.detach().clone().requires_grad_()
+    gradients, cotangent = _gradients_by_position(function, source, what)
+    norms = _norms_by_position(gradients, what)
     if leaks := (~may & (norms > LEAK * norms.max())).nonzero().tolist():
         sentence = f"{_pairs(leaks, 'depends on')}: {what} there must not change with that input."
         raise CheckFailed(sentence, sentence)
     if blind := (may & (norms <= BLIND * norms.max())).nonzero().tolist():
         sentence = f"{_pairs(blind, 'does not depend on')}: {what} there must change with that input."
         raise CheckFailed(sentence, sentence)
+    positions = [cotangent * _one_position(cotangent, t) for t in range(length)]
+    claims = [[gradient] for gradient in gradients]
+    _predicts(lambda: function(source.clone()), [source], claims, positions, what)
+
+
+def gradients_predict(function: Callable[[], Any], *sources: Tensor, what: str = "the output") -> None:
+    """Check that function() changes with a small step of the sources as their gradients say.
+
+    The student's process tells the gradients; where only their presence is tested, invented ones would do. `function` is
+    deterministic and uses the sources, which require gradients, are changed in place and are restored.
+    """
+    output = function()
+    _still_connected(output)
+    generator = private_generator()
+    cotangents = [_random_like(output, generator) for _ in range(PULLS)]
+    claims = []
+    for cotangent in cotangents:
+        found = torch.autograd.grad(output, sources, cotangent, allow_unused=True, retain_graph=True)
+        claims.append([_zeros_for_none(gradient, source) for gradient, source in zip(found, sources, strict=True)])
+    _predicts(function, sources, claims, cotangents, what)
 
 
 def gradients_close(
@@ -85,26 +110,92 @@ def parameter_gradients_close(
         _same_gradient(g, w, f"{what} of {name}", atol, rtol)
 
 
-def _gradient_norms(function: Callable[[Tensor], Any], x: Tensor, what: str) -> Tensor:
-    """Return a (T, T) table: the norm of the gradient of output t with respect to input s."""
-    length = x.shape[1]
-    source = x.detach().clone().requires_grad_()
+def _gradients_by_position(function: Callable[[Tensor], Any], source: Tensor, what: str) -> tuple[list[Tensor], Tensor]:
+    """Return the gradient of the output at each position for the source, and the cotangent of all of them."""
     out = function(source.clone())
-    starts_like(tensor(out, what), x, 2, what)
+    starts_like(tensor(out, what), source, 2, what)
     _still_connected(out)
     cotangent = _cotangent(out)
-    rows = []
-    for t in range(length):
+    gradients = []
+    for t in range(source.shape[1]):
         pull = {"retain_graph": True, "allow_unused": True}
         (gradient,) = torch.autograd.grad(out[:, t], source, cotangent[:, t], **pull)
-        gradient = torch.zeros_like(source) if gradient is None else gradient
-        rows.append(gradient.double().transpose(0, 1).reshape(length, -1).norm(dim=-1))
+        gradients.append(_zeros_for_none(gradient, source))
+    return gradients, cotangent
+
+
+def _norms_by_position(gradients: list[Tensor], what: str) -> Tensor:
+    """Return a (T, T) table: the norm of the gradient of output t with respect to input s."""
+    length = len(gradients)
+    rows = [gradient.double().transpose(0, 1).reshape(length, -1).norm(dim=-1) for gradient in gradients]
     norms = torch.stack(rows).cpu()
     if bool(norms.isnan().any()):
         t, s = first_index(norms.isnan())
         sentence = f"The gradient of {what} at position {t} is NaN for the input at position {s}."
         raise CheckFailed(sentence, sentence)
     return norms
+
+
+def _one_position(like: Tensor, t: int) -> Tensor:
+    """Return a tensor that broadcasts to `like`: 1 at position t and 0 at the others."""
+    positions = torch.arange(like.shape[1], device=like.device) == t
+    return positions.to(like.dtype).reshape(1, -1, *[1] * (like.ndim - 2))
+
+
+def _zeros_for_none(gradient: Tensor | None, source: Tensor) -> Tensor:
+    return torch.zeros_like(source) if gradient is None else gradient.detach()
+
+
+def _predicts(
+    function: Callable[[], Any],
+    sources: Sequence[Tensor],
+    claims: Sequence[Sequence[Tensor]],
+    cotangents: Sequence[Tensor],
+    what: str,
+) -> None:
+    """Check each claim, a gradient for each source, under its cotangent: in one of a few random small steps, all fit."""
+    generator = torch.Generator().manual_seed(torch.initial_seed() + 1)  # unlike the cotangent
+    for _ in range(ATTEMPTS):
+        directions = [_random_like(source, generator) for source in sources]
+        slope, noise = _slope(function, sources, directions, what)
+        if all(_fits(claim, directions, cotangent, slope, noise) for claim, cotangent in zip(claims, cotangents)):
+            return
+    sentence = f"After a small step, {what} {verb(what, 'differs', 'differ')} from what the gradient says."
+    raise CheckFailed(sentence, sentence)
+
+
+def _slope(
+    function: Callable[[], Any], sources: Sequence[Tensor], directions: Sequence[Tensor], what: str
+) -> tuple[Tensor, float]:
+    """Return the derivative of the output along the directions, by a step to each side, and its rounding error."""
+    epsilon = max(torch.finfo(source.dtype).eps for source in sources)
+    step = epsilon**0.43
+    starts = [source.detach().clone() for source in sources]
+    ends = []
+    try:
+        with torch.no_grad():
+            for side in (step, -step):
+                for source, start, direction in zip(sources, starts, directions):
+                    source.copy_(start + side * direction)
+                ends.append(tensor(function(), what).double())
+    finally:
+        with torch.no_grad():
+            for source, start in zip(sources, starts):
+                source.copy_(start)
+    ahead, behind = ends
+    shape(behind, tuple(ahead.shape), what)
+    return (ahead - behind) / (2 * step), 8 * epsilon / step * ahead.norm().item()
+
+
+def _fits(
+    claim: Sequence[Tensor], directions: Sequence[Tensor], cotangent: Tensor, slope: Tensor, noise: float
+) -> bool:
+    said = sum((gradient.double() * direction.double()).sum().item() for gradient, direction in zip(claim, directions))
+    pull = cotangent.double().cpu()
+    seen = (pull * slope).sum().item()
+    step = max(torch.finfo(direction.dtype).eps for direction in directions) ** 0.43
+    tolerance: float = pull.norm().item() * (20 * step * slope.norm().item() + noise)
+    return bool(abs(said - seen) <= tolerance)
 
 
 def _pairs(pairs: list[list[int]], verb: str) -> str:
@@ -132,7 +223,11 @@ def _pull_back(
 
 
 def _cotangent(like: Tensor) -> Tensor:
-    return torch.randn(like.shape, generator=private_generator(), dtype=torch.float64).to(like.dtype)
+    return _random_like(like, private_generator())
+
+
+def _random_like(like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like.dtype)
 
 
 def _still_connected(out: Tensor) -> None:

@@ -14,6 +14,7 @@ from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.reference import MissingModuleError, import_needed, needs
+from autograder.grading.sent_requests import sent_requests
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
@@ -176,6 +177,10 @@ class Grader:
             if error is not None:
                 return f"{test.name} ({type(error).__name__}: {error})"[:500]
         return None
+
+    def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
+        """Return a digest of what each hidden test sends to the solution in a run with this seed."""
+        return sent_requests(self.session, self._prepared[name], self.workers.references[name], run_seed, self.watch)
 
     def close(self) -> None:
         self.session.close()

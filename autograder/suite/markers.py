@@ -15,6 +15,7 @@ MARKERS = (
     "needs(*tests): skip the test if one of these tests failed",
     "forbids(*names): fail the test if one of these dotted names, such as torch.nn.LayerNorm, runs in its calls",
     "promise(*words): words of the stub that promise what the hidden test asserts",
+    "fixed_inputs(reason): why the inputs of the hidden test cannot be drawn from the seed of the run",
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them

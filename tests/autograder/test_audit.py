@@ -134,6 +134,42 @@ def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
     assert file.read_text("utf-8") == '[{"mine": true}]'
 
 
+@pytest.mark.slow
+def test_hidden_tests_with_fixed_inputs_need_a_reason(course):
+    hidden = f"{SUITE}/test_hidden.py"
+    edit(course, hidden, "wrong = -random.randint(1, 999)", "wrong = -4")
+    code, found = audit(course, "--only", "solution")
+    assert code == 1 and found["fixed_inputs"] == {"test_negative_numbers_are_refused": ""}
+    assert found["problems"] == [
+        "hidden test test_negative_numbers_are_refused (1 points) sends the same to the student's code in 6 of 6 runs, "
+        "so a table of answers passes it. Draw its inputs, or give a reason with the marker `fixed_inputs`."
+    ]
+    reason = '@pytest.mark.fixed_inputs("Only -4 is unlucky.")\n'
+    edit(course, hidden, "def test_negative", f"{reason}def test_negative")
+    code, found = audit(course, "--only", "solution")
+    assert (code, found["fixed_inputs"]) == (0, {"test_negative_numbers_are_refused": "Only -4 is unlucky."})
+    edit(course, hidden, "wrong = -4", "wrong = -random.randint(1, 999)")
+    code, found = audit(course, "--only", "solution")
+    assert code == 1 and found["problems"] == [
+        "hidden test test_negative_numbers_are_refused is marked with `fixed_inputs`, but its inputs depend on the seed."
+    ]
+
+
+@pytest.mark.slow
+def test_answers_to_callbacks_are_inputs(course):
+    """A test that calls with a function of its own, which draws, does not send the same in every run."""
+    hidden = f"{SUITE}/test_hidden.py"
+    edit(
+        course,
+        "solutions/01_adding/adding.py",
+        "        self.value = start\n",
+        "        self.value = start() if callable(start) else start\n",
+    )
+    build(load_course(course))
+    edit(course, hidden, "wrong = -random.randint(1, 999)", "student.Total(lambda: random.randint(1, 999)); wrong = -4")
+    assert audit(course, "--only", "solution")[1]["fixed_inputs"] == {}
+
+
 def test_undetected_mistake_is_reported(course):
     mistake = (
         "\n- id: forgets_the_start\n  in: Total.__init__\n  replace: self.value = start\n"
@@ -173,7 +209,7 @@ def test_equal_seeds_give_equal_findings(course):
 
 @pytest.mark.slow
 def test_alternative_that_loses_points_is_reported(course):
-    edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", -4)', 'naming="must not be negative"')
+    edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", wrong)', 'naming="must not be negative"')
     code, found = audit(course, "--no-mutants")
     assert code == 1 and found["alternatives"] == "0/1" and found["solution"] == "2/2"
     assert "alternative with_sum" in found["problems"][0]
@@ -207,8 +243,7 @@ def test_solution_that_fails_for_some_seeds_is_reported(course):
 
 @pytest.mark.slow
 def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
-    edit(course, f"{SUITE}/test_hidden.py", "student.Total().push, -4", "student.Total().push, -1")
-    edit(course, f"{SUITE}/test_hidden.py", '("number", -4)', '("number", -1)')
+    edit(course, f"{SUITE}/test_hidden.py", "wrong = -random.randint(1, 999)", "wrong = -1")
     code, found = audit(course)
     assert code == 1 and found["survivors"], "number < 0 may become number <= 0 unseen"
     lines = [f"- id: {name}\n  reason: Zero may be pushed or not.\n" for name in found["survivors"]]

@@ -150,6 +150,21 @@ def throw(error: Exception) -> None:
     raise error
 
 
+class Invented(torch.autograd.Function):
+    """Hands an output on; the gradient is 0.5, whatever comes back."""
+
+    @staticmethod
+    def forward(ctx: object, output: Tensor) -> Tensor:
+        return output.clone()
+
+    @staticmethod
+    def backward(ctx: object, gradient: Tensor) -> Tensor:
+        return torch.full_like(gradient, 0.5)
+
+
+SOURCE = torch.arange(1.0, 9.0, dtype=torch.float64).reshape(2, 4).requires_grad_()
+
+
 def leaf() -> Tensor:
     """Return an input that requires gradients, so that an output can be connected without any parameter."""
     return torch.ones(3, dtype=torch.float64, requires_grad=True)
@@ -589,6 +604,16 @@ GOLDEN = {
         "The output for row 0 of the batch is NaN at position 1, feature 2: 1 of 12 numbers is NaN.",
         SAME,
     ),
+    "gradients_invented": (
+        lambda: checks.gradients_predict(lambda: Invented.apply(2 * SOURCE), SOURCE),
+        "After a small step, the output differs from what the gradient says.",
+        SAME,
+    ),
+    "causal_gradients_invented": (
+        lambda: checks.causal_by_gradient(lambda x: remember(x) + x.sum(1, keepdim=True).detach(), NONZERO),
+        "After a small step, the output differs from what the gradient says.",
+        SAME,
+    ),
     "gradients_detached": (
         lambda: checks.gradients_close(lambda x: x.detach(), lambda x: x, X),
         "The output is cut off from the input: no gradient can flow back through it.",
@@ -814,6 +839,18 @@ def test_what_wrong_numbers_have_in_common_is_computed(wrong: Tensor, told: str 
 def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(wrong: Tensor, right: Tensor) -> None:
     with pytest.raises(checks.CheckFailed, match=r"\d+ of \d+ numbers differ, by at most [\d.]+\.$"):
         checks.close(wrong, right, "the table", rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_right_gradients_predict_the_output(dtype: torch.dtype) -> None:
+    """Also through kinks; the sources are as before."""
+    for seed in range(20):
+        torch.manual_seed(seed)
+        layers = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 6)).to(dtype)
+        x = torch.randn(3, 7, 6, dtype=dtype, requires_grad=True)
+        before = x.detach().clone()
+        checks.gradients_predict(lambda layers=layers, x=x: layers(x), x, *layers.parameters())
+        assert torch.equal(x, before)
 
 
 def test_every_check_has_a_golden_sentence() -> None:

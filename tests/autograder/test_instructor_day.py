@@ -88,7 +88,7 @@ def test_a_day_of_an_instructor(run):
     run("report")
     assert "Decisions" in Path("grades/index.html").read_text("utf-8")
 
-    hidden = HIDDEN.replace(', naming=("number", -4))', ")")
+    hidden = HIDDEN.replace(', naming=("number", wrong))', ")")
     Path(f"tests/assignments/{NAME}/test_hidden.py").write_text(hidden, "utf-8")
     run("grade", "submitted", "--seed", "7", "--jobs", "1", "--output", "grades-new")
     changed = [line.split() for line in run("compare", "grades", "grades-new").splitlines()]

@@ -370,6 +370,20 @@ def test_recorded_weights_do_not_depend_on_the_order_of_draws() -> None:
     assert torch.equal(made[0].b.weight, torch.ones(4)), "what was set on purpose stays"
 
 
+def test_weights_that_are_not_random_are_kept() -> None:
+    module = types.ModuleType("one")
+    exec(
+        "from torch import nn\nclass M(nn.Module):\n  def __init__(self, values):\n    super().__init__()\n"
+        "    self.values = nn.Parameter(values.clone())",
+        module.__dict__,
+    )
+    server = SteadyServer(module)
+    server.seed(3)
+    values = torch.tensor([1.0, -2.0])
+    made = server.call([None, ["M"]], (values,), {}, [], True, [], [])["result"]
+    assert torch.equal(made.values, values)
+
+
 def test_hints_file_describes_its_purpose(course: Course) -> None:
     record = json.loads(hints(course).read_text())
     assert record["assignment"] == "01_adding"

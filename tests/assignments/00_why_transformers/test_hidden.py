@@ -321,8 +321,10 @@ def test_layers_of_attention_of_any_size(student, reference):
 @pytest.mark.promise('Any other kind, such as "lstm" or "RNN", is a ValueError that names kind or its value.')
 def test_all_other_kinds_are_refused(student):
     """Whatever is neither "rnn" nor "attention", letter by letter, is a ValueError that names it."""
-    for kind in ("gru", "RNN", "transformer", "attention2"):
+    words, layers = random.randint(3, 99), random.randint(2, 9)
+    made_up = "".join(random.sample("bdfghjklmpqsuvwxyz", 6))
+    for kind in ("gru", "RNN", "transformer", "attention2", made_up):
         what = f"the call with kind={kind!r}"
-        checks.raises(ValueError, student.sequential_steps, 4, 2, kind, naming=("kind", kind), what=what)
+        checks.raises(ValueError, student.sequential_steps, words, layers, kind, naming=("kind", kind), what=what)
     for kind in ("rnn", "attention"):
-        student.sequential_steps(4, 2, kind)  # these two are not refused
+        student.sequential_steps(words, layers, kind)  # these two are not refused

@@ -1,5 +1,7 @@
 """Many heads: the tests that decide. Every one of them meets fresh numbers."""
 
+import random
+
 import pytest
 import torch
 from torch import nn
@@ -64,8 +66,9 @@ def pytorch_layer(num_heads, queries_keys_values, projection):
     return layer
 
 
-def every_gradient_arrives(output, sources):
-    """The output depends on each of the named tensors, as its gradients say."""
+def every_gradient_arrives(output_of_sources, sources):
+    """The output depends on each of the named tensors, as its gradients say, and changes with them."""
+    output = output_of_sources()
     cut = "The output is cut off from the parameters: no gradient can flow back through it."
     checks.true(checks.tensor(output).numel() > 0 and output.requires_grad, cut, public=cut)
     pull = torch.randn(output.shape).to(output.dtype)
@@ -73,6 +76,7 @@ def every_gradient_arrives(output, sources):
     for name, gradient in zip(sources, gradients, strict=True):
         silent = f"No gradient reaches {name}, so it can never learn."
         checks.true(gradient is not None and bool(gradient.any()), silent, public=silent)
+    checks.gradients_predict(output_of_sources, *sources.values())
 
 
 def change(parameter, rows=slice(None)):
@@ -155,7 +159,8 @@ def test_every_head_can_be_trained(student):
         tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
         unknown = "No table of a head is among the parameters of the module."
         checks.true("heads.0.query.weight" in tables, unknown, public=unknown)
-        every_gradient_arrives(mha(sentence(batch)), tables)
+        x = sentence(batch)
+        every_gradient_arrives(lambda mha=mha, x=x: mha(x), tables)
 
 
 @by_hand
@@ -257,12 +262,13 @@ def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
     for batch, training in [(B, True), (1, True), (2, False)]:
         fused = checks.randomize(student.FusedMultiHeadAttention(C, H).double()).train(training)
-        output = fused(sentence(batch), causal_mask())
-        every_gradient_arrives(output, {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight})
-        (gradient,) = torch.autograd.grad(fused(sentence(batch)).square().sum(), fused.W_qkv.weight)
+        x, tables = sentence(batch), {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight}
+        every_gradient_arrives(lambda fused=fused, x=x: fused(x, causal_mask()), tables)
+        (gradient,) = torch.autograd.grad(fused(x).square().sum(), fused.W_qkv.weight)
         for name, rows in zip(("queries", "keys", "values"), gradient.chunk(3), strict=True):
             silent = f"No gradient reaches the rows of W_qkv for the {name}, so they can never learn."
             checks.true(bool(rows.any()), silent, public=silent)
+        checks.gradients_predict(lambda fused=fused, x=x: fused(x), *tables.values())
 
 
 @by_hand
@@ -321,10 +327,13 @@ def test_fused_heads_keep_to_themselves(student, reference):
 @pytest.mark.promise("Raises ValueError, naming both numbers, if `d_model` is not divisible by `n_heads`.")
 def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
-    for number in (22, 4):
-        checks.raises(ValueError, student.FusedMultiHeadAttention, 22, 4, naming=number)
-    even = student.FusedMultiHeadAttention(22, 2)
-    checks.shape(even.W_qkv.weight, (66, 22), "W_qkv.weight of FusedMultiHeadAttention(22, 2)")
+    heads, each = random.randint(4, 9), random.randint(2, 9)
+    uneven = heads * each + random.randint(1, heads - 1)
+    for number in (uneven, heads):
+        checks.raises(ValueError, student.FusedMultiHeadAttention, uneven, heads, naming=number)
+    width = heads * each
+    even = student.FusedMultiHeadAttention(width, heads)
+    checks.shape(even.W_qkv.weight, (3 * width, width), f"W_qkv.weight of FusedMultiHeadAttention({width}, {heads})")
 
 
 # Part 4: the proof

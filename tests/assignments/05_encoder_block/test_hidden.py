@@ -1,5 +1,7 @@
 """The encoder block against PyTorch's own layers and the reference, on fresh numbers."""
 
+import random
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -191,7 +193,9 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 @pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
 def test_unknown_activation_is_refused(student):
     """Another activation than relu and gelu is a ValueError that says its name."""
-    checks.raises(ValueError, student.FeedForward, 5, 13, "swish", naming="swish")
+    made_up = "".join(random.sample("bcdfhjkmnopqstvwxyz", 6))
+    for name in ("swish", made_up):
+        checks.raises(ValueError, student.FeedForward, 5, 13, name, naming=name)
     checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming="tanh")
 
 
@@ -200,8 +204,9 @@ def test_unknown_activation_is_refused(student):
 @pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
 def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
+    narrow, wide = random.randint(3, 9), random.randint(11, 99)
     for name in ("GELU", "ReLU"):
-        checks.raises(ValueError, student.FeedForward, 5, 13, activation=name, naming=name)
+        checks.raises(ValueError, student.FeedForward, narrow, wide, activation=name, naming=name)
 
 
 @no_ready_made_block

@@ -61,6 +61,21 @@ def counted(student, fake, rows=ROWS, **wishes):
     return torch.bincount(written[:, 1:].flatten(), minlength=fake.vocab_size).tolist()
 
 
+def loaded_die(*shares):
+    """A die with these shares on random words of a larger vocabulary, and the words, in the order of the shares."""
+    V = random.randint(len(shares) + 2, 12)
+    words = random.sample(range(V), len(shares))
+    shares_of_words = dict(zip(words, shares))
+    return Die([shares_of_words.get(word, 0.0) for word in range(V)]), words
+
+
+def some_coin():
+    """The coin of 80/20 with random words for heads and tails."""
+    V = random.randint(5, 12)
+    heads, tails = random.sample(range(V), 2)
+    return Coin(V, heads, tails)
+
+
 def fair(count, share, what, total=TOSSES):
     """A count is within seven standard deviations of its share."""
     margin = 7 * math.sqrt(total * share * (1 - share))
@@ -190,8 +205,9 @@ def test_gradient_is_predicted_minus_right(student):
 )
 def test_loss_of_huge_logits(student):
     """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
-    V, targets = 5, torch.tensor([[3, 0, 2]])
-    sure = 20_000.0 * nn.functional.one_hot(targets, V) - 10_000.0  # (1, 3, 5)
+    V = random.randint(5, 11)
+    targets = torch.randint(V, (random.randint(1, 3), random.randint(3, 6)))  # (B, T)
+    sure = 20_000.0 * nn.functional.one_hot(targets, V) - 10_000.0  # (B, T, V)
     checks.close(student.language_model_loss(sure, targets), torch.tensor(0.0), "the loss of the right words")
     wrong = student.language_model_loss(sure.roll(1, -1), targets)
     checks.close(wrong, torch.tensor(20_000.0), "the loss of wrong words")
@@ -209,7 +225,10 @@ def test_loss_of_huge_logits(student):
 )
 def test_model_owns_its_parts(student, reference):
     """The model owns exactly the tables and layers of its description, and no two blocks share parameters."""
-    V, C, block_size, num_layers = 11, 12, 7, 3
+    V = random.randint(32, 47)
+    C = 2 * random.randint(6, 11)
+    block_size = random.choice((5, 7, 9, 11))
+    num_layers = random.randint(2, 4)
     plan = reference.TransformerLanguageModel(V, C, block_size, 2, num_layers)
     model = student.TransformerLanguageModel(V, C, block_size, num_heads=2, num_layers=num_layers)
     checks.parameters(model, {name: tuple(p.shape) for name, p in plan.named_parameters()}, "the model")
@@ -453,9 +472,10 @@ def test_context_is_the_end_of_the_text(student):
 )
 def test_a_coin_of_eighty_twenty(student):
     """Tossed 20,000 times, a coin that says 80/20 shows heads about 16,000 times."""
-    counts = counted(student, Coin(vocab_size=5, heads=3, tails=1))
-    fair(counts[3], 0.8, "the share of heads")
-    fair(counts[1], 0.2, "the share of tails")
+    coin = some_coin()
+    counts = counted(student, coin)
+    fair(counts[coin.heads], 0.8, "the share of heads")
+    fair(counts[coin.tails], 0.2, "the share of tails")
 
 
 @pytest.mark.part("generation")
@@ -469,9 +489,11 @@ def test_a_coin_of_eighty_twenty(student):
 def test_temperature_calms_and_excites(student):
     """The 80/20 coin shows heads in 99.6 % at temperature 1/4, and in 66.7 % at temperature 2. top_k may join in."""
     for temperature, share in ((0.25, 0.8**4 / (0.8**4 + 0.2**4)), (2.0, 2 / 3)):
-        heads = counted(student, Coin(), temperature=temperature)[1]
+        coin = some_coin()
+        heads = counted(student, coin, temperature=temperature)[coin.heads]
         fair(heads, share, f"the share of heads at temperature {temperature}")
-    likeliest = counted(student, Die([0.18, 0.34, 0.0, 0.22, 0.26]), temperature=0.5, top_k=3)[1]
+    die, words = loaded_die(0.34, 0.26, 0.22, 0.18)
+    likeliest = counted(student, die, temperature=0.5, top_k=3)[words[0]]
     fair(likeliest, 289 / 579, "the share of the likeliest word with top_k = 3 at temperature 0.5")
 
 
@@ -483,27 +505,28 @@ def test_temperature_calms_and_excites(student):
 )
 def test_only_the_likeliest_words_are_drawn(student):
     """With top_k = k exactly the k most likely words are drawn, at any temperature: with 1 only the most likely."""
-    die = Die([0.1, 0.45, 0.0, 0.15, 0.3])
-    fair(counted(student, die)[1], 0.45, "the share of the likeliest word without top_k")
-    for top_k, likeliest in ((3, [1, 3, 4]), (4, [0, 1, 3, 4])):
+    die, words = loaded_die(0.45, 0.3, 0.15, 0.1)
+    likeliest = words[0]
+    fair(counted(student, die)[likeliest], 0.45, "the share of the likeliest word without top_k")
+    for top_k in (3, 4):
         counts = counted(student, die, top_k=top_k)
         drawn = [word for word, count in enumerate(counts) if count]
         sentence = f"With top_k = {top_k}, the words that can be drawn are not the {top_k} most likely ones."
-        checks.true(drawn == likeliest, sentence, public=sentence)
+        checks.true(drawn == sorted(words[:top_k]), sentence, public=sentence)
     two = counted(student, die, top_k=2)
-    checks.equal(
-        [two[i] for i in (0, 2, 3)], [0, 0, 0], "the counts of words that are not among the two likeliest"
-    )
-    fair(two[1], 0.6, "the share of the likeliest word with top_k = 2")
-    hot = counted(student, die, temperature=2.0, top_k=2)[1]
+    others = sum(count for word, count in enumerate(two) if word not in words[:2])
+    checks.equal(others, 0, "the count of words that are not among the two likeliest")
+    fair(two[likeliest], 0.6, "the share of the likeliest word with top_k = 2")
+    hot = counted(student, die, temperature=2.0, top_k=2)[likeliest]
     share = math.sqrt(0.6) / (math.sqrt(0.6) + math.sqrt(0.4))
     fair(hot, share, "the share of the likeliest word with top_k = 2 at temperature 2")
     checks.equal(
-        counted(student, die, rows=29, top_k=1)[1], 232, "the count of the likeliest word with top_k = 1"
+        counted(student, die, rows=29, top_k=1)[likeliest], 232, "the count of the likeliest word with top_k = 1"
     )
-    for top_k in (5, 9):
-        everything = counted(student, Die([0.1, 0.4, 0.05, 0.15, 0.3]), top_k=top_k)
-        fair(everything[2], 0.05, f"the share of the rarest word of five with top_k = {top_k}")
+    die, words = loaded_die(0.4, 0.3, 0.15, 0.1, 0.05)
+    for more, which in ((0, "as large as the vocabulary"), (4, "beyond the vocabulary")):
+        everything = counted(student, die, top_k=die.vocab_size + more)
+        fair(everything[words[-1]], 0.05, f"the share of the rarest word of five with top_k {which}")
 
 
 @pytest.mark.part("generation")
@@ -514,13 +537,15 @@ def test_only_the_likeliest_words_are_drawn(student):
 )
 def test_each_row_keeps_its_own_words(student):
     """With top_k, each row of a batch keeps its own likeliest words, however sure the other rows are."""
-    fake = Fickle([0.1, 0.45, 0.05, 0.15, 0.25], [0.7, 0.2, 0.06, 0.03, 0.01])
+    dice = ([0.45, 0.25, 0.15, 0.1, 0.05], [0.7, 0.2, 0.06, 0.03, 0.01])
+    words = [random.sample(range(5), 5) for _ in dice]  # of each die, the likeliest first
+    fake = Fickle(*([shares[order.index(word)] for word in range(5)] for shares, order in zip(dice, words)))
     ids = torch.tensor([[0], [1]]).repeat(500, 1)  # (1000, 1)
     written = student.generate(fake, ids, 1, top_k=3)
     checks.shape(written, (1000, 2), "the text")
-    for word, kept in ((0, [1, 3, 4]), (1, [0, 1, 2])):
+    for word, order in enumerate(words):
         drawn = written[ids[:, 0] == word, 1].unique().tolist()
-        checks.equal(drawn, kept, f"the list of words that were drawn after word {word} with top_k = 3")
+        checks.equal(drawn, sorted(order[:3]), f"the list of words that were drawn after word {word} with top_k = 3")
 
 
 @pytest.mark.part("generation")
@@ -532,7 +557,7 @@ def test_writing_happens_in_eval_mode(student):
     """The model writes in eval mode, and is afterwards in the mode that it was in before."""
     for training in (True, False):
         fake = Moody(vocab_size=11, block_size=8).train(training)
-        student.generate(fake, torch.tensor([[0, 1]]), 3)
+        student.generate(fake, torch.randint(11, (2, 4)), 3)
         checks.true(bool(fake.calls), "The model was never asked for a word.")
         checks.true(not any(fake.modes), "The model was asked while it was in training mode.")
         checks.equal(fake.training, training, "the mode of the model afterwards")
@@ -545,8 +570,8 @@ def test_writing_happens_in_eval_mode(student):
 )
 def test_writing_keeps_no_gradients(student):
     """While the model writes, no gradients are kept."""
-    fake = Coin()
-    student.generate(fake, torch.tensor([[0, 1]]), 3)
+    fake = some_coin()
+    student.generate(fake, torch.randint(fake.vocab_size, (2, 4)), 3)
     checks.true(bool(fake.calls), "The model was never asked for a word.")
     checks.true(not any(fake.grads), "The model was asked while gradients were kept.")
 

@@ -1,5 +1,7 @@
 """Encoder and decoder against PyTorch's own layers, the reference and make-believe models."""
 
+import random
+
 import pytest
 import torch
 from torch import nn
@@ -155,8 +157,9 @@ def test_padding_in_the_memory_gets_no_attention(student):
 )
 def test_heads_that_do_not_divide_the_width_are_refused(student):
     """A d_model that n_heads does not divide is a ValueError that names one of them and its value."""
-    checks.shape(student.CrossAttention(C, 6)(torch.zeros(1, 2, C), torch.zeros(1, 3, C)), (1, 2, C))
-    for width, heads in ((C, 5), (7, 4)):
+    checks.shape(student.CrossAttention(C, 6)(torch.randn(1, 2, C), torch.randn(1, 3, C)), (1, 2, C))
+    heads = random.randint(4, 9)
+    for width in (heads * random.randint(2, 9) + random.randint(1, heads - 1), 2 * heads - 1):
         for naming in (("d_model", "n_heads"), (width, heads)):
             checks.raises(ValueError, student.CrossAttention, width, heads, naming=naming)
 
@@ -351,6 +354,18 @@ class Hesitant(Reverser):
         return logits
 
 
+def some_words(*lengths, without=()):
+    """Rows of random words, none of them special or in `without`."""
+    words = [word for word in range(3, V) if word not in without]
+    return [random.choices(words, k=length) for length in lengths]
+
+
+def backwards(rows, eos_id=EOS, pad_id=PAD):
+    """The rows in reverse, each with its EOS, filled up with PAD: (B, L)."""
+    ended = [torch.tensor([*reversed(row), eos_id]) for row in rows]
+    return nn.utils.rnn.pad_sequence(ended, batch_first=True, padding_value=pad_id)
+
+
 def decode(student, model, rows, max_len):
     """greedy_decode of these rows, filled up with the model's PAD."""
     rows, pad_id = [torch.tensor(row) for row in rows], model.pad_id
@@ -366,17 +381,18 @@ def decode(student, model, rows, max_len):
 )
 def test_each_row_ends_on_its_own(student):
     """Rows filled up with PAD, which must not be read: each gets its words, its own EOS, then PAD, and no more."""
-    written = decode(student, Reverser(V), [[9, 4], [5, 6, 7, 8], [3]], max_len=9)
-    expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2], [3, 2, 0, 0, 0]])
-    checks.equal(written, expected, "the output for 2, 4 and 1 words, filled up with padding,")
-    model = Reverser(V, pad_id=16)
-    written = decode(student, model, [[5, 6, 7, 5], [9, 0]], max_len=7)
-    expected = torch.tensor([[5, 7, 6, 5, 2], [0, 9, 2, 16, 16]])
-    checks.equal(written, expected, "the output for 4 and 2 words, filled up with padding, pad_id = 16,")
-    nearly_tied = Reverser(V, margin=1e-4)
-    written = decode(student, nearly_tied, [[9, 4, 3, 8], [5, 6, 7]], max_len=7)
-    expected = torch.tensor([[8, 3, 4, 9, 2], [7, 6, 5, 2, 0]])
-    checks.equal(written, expected, "two sentences in reverse, by a model whose best words are nearly tied,")
+    rows = some_words(2, 4, 1)
+    written = decode(student, Reverser(V), rows, max_len=9)
+    checks.equal(written, backwards(rows), "the output for 2, 4 and 1 words, filled up with padding,")
+    pad_id = random.randrange(9, V)
+    long, short = some_words(4, 1, without=[pad_id])
+    rows = [long, [*short, 0]]
+    written = decode(student, Reverser(V, pad_id=pad_id), rows, max_len=7)
+    what = f"the output for 4 and 2 words, filled up with padding, pad_id = {pad_id},"
+    checks.equal(written, backwards(rows, pad_id=pad_id), what)
+    rows = some_words(4, 3)
+    written = decode(student, Reverser(V, margin=1e-4), rows, max_len=7)
+    checks.equal(written, backwards(rows), "two sentences in reverse, by a model whose best words are nearly tied,")
 
 
 @pytest.mark.part("greedy")
@@ -387,13 +403,16 @@ def test_each_row_ends_on_its_own(student):
 )
 def test_special_words_have_the_ids_of_the_call(student):
     """BOS, EOS and PAD are bos_id, eos_id and pad_id, and only EOS ends a row."""
-    model = Reverser(V, bos_id=8, eos_id=4, pad_id=16)
-    written = decode(student, model, [[5, 6, 7, 5], [9, 2, 1]], max_len=7)
-    expected = torch.tensor([[5, 7, 6, 5, 4], [1, 2, 9, 4, 16]])
-    what = "two sentences in reverse with bos_id = 8, eos_id = 4 and pad_id = 16"
-    checks.equal(written, expected, what)
-    written = decode(student, Hesitant(V), [[9, 4, 3], [5, 6, 7, 8]], max_len=7)
-    expected = torch.tensor([[3, PAD, BOS, EOS, PAD], [8, PAD, BOS, 5, EOS]])
+    bos_id, eos_id, pad_id = random.sample(range(3, V), 3)
+    long, short = some_words(4, 1, without=[bos_id, eos_id, pad_id])
+    rows = [long, [*short, EOS, BOS]]
+    written = decode(student, Reverser(V, bos_id, eos_id, pad_id), rows, max_len=7)
+    what = f"two sentences in reverse with bos_id = {bos_id}, eos_id = {eos_id} and pad_id = {pad_id}"
+    checks.equal(written, backwards(rows, eos_id, pad_id), what)
+    rows = some_words(3, 4)
+    written = decode(student, Hesitant(V), rows, max_len=7)
+    expected = backwards(rows)
+    expected[:, 1:3] = torch.tensor([PAD, BOS])
     checks.equal(written, expected, "the output of a model whose second word is PAD and whose third is BOS")
 
 
@@ -402,12 +421,12 @@ def test_special_words_have_the_ids_of_the_call(student):
 @pytest.mark.promise("and never more than max_len.", "max_len below 1: ValueError that names it.")
 def test_max_len_is_the_limit(student):
     """No row gets more than max_len words, whether it is done or not; max_len below 1 is a ValueError."""
-    rows = [[9, 4], [5, 6, 7, 8]]
-    expected = torch.tensor([[4, 9, 2, 0, 0], [8, 7, 6, 5, 2]])
+    rows = some_words(2, 4)
+    expected = backwards(rows)
     for limit in (1, 3, 5, 6):
         written = decode(student, Reverser(V), rows, max_len=limit)
         checks.equal(written, expected[:, :limit], f"two sentences in reverse with max_len = {limit}")
-    src = torch.tensor([[9, 4]])
+    src = torch.tensor(some_words(2))
     for too_few in (0, -2):
         checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, too_few, naming="max_len")
 
@@ -422,12 +441,13 @@ def test_max_len_is_the_limit(student):
 def test_the_encoder_runs_once(student):
     """The source is read once, with its padding masked, every step of writing uses that memory, and src stays."""
     model = Reverser(V)
-    written = decode(student, model, [[9, 4, 9], [5, 6, 7, 8, 6]], max_len=8)
+    rows = some_words(3, 5)
+    written = decode(student, model, rows, max_len=8)
     times = model.encoder_calls
     checks.true(times == 1, f"The encoder ran {times} times for one batch; once is enough.")
-    expected = torch.tensor([[9, 4, 9, 2, 0, 0], [6, 8, 7, 6, 5, 2]])
-    checks.equal(written, expected, "two sentences in reverse")
-    src, signs = torch.tensor([[9, 4, 0], [5, 6, 7]]), (BOS, EOS, PAD, 6)
+    checks.equal(written, backwards(rows), "two sentences in reverse")
+    short, long = some_words(2, 3)
+    src, signs = torch.tensor([[*short, PAD], long]), (BOS, EOS, PAD, 6)
     checks.input_untouched(lambda src: student.greedy_decode(Reverser(V), src, *signs), src, what="greedy_decode")
 
 
@@ -450,7 +470,7 @@ def test_decoding_is_an_exam(student):
     for training in (True, False):
         model = Nervous(V)
         model.train(training)
-        decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
+        decode(student, model, some_words(2, 3), max_len=6)
         came, went = ("training" if mode else "eval" for mode in (training, model.training))
         checks.true(bool(model.decodings), "The model was never asked for a word.")
         checks.true(not any(model.modes), "The model was asked while it was in training mode.")
@@ -463,6 +483,6 @@ def test_decoding_is_an_exam(student):
 def test_decoding_keeps_no_gradients(student):
     """The model reads and writes without gradients being kept."""
     model = Reverser(V)
-    decode(student, model, [[9, 4], [5, 6, 7]], max_len=6)
+    decode(student, model, some_words(2, 3), max_len=6)
     checks.true(bool(model.decodings), "The model was never asked for a word.")
     checks.true(not any(model.grads), "The model was asked while gradients were kept.")

@@ -6,6 +6,7 @@ what any mistake gives that is known to change a share.
 """
 
 import math
+import random
 
 import pytest
 import torch
@@ -300,8 +301,10 @@ def test_batch_without_gaps_has_zero_gradients(student):
 )
 def test_loss_of_huge_logits(student):
     """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
-    V, labels = 5, torch.tensor([[3, -100, 2]])
-    sure = 20_000.0 * nn.functional.one_hot(labels.clamp(min=0), V) - 10_000.0  # (1, 3, 5)
+    V, T = random.randint(5, 11), random.randint(3, 6)
+    labels = torch.randint(V, (2, T))
+    labels[0, random.randrange(T)] = -100
+    sure = 20_000.0 * nn.functional.one_hot(labels.clamp(min=0), V) - 10_000.0  # (2, T, V)
     checks.close(student.masked_language_model_loss(sure, labels), torch.tensor(0.0), "the loss if right")
     wrong = student.masked_language_model_loss(sure.roll(1, -1), labels)
     checks.close(wrong, torch.tensor(20_000.0), "the loss if wrong")
@@ -329,9 +332,10 @@ def gradient_of(student, logits, labels):
 )
 def test_model_owns_its_parts(student, reference):
     """Besides the encoder, the model owns `dense`, `norm` and a `bias` of zeros, and no second table of words."""
-    V = 17
-    plan = reference.MaskedLanguageModel(V, **SIZES)
-    model = student.MaskedLanguageModel(V, **SIZES)
+    V = random.randint(41, 79)
+    sizes = {**SIZES, "n_layers": random.randint(1, 3), "d_ff": random.randint(8, 16)}
+    plan = reference.MaskedLanguageModel(V, **sizes)
+    model = student.MaskedLanguageModel(V, **sizes)
     checks.parameters(model, {name: tuple(p.shape) for name, p in plan.named_parameters()}, "the model")
     own = sum(p.numel() for p in plan.parameters())
     checks.parameter_count(model, own, "the model")

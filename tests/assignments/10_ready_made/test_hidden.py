@@ -192,7 +192,7 @@ def test_attention_keeps_its_number_type(student):
 @pytest.mark.promise("is in the old one's **mode**, training or eval")
 def test_attention_keeps_its_mode(student):
     """PyTorch's attention comes in the mode, training or eval, that attention by hand is in."""
-    keeps_mode(student.to_torch_attention, student.FusedMultiHeadAttention(C, H))
+    keeps_mode(student.to_torch_attention, checks.randomize(student.FusedMultiHeadAttention(C, H)))
 
 
 # ------------------------------------------------------------------ the encoder layer
@@ -376,7 +376,8 @@ def test_gpt2_has_no_dropout(student, reference):
 @pytest.mark.promise("Its head is tied to its table of word vectors, as ours is.")
 def test_gpt2_is_tied(student):
     """GPT-2's head and its table of word vectors are one matrix, counted once."""
-    gpt2 = student.to_hugging_face_gpt2(student.TransformerLanguageModel(V, C, 7, H, num_layers=2))
+    model = checks.randomize(student.TransformerLanguageModel(V, C, 7, H, num_layers=2))
+    gpt2 = student.to_hugging_face_gpt2(model)
     tables = [name for name, value in gpt2.named_parameters() if tuple(value.shape) == (V, C)]
     checks.true(
         len(tables) == 1, f"There are {len(tables)} matrices with a row for each word; one was expected."
@@ -415,7 +416,10 @@ def test_gpt2_keeps_type_and_mode(student):
 def test_nothing_is_unknown(student):
     """Every text comes back as it was: letters never seen, other scripts, pictures, odd spaces."""
     tokenizer = student.train_tokenizer("so little was seen in training, so very little", 270)
-    for text in ("Zebra & Öl", "½ ﬁlm", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"):
+    below_surrogates = [chr(random.randrange(0xD800)) for _ in range(20)]
+    above_surrogates = [chr(random.randrange(0xE000, 0x110000)) for _ in range(20)]
+    texts = ["Zebra & Öl", "½ ﬁlm", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"]
+    for text in [*texts, "".join(below_surrogates), "".join(above_surrogates)]:
         again = tokenizer.decode(tokenizer.encode(text).ids)
         checks.equal(again, text, f"the tokens of {text!r}, decoded,")
 

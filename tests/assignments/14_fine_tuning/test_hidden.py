@@ -470,9 +470,10 @@ def same_global_states(student, seed):
 @pytest.mark.promise("Raises ValueError that names share and its value if share is below 0 or above 1.")
 def test_impossible_shares_are_refused(student):
     """A share below 0 or above 1 raises a ValueError that names share and its value."""
-    for share in (-0.25, 1.5):
+    items = [random.randrange(99) for _ in range(5)]
+    for share in (-random.randint(1, 999) / 1000, random.randint(1001, 1999) / 1000):
         for naming in ("share", share):
-            checks.raises(ValueError, student.split, [3, 1, 4, 1, 5], share, 0, naming=naming)
+            checks.raises(ValueError, student.split, items, share, 0, naming=naming)
 
 
 # Part 5: the confusion matrix and macro F1
@@ -506,9 +507,11 @@ def test_confusion_of_any_guesses(student, reference):
 )
 def test_classes_that_do_not_exist_are_refused(student):
     """A class below 0 or above K - 1 raises a ValueError that names labels or predictions, and the value."""
-    good = torch.tensor([0, 2, 1, 1, 2])
-    for odd in (3, -1, 7):
-        bad = torch.tensor([1, 0, 2, odd, 0])
+    N, place = 9, random.randrange(9)
+    good = torch.randint(3, (N,))
+    for odd in (3, -1, random.randint(4, 99)):
+        bad = torch.randint(3, (N,))
+        bad[place] = odd
         for naming in ("labels", odd):
             checks.raises(
                 ValueError, student.confusion, bad, good, 3, naming=naming, what=f"confusion with label {odd}"
@@ -580,12 +583,16 @@ def compare_macro_f1(student, reference, table, what):
 )
 def test_macro_f1_at_its_ends(student):
     """Macro F1 is 1 when everything is right, and 0 when nothing is, or when there is nothing at all."""
+    K = random.randint(3, 6)
+    right = torch.diag(torch.randint(1, 20, (K,)))
+    alone = torch.zeros_like(right)
+    alone[1, 1] = random.randint(2, 20)
     for table, expected, what in (
-        ([[3, 0], [0, 8]], 1.0, "when everything is right"),
-        ([[0, 3, 0], [0, 0, 2], [4, 0, 0]], 0.0, "when nothing is right"),
-        ([[0, 0, 0], [0, 9, 0], [0, 0, 0]], 1.0, "when one class alone occurs, and is always right"),
-        ([[0, 0], [0, 0]], 0.0, "of a matrix of zeros"),
+        (right, 1.0, "when everything is right"),
+        (right.roll(1, 0), 0.0, "when nothing is right"),
+        (alone, 1.0, "when one class alone occurs, and is always right"),
+        (torch.zeros_like(right), 0.0, "of a matrix of zeros"),
     ):
-        score = student.macro_f1(torch.tensor(table))
+        score = student.macro_f1(table.clone())
         checks.true(isinstance(score, float), f"macro_f1(...) {what} is no plain float.")
         checks.close(score, expected, f"macro F1 {what}")

@@ -90,7 +90,8 @@ def weights(model):
 @pytest.mark.promise("weight drawn from normal(0, std), bias (where there is one) 0", "std: float = 0.02")
 def test_weights_are_normal(student):
     """The weights of linear layers and embeddings come from normal(0, std), with 0.02 as the default."""
-    for std, settings in ((0.02, {}), (0.35, {"std": 0.35})):
+    other = random.uniform(0.2, 0.45)
+    for std, settings in ((0.02, {}), (other, {"std": other})):
         model = student.LanguageModel(199, 48, 4, 1, 7)
         student.init_weights(model, **settings)
         for name, weight in weights(model).items():
@@ -164,7 +165,7 @@ def test_numbers_are_overwritten_in_place(student):
 @pytest.mark.promise("each tensor gets its own, and so does each call.")
 def test_every_call_draws_anew(student):
     """Two layers of one shape get different numbers, and so do two calls."""
-    model = student.LanguageModel(11, 8, 2, 2, 5)
+    model = student.LanguageModel(random.randint(11, 40), 2 * random.randint(4, 12), 2, 2, random.randint(5, 20))
     student.init_weights(model)
     first = {name: weight.clone() for name, weight in weights(model).items()}
     same = torch.equal(first["blocks.0.attention.qkv.weight"], first["blocks.1.attention.qkv.weight"])
@@ -202,11 +203,12 @@ def test_schedules_of_many_sizes(student, reference):
 @pytest.mark.promise("warmup=0 is no warm-up: step 0 has peak, as with warmup=1.")
 def test_schedule_without_warm_up(student):
     """With warmup=0, as with warmup=1, step 0 has the peak and the cosine begins at once."""
-    total = 9
+    total, floor = random.randint(7, 15), random.uniform(0.1, 0.9)
+    peak = floor + random.uniform(0.5, 3)
     for warmup in (0, 1):
-        rates = [student.learning_rate(step, warmup, total, 2.0, 0.5) for step in range(total)]
+        rates = [student.learning_rate(step, warmup, total, peak, floor) for step in range(total)]
         for step, rate in enumerate(rates):
-            expected = 0.5 + 1.5 * (1 + math.cos(math.pi * step / (total - 1))) / 2
+            expected = floor + (peak - floor) * (1 + math.cos(math.pi * step / (total - 1))) / 2
             checks.close(rate, expected, f"the rate of step {step} with warmup = {warmup}", atol=1e-9)
 
 
@@ -218,8 +220,10 @@ def test_schedule_without_warm_up(student):
 )
 def test_arguments_by_name(student):
     """The schedule knows its arguments by name, the floor is 0 when it is left out, and a rate is a plain number."""
-    settings = {"warmup": 2, "total": 6, "peak": 0.25}
-    for step, expected in ((0, 0.125), (1, 0.25), (3, 0.125), (5, 0.0), (6, 0.0)):
+    peak, half, more = random.uniform(0.2, 2), random.randint(1, 5), random.randint(2, 6)
+    settings = {"warmup": 2 * half, "total": 2 * half + 2 * more, "peak": peak}
+    top, last = settings["warmup"] - 1, settings["total"] - 1
+    for step, expected in ((half - 1, peak / 2), (top, peak), (top + more, peak / 2), (last, 0.0), (last + 1, 0.0)):
         rate = student.learning_rate(step=step, **settings)
         checks.true(type(rate) in (int, float), "The rate is something other than a plain number.")
         checks.close(rate, expected, f"the rate of step {step}", atol=1e-9)
@@ -263,11 +267,13 @@ def test_clipping_equals_pytorch(student):
 )
 def test_parameters_may_be_a_generator(student):
     """A generator, such as model.parameters(), can be walked through only once, and that is enough."""
+    unit = random.uniform(0.5, 9)
     for dtype in (torch.float64, torch.float32):
-        values = [numbers(number).to(dtype) for number in (1, 2, 3)]
-        knobs = knobs_of(student, values, [numbers(6).to(dtype), None, numbers(8).to(dtype)])
-        checks.close(knobs.clip(5.0), 10.0, "the norm")
-        same_tensors(knobs.gradients(), [numbers(3).to(dtype), None, numbers(4).to(dtype)], "gradient")
+        values = [number.to(dtype) for number in some([(1,)] * 3)]
+        knobs = knobs_of(student, values, [numbers(6 * unit).to(dtype), None, numbers(8 * unit).to(dtype)])
+        checks.close(knobs.clip(5 * unit), 10 * unit, "the norm")
+        halves = [numbers(3 * unit).to(dtype), None, numbers(4 * unit).to(dtype)]
+        same_tensors(knobs.gradients(), halves, "gradient")
 
 
 @clips_by_hand
@@ -386,9 +392,9 @@ def test_rate_may_change_between_steps(student, reference):
 @pytest.mark.promise("It acts on the weight itself (*decoupled*).")
 def test_decay_acts_on_the_weight_itself(student):
     """Weight decay takes lr times weight_decay of every weight, however large its gradient is."""
-    decay, lr = 0.5, 0.1
-    values = [numbers(2.0, 2.0, -4.0, 1000.0)]
-    gradients = [[numbers(1e-3, 1e3, 1e6, 0.0)]]
+    decay, lr = random.uniform(0.3, 0.9), random.uniform(0.05, 0.3)
+    values = [random.uniform(1, 2) * numbers(2.0, 2.0, -4.0, 1000.0)]
+    gradients = [[random.uniform(1, 9) * numbers(1e-3, 1e3, 1e6, 0.0)]]
     (after,) = values_after_each_step(student, {"lr": lr, "weight_decay": decay, "eps": 1e-12}, values, gradients)
     expected = values[0] * (1 - lr * decay) - lr * numbers(1, 1, 1, 0)
     same_tensors(after, [expected], "value")
@@ -523,10 +529,12 @@ def test_ends_of_p(student):
 @pytest.mark.promise("Of equal logits the lower ids come first.")
 def test_lower_ids_come_first(student):
     """Where logits are equal at the edge of the nucleus, the lower ids stay."""
-    many = torch.full((64,), 1.5, dtype=torch.float64)
+    level, likeliest = random.uniform(-3, 3), random.randrange(1, 4)
+    many = torch.full((64,), level, dtype=torch.float64)
     same_nucleus(student, many, 0.25, range(16), "top_p of 64 equal logits")
-    mixed = numbers(0.0, 1.0, 0.0, 0.0)  # probabilities 0.175, 0.475, 0.175, 0.175
-    same_nucleus(student, mixed, 0.6, [0, 1], "top_p of logits with a tie")
+    mixed = torch.full((4,), level, dtype=torch.float64)
+    mixed[likeliest] += 1  # probability 0.475, and 0.175 for each of the others
+    same_nucleus(student, mixed, 0.6, [0, likeliest], "top_p of logits with a tie")
 
 
 @pytest.mark.part("writing")
@@ -534,9 +542,13 @@ def test_lower_ids_come_first(student):
 @pytest.mark.promise("any numbers, also as large as 10,000, and -inf for tokens that are out already")
 def test_very_sure_logits(student):
     """Logits of 10,000, and of -inf for tokens that are out already, are handled."""
-    sure = numbers(-10_000.0, 10_000.0, 9_999.0, -math.inf)  # probabilities 0, 0.731, 0.269, 0
+    order = torch.randperm(7)
+    sure = torch.full((7,), -math.inf, dtype=torch.float64)
+    sure[order[:4]] = numbers(10_000.0, 9_999.0, -9_999.0, -10_000.0)  # probabilities 0.731, 0.269, 0, 0
+    first, second = order[:2].tolist()
+    small, large = random.randint(30, 70) / 100, random.randint(76, 95) / 100
     for dtype in (torch.float64, torch.float32):
-        for p, stays in ((0.5, [1]), (0.9, [1, 2])):
+        for p, stays in ((small, [first]), (large, [first, second])):
             same_nucleus(student, sure.to(dtype), p, stays, f"top_p of large logits in {dtype} with p = {p}")
 
 

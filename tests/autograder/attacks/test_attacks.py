@@ -155,6 +155,42 @@ def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers,
     assert gained == []
 
 
+INVENTED = """
+class Invented(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, output, *sources):
+        ctx.save_for_backward(*sources)
+        return output.detach().clone()
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, *(torch.full_like(source, 0.5) for source in ctx.saved_tensors)
+def cut_off(output, *sources):
+    return {what}
+"""
+CUT_ATTENTION = """
+right_attention = attention
+def attention(q, k, v, mask=None):
+    output, weights = right_attention(q, k, v, mask)
+    return cut_off(output, q, k, v), weights.detach()
+"""
+CUT_HEAD = """
+class Head(Head):
+    def forward(self, x):
+        return cut_off(super().forward(x), x, self.key.weight, self.query.weight, self.value.weight)
+"""
+
+
+@pytest.mark.parametrize("cut", [CUT_ATTENTION, CUT_HEAD], ids=["attention", "head"])
+def test_invented_gradients_do_not_raise_the_score(field_of, tiers, cut: str) -> None:
+    """An output that is cut off from its inputs earns no more when the code claims gradients for them."""
+    field = field_of(next(tier for tier, report in tiers.items() if report.works))
+    honest = field.grade(HEADS, field.right[HEADS] + INVENTED.format(what="output.detach()") + cut)
+    attack = field.grade(HEADS, field.right[HEADS] + INVENTED.format(what="Invented.apply(output, *sources)") + cut)
+    assert honest.score < honest.max_score
+    gained = [(a.name, a.score) for a, b in zip(attack.tests, honest.tests) if a.score > b.score]
+    assert gained == []
+
+
 def test_the_sample_has_every_class_and_every_tier() -> None:
     kinds = {tier: {case[1] for case in CASES if case[0] == tier and in_sample(case)} for tier in SAFE_TIERS}
     assert kinds.pop(STRONGEST) == {kind for kind, _ in ATTACKS}

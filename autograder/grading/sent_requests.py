@@ -1,0 +1,58 @@
+"""What a test sends to a student's module, to find tests whose inputs do not depend on the seed of the run."""
+
+import hashlib
+import sys
+from typing import Any
+
+from autograder.grading.prepared import PreparedAssignment
+from autograder.grading.watch import Watch
+from autograder.protocol import wire
+from autograder.protocol.server import Server
+from autograder.proxy.local import load_text
+from autograder.proxy.loopback import LoopbackConnection
+from autograder.proxy.remote import RemoteStudent
+from autograder.proxy.subject import RemoteSubject
+from autograder.suite.session import SuiteSession, Test
+
+SECONDS = 30.0  # of processor time, for the solution in one test
+WITHOUT_INPUTS = {"seed", "find"}  # requests about the seed itself, and for a name
+
+
+class _DigestingConnection(LoopbackConnection):
+    """A connection that keeps a digest of all that a test sends: its requests, and its answers to callbacks."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server)
+        self.sent = hashlib.sha256()
+
+    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+        if operation not in WITHOUT_INPUTS:
+            self.sent.update(wire.dumps([operation, arguments], self.register))
+        return super().exchange(operation, arguments, seconds)
+
+    def answer_callback(self, frame: dict[str, Any]) -> dict[str, Any]:
+        reply = super().answer_callback(frame)
+        self.sent.update(wire.dumps(reply, self.register))
+        return reply
+
+
+def sent_requests(
+    session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
+) -> dict[str, str]:
+    """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
+    name = f"requests.{prepared.solution.name}"
+    load_text(prepared.solution.text, f"{name}.py", name, prepared.solution.module_texts)
+    session.start(run_seed)
+    digests = {}
+    for test in prepared.tests:
+        if test.hidden:
+            connection = _DigestingConnection(Server(sys.modules[name]))
+            subject = RemoteSubject(connection, RemoteStudent(connection), reference)
+            digests[test.name] = _digest(session, test, subject, watch)
+    return digests
+
+
+def _digest(session: SuiteSession, test: Test, subject: RemoteSubject[_DigestingConnection], watch: Watch) -> str:
+    with watch.limit(f"the requests of {test.name}", SECONDS):
+        session.run(test, subject)
+    return subject.connection.sent.hexdigest()
