@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 
-from autograder.authoring.names_at_home import NamesAtHome, names_at_home
+from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.sandbox.trusted_process import spawning
@@ -41,7 +41,8 @@ def try_some(name: str, start: int) -> list[NamesAtHome]:
     """Try some of an assignment's mistakes. Runs in a process of the pool."""
     course = load_course()
     assignment = course.assignment(name)
-    return list(names_at_home(course, assignment, load_mistakes(course, assignment)[start : start + TOGETHER]))
+    mistakes = load_mistakes(course, assignment)[start : start + TOGETHER]
+    return [name_at_home(course, assignment, mistake) for mistake in mistakes]
 
 
 def report(name: str, found: list[NamesAtHome], talkative: bool) -> int:
@@ -53,7 +54,10 @@ def report(name: str, found: list[NamesAtHome], talkative: bool) -> int:
     asked = [told for told in failing if told.asked and not told.named]
     silent = [told for told in failing if not told.asked]
     if talkative:
-        print(*(f"no name: {told.mistake}" for told in asked), *(f"silent: {told.mistake}" for told in silent), sep="\n")
+        for told in asked:
+            print(f"{told.mistake} gets a question, but no name")
+        for told in silent:
+            print(f"{told.mistake} gets neither a name nor a question")
     named = len(failing) - len(wrong) - len(asked) - len(silent)
     print(
         f"{name:24} {len(found):4} mistakes, {len(failing):4} fail a visible test: {named:4} named, "

@@ -3,7 +3,6 @@
 The visible tests run in this process, as on a student's computer, with the released hints.json.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from autograder.course.config import Assignment, Course
@@ -31,18 +30,12 @@ class NamesAtHome:
         if not self.wrong:
             return ""
         test, name = self.wrong[0]
-        return f"`check` calls the mistake {self.mistake} by the name of {name} in {test}"
+        return f"`check` calls the mistake {self.mistake} by the name of {name}, in {test}."
 
 
-def names_at_home(course: Course, assignment: Assignment, mistakes: Iterable[Mistake]) -> Iterator[NamesAtHome]:
-    """Yield what `check` says about each of these mistakes of one assignment."""
+def name_at_home(course: Course, assignment: Assignment, mistake: Mistake) -> NamesAtHome:
+    """Return what `check` says about a mistake."""
     import_needed(assignment)
-    known = {mistake.id: mistake for mistake in mistakes}
-    for mistake in known.values():
-        yield _told(course, assignment, mistake)
-
-
-def _told(course: Course, assignment: Assignment, mistake: Mistake) -> NamesAtHome:
     failed = [finding for finding in _findings(course, assignment, mistake.source) if _counts(finding)]
     named = [(finding.result.name, finding.result.mistake or "") for finding in failed if finding.mistake]
     titles = {finding.result.name: finding.mistake for finding in failed}
