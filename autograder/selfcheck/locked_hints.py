@@ -309,9 +309,7 @@ def choose(
     A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that failed are preferred,
     then those that explain most of them. If several remain, no name is given.
     """
-    possible = {
-        test: [hint for hint in hints if not set(hint.fails) & set(passed)] for test, hints in found.items()
-    }
+    possible = {test: [hint for hint in hints if not set(hint.fails) & set(passed)] for test, hints in found.items()}
     frequency = Counter(hint.id for hints in possible.values() for hint in hints)
 
     def rank(hint: MistakeHint) -> tuple[bool, int]:
