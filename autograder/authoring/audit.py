@@ -298,7 +298,7 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
         return replace(tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade))
     if case.kind != "mistake":
         return replace(tried, good=grade.score == grade.max_score)
-    named = any(test.mistake == case.name or (test.hint and test.hint == case.hint) for test in failed)
+    named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)

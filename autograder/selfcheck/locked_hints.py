@@ -35,6 +35,7 @@ from autograder.proxy.subject import RemoteSubject, Use
 from autograder.proxy.transcript import Answer, Transcript
 from autograder.suite.alarm import alarm
 from autograder.suite.session import SuiteSession, Test
+from autograder.text.wording import question_of
 
 FILE_NAME = "hints.json"
 SCHEMA = 2
@@ -45,9 +46,6 @@ BEND = 0.1  # below, numbers are compared by difference; above, by ratio
 SAMPLE = 64  # numbers sampled from each tensor
 WEIGHT = 0.3  # the scale of the weights that replace random ones
 PAD = 64  # hints are padded to hide their length
-MOST_QUESTIONS = 3
-UNDECIDED = "Different mistakes give these answers; one of these questions leads to yours. {questions}"
-MANY = "Many different mistakes give these answers. Follow the numbers of this test through your code by hand."
 
 
 @dataclass(frozen=True)
@@ -331,14 +329,4 @@ def _one_of(equals: Sequence[MistakeHint]) -> MistakeHint:
         return first
     places = {hint.place for hint in equals}
     place = first.place if len(places) == 1 else ""
-    return MistakeHint("", "", _question_of([hint.hint for hint in in_order]), place, first.order, first.fails)
-
-
-def _question_of(questions: Iterable[str]) -> str:
-    """Return one question that does for mistakes with equal answers."""
-    different = list(dict.fromkeys(questions))
-    if len(different) == 1:
-        return different[0]
-    if len(different) > MOST_QUESTIONS:
-        return MANY
-    return UNDECIDED.format(questions=" Or: ".join(different))
+    return MistakeHint("", "", question_of([hint.hint for hint in in_order]), place, first.order, first.fails)

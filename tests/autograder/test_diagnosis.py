@@ -179,12 +179,22 @@ def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded)
     assert attempted(grader) == {"subtracts"}
 
 
-def test_the_mistake_that_fails_the_same_tests_is_tried_first_and_alone(grader, recorded):
+def test_only_mistakes_that_fail_the_same_tests_are_tried(grader, recorded):
     """`subtracts` stands first in the file, and is recorded with a test that the submission passes."""
     fails = frozenset({FIRST})
     recorded(subtracts=fails | {"test_pushes_add_up"}, adds_one_more=fails, refuses_large_numbers=fails)
     assert names(grader, EDITS["adds_one_more"]) == {FIRST: "adds_one_more"}
-    assert attempted(grader) == {"adds_one_more"}
+    assert attempted(grader) == {"adds_one_more", "refuses_large_numbers"}
+
+
+def test_mistakes_that_no_test_tells_apart_get_their_questions_without_a_name(grader, recorded):
+    fails = frozenset({FIRST})
+    recorded(adds_one_more=fails, takes_one_step_too_many=fails)
+    text = SOLUTION.replace("a + b", "a + b + 1")
+    grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
+    (failed,) = (test for test in grade.tests if test.outcome == "failed")
+    assert failed.mistake is None
+    assert "Where does the one come from? Or: How many steps is it to the second number?" in failed.hint
 
 
 def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):

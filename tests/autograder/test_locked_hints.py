@@ -24,7 +24,6 @@ from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
     GRIDS,
-    MANY,
     MistakeHint,
     SteadyServer,
     _Reading,
@@ -34,6 +33,7 @@ from autograder.selfcheck.locked_hints import (
     open_lock,
     steady_fingerprint,
 )
+from autograder.text.wording import MANY_CAUSES
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS
 
@@ -328,7 +328,7 @@ def test_mistakes_of_one_idea_with_equal_answers_keep_what_they_share() -> None:
 
 def test_many_mistakes_with_equal_answers_get_no_list_of_questions() -> None:
     hints = [hint(name, order) for order, name in enumerate("abcd")]
-    assert choose({"one": hints}, ["one"], [])["one"].hint == MANY
+    assert choose({"one": hints}, ["one"], [])["one"].hint == MANY_CAUSES
 
 
 # -- fingerprints -----------------------------------------------------------------------------------
