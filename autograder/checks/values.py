@@ -178,8 +178,9 @@ class Difference:
         first = " first" if self.several else ""
         start = f"{verb(what, 'differs', 'differ')}{first} at {self.where}"
         extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
-        full = f"{start}: {self.came} came back, {self.expected} was expected. {extent}."
-        return fault(what, full, public=f"{start}. {extent}.")
+        all_of_them = f" {extent}." if extent else ""
+        full = f"{start}: {self.came} came back, {self.expected} was expected.{all_of_them}"
+        return fault(what, full, public=f"{start}.{all_of_them}")
 
 
 def first_difference(
@@ -221,7 +222,7 @@ def _extent(wrong: Tensor, apart: Tensor | None, noun: str) -> str:
     if not wrong.ndim:
         return f"off by {largest}" if largest else "no other value will do"
     if wrong.numel() == 1:
-        return f"It is off by {largest}" if largest else "It is the only one"
+        return f"It is off by {largest}" if largest else ""
     count = int(wrong.sum())
     differ = f"{count} of {wrong.numel()} {noun} {'differs' if count == 1 else 'differ'}"
     return f"{differ}, by at most {largest}" if largest else differ

@@ -86,11 +86,12 @@ def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[Renderabl
             yield _indented(Text(question, "cyan"))
             told.add(question)
         shared = shared_message(results)
-        if shared and shared not in told:
+        above = bool(shared) and shared not in told
+        if above:
             told.add(shared)
             yield from _failure(found[results[0].name])
         for result in results:
-            yield from _finding(found[result.name], told, above=bool(shared))
+            yield from _finding(found[result.name], told, above)
 
 
 def _finding(finding: Finding, told: set[str], above: bool = False) -> Iterator[RenderableType]:
