@@ -6,6 +6,7 @@ which tests each mistake fails, and those that fail the same tests as the submis
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +45,20 @@ class _Comparison(Transcript):
         super().add(answer)
         if not self._students.begins_like(self, len(self.answers) - 1):
             raise _OtherAnswer
+
+
+def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
+    """Remove all but the most frequent mistake from the failing tests of one part.
+
+    Two mistakes stay if they explain all of these tests together; otherwise a second name is mostly a wrong one.
+    """
+    frequency = Counter(named[test] for test in tests if test in named)
+    if len(frequency) < 2 or all(test in named for test in tests):
+        return
+    (first, _), *_ = frequency.most_common(1)
+    for test in tests:
+        if named.get(test) != first:
+            named.pop(test, None)
 
 
 @dataclass
@@ -90,6 +105,8 @@ class Diagnosis:
         for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
             told = self._without_a_name(mistake, found[mistake], failures)
             named |= {test: told for test in found[mistake] if test not in named}
+        for failed in parts.values():
+            keep_one_name(named, [test.name for test, _ in failed])
         return named
 
     def _without_a_name(self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]) -> Mistake:

@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from autograder.course.config import load_course
+from autograder.course.mistakes import Mistake
+from autograder.grading.diagnosis import keep_one_name
 from autograder.grading.grader import Grader
 from autograder.protocol.errors import Frame, RemoteException, student_raised
 from autograder.protocol.wire import Handle
@@ -155,6 +157,16 @@ def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
         "test_pushes_add_up": "forgets_what_came_before",
         "test_negative_numbers_are_refused": "accepts_small_negative_numbers",
     }
+
+
+def test_second_name_in_a_part_stays_only_if_nothing_is_left_unexplained():
+    one, two = (Mistake(name, name, f"What about {name}?", "") for name in ("one", "two"))
+    tests = ["a", "b", "c"]
+    together = {"a": one, "b": one, "c": two, "elsewhere": two}
+    keep_one_name(together, tests)
+    assert together == {"a": one, "b": one, "c": two, "elsewhere": two}
+    keep_one_name(together, [*tests, "unexplained"])
+    assert together == {"a": one, "b": one, "elsewhere": two}
 
 
 @pytest.fixture
