@@ -1,7 +1,7 @@
 """Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it, `picture("part")` draws it.
 
-These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the saved files. During grading none of
-them does anything, because the grader runs the tests itself.
+These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the saved files. During
+grading none of them does anything, because the grader runs the tests itself.
 """
 
 import ast
