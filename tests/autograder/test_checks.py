@@ -177,7 +177,7 @@ GOLDEN = {
     ),
     "close_digits": (
         lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
-        "The loss is 0.1235; 0.1234 was expected (off by 5.6e-05).",
+        "The loss is 0.123456; 0.1234 was expected (off by 5.6e-05).",
         "The loss is not as expected (off by 5.6e-05).",
     ),
     "close_call": (
@@ -463,8 +463,8 @@ GOLDEN = {
     ),
     "raises_module": (
         lambda: checks.raises(ValueError, nn.Identity(), X),
-        ("Identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
-        "Identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
+        ("identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
+        "identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
     ),
     "raises_remote": (
         lambda: checks.raises(ValueError, lose_a_key, 9),
