@@ -16,7 +16,7 @@ TWO_SIZES = ("batch", "position")
 
 
 @pytest.mark.part("batches")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_batches_have_rows_of_one_length(student):
     """A batch is two tables of ids, x and y, with batch_size rows of block_size words."""
     B, T = 3, 7
@@ -28,7 +28,7 @@ def test_batches_have_rows_of_one_length(student):
 
 
 @pytest.mark.part("batches")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
 def test_targets_come_one_step_later(student, seed):
     """On the text 0 1 2 3 …, every row of x counts up, and y is always one more than x."""
