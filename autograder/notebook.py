@@ -1,7 +1,7 @@
 """Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it, `picture("part")` draws it.
 
-These use the current definitions of the notebook; `progress()` and `pack()` use the saved files. During grading none of
-them does anything, because the grader runs the tests itself.
+These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the saved files. During
+grading none of them does anything, because the grader runs the tests itself.
 """
 
 import inspect
@@ -152,9 +152,8 @@ def progress() -> None:
 
 def pack() -> None:
     """Create the archive to hand in from the saved notebook, as `autograder pack` does."""
-    test_file = _test_file("")
-    file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
-    if file is None or not file.is_file():
+    file = _saved_notebook()
+    if file is None:
         print(f"There is no notebook of the assignment in {_here()} that could be packed. Keep the files together.")
         return
     saved = {code.strip() for _, code in cells(file.read_text("utf-8"), file.name)}
@@ -162,6 +161,24 @@ def pack() -> None:
         print(f"{file} does not hold all code of this notebook. Save the notebook there and run this cell again.")
         return
     _run("pack", file.name)
+
+
+def answers() -> None:
+    """Show the answers to the questions of the parts that pass their visible tests, as `autograder answers` does.
+
+    The parts are those of the saved notebook.
+    """
+    file = _saved_notebook()
+    if file is None:
+        print(f"There is no notebook of the assignment in {_here()}. Keep the files together.")
+        return
+    _run("answers", file.name)
+
+
+def _saved_notebook() -> Path | None:
+    test_file = _test_file("")
+    file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
+    return file if file is not None and file.is_file() else None
 
 
 def _run(*words: str) -> None:
@@ -189,7 +206,7 @@ def _progress(test_file: Path) -> str:
 
 
 def _answers(test_file: Path, shown: Message) -> str:
-    told = f" `autograder answers {test_file.parent.name}` answers the questions of the text."
+    told = " Save the notebook, and `answers()` answers the questions of the text."
     return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
 

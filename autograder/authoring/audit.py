@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from autograder.authoring import fixed_inputs, trivial
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
+from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
@@ -54,7 +55,7 @@ class AuditFinding:
     """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
 
     `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score` is the maximum of
-    the part that a mistake is about.
+    the part that a mistake is about. `wrong_name` is a sentence about the name that `check` gives it, if it is another's.
     """
 
     case: Case
@@ -65,6 +66,7 @@ class AuditFinding:
     max_score: float = 0.0
     part_score: float = 0.0
     missed: tuple[str, ...] = ()
+    wrong_name: str = ""
 
     @property
     def loss(self) -> float:
@@ -111,6 +113,8 @@ class Audit:
                 self.problems.append(f"mistake {case.name} is caught, but not named: {finding.detail}")
             elif case.kind == "mistake":
                 self.problems.extend(_out_of_proportion(finding))
+            if finding.wrong_name:
+                self.problems.append(finding.wrong_name)
         killed = {f.case.name for f in self.of("mutant") if f.good}
         listed = (name for name in self.equivalents if name in killed)
         self.problems += [f"mutant {name} is listed as equivalent, but a test kills it." for name in listed]
@@ -263,7 +267,15 @@ def try_case(case: Case) -> AuditFinding:
         if failed := this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE):
             return AuditFinding(case, False, detail=f"seed {seed}, in this process: {failed}")
     unnamed = [finding for finding in findings if not finding.named]
-    return _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)
+    found = _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)
+    return replace(found, wrong_name=_wrong_name(case)) if case.kind == "mistake" else found
+
+
+def _wrong_name(case: Case) -> str:
+    course = this_grader().course
+    assignment = course.assignment(case.assignment)
+    mistake = next(each for each in load_mistakes(course, assignment) if each.id == case.name)
+    return name_at_home(course, assignment, mistake).problem
 
 
 def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
@@ -295,7 +307,7 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
         return replace(tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade))
     if case.kind != "mistake":
         return replace(tried, good=grade.score == grade.max_score)
-    named = any(test.mistake == case.name or (test.hint and test.hint == case.hint) for test in failed)
+    named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{told} Named: {', '.join(others) or 'nothing'}."
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)

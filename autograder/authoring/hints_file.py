@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +24,11 @@ from autograder.sandbox.trusted_process import leave_current_folder, spawning
 from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.locked_hints import Recording
+    from autograder.selfcheck.locked_hints import MistakeHint, Recording
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
 # `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
-ANSWERS_VERSION = 2
+ANSWERS_VERSION = 3
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
 
@@ -87,9 +87,11 @@ def _begin() -> None:
 
 def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
+    from autograder.selfcheck.locked_hints import SCHEMA
+
     entries, answers = survey(course, assignment)
     record: dict[str, Any] = {
-        "schema": 1,
+        "schema": SCHEMA,
         "about": ABOUT,
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
@@ -126,21 +128,23 @@ class _Survey:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
         from autograder.selfcheck.locked_hints import lock
 
-        found: dict[tuple[str, int, bytes], list[int]] = {}
+        found: dict[tuple[str, int, bytes], list[MistakeHint]] = {}
         for number, mistake in enumerate(self.mistakes):
-            for key in self._fingerprints(mistake):
-                found.setdefault(key, []).append(number)
+            recordings = list(self._recordings(mistake.source))
+            hint = self._hint(number, tuple(test for test, _ in recordings))
+            for key in self._fingerprints(recordings):
+                found.setdefault(key, []).append(hint)
         entries: dict[str, dict[str, dict[str, str]]] = {}
-        for (test, grid, fingerprint), numbers in sorted(found.items()):
-            index, text = lock(fingerprint, [self._hint(number) for number in numbers])
+        for test, grid, fingerprint in sorted(found):
+            index, text = lock(fingerprint, found[test, grid, fingerprint])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
 
-    def _fingerprints(self, mistake: Mistake) -> Iterator[tuple[str, int, bytes]]:
+    def _fingerprints(self, recordings: Iterable[tuple[str, "Recording"]]) -> Iterator[tuple[str, int, bytes]]:
         """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
-        for test, told in self._recordings(mistake.source):
+        for test, told in recordings:
             salt = salt_of(self._assignment.name, test)
             key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
             if key is not None:
@@ -176,11 +180,12 @@ class _Survey:
         for test in tests:
             yield test.name, take(self._session, test, connection)
 
-    def _hint(self, number: int) -> Any:
+    def _hint(self, number: int, fails: tuple[str, ...]) -> "MistakeHint":
         from autograder.selfcheck.locked_hints import MistakeHint
 
         mistake = self.mistakes[number]
-        return MistakeHint(mistake.id, mistake.title, mistake.hint, place_of(mistake, self._functions), number)
+        place = place_of(mistake, self._functions)
+        return MistakeHint(mistake.id, mistake.title, mistake.hint, place, number, fails)
 
 
 def place_of(mistake: Mistake, solution: Mapping[str, str]) -> str:

@@ -128,13 +128,20 @@ def _either(words: tuple[Word, ...]) -> str:
 
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    module_name = getattr(function, "_get_name", None) if isinstance(function, nn.Module) else None
-    name = module_name() if module_name else getattr(function, "__name__", None)
+    if isinstance(function, nn.Module):
+        name: Any = _as_variable(function._get_name())
+    else:
+        name = getattr(function, "__name__", None)
     if not isinstance(name, str) or not name.isidentifier():
         return "the call"
     shown = [_argument(value) for value in args]
     shown += [f"{key}={_argument(value)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(shown)})"
+
+
+def _as_variable(class_name: str) -> str:
+    """Return the name that an object of the class could have: `head(...)` is a call of the object, `Head(...)` is not."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 
 def _argument(value: Any) -> str:

@@ -4,6 +4,7 @@ Values can come from a student's code: the type of a value is checked before any
 shown text has a maximum length.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -138,12 +139,21 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def two_numbers(first: Any, second: Any) -> tuple[str, str]:
-    """Format two numbers with the fewest digits that distinguish them, at least four."""
+    """Format two numbers with the fewest digits that show their difference, at least four."""
     for digits in (4, 6, 8, 12, 17):
         pair = number(first, digits), number(second, digits)
-        if pair[0] != pair[1]:
+        if pair[0] != pair[1] and _show_the_difference(pair, first, second):
             break
     return pair
+
+
+def _show_the_difference(pair: tuple[str, str], first: Any, second: Any) -> bool:
+    """Whether the numbers as shown are about as far apart as they are."""
+    if not (isinstance(first, float) and isinstance(second, float)):
+        return True
+    apart = abs(first - second)
+    shown = abs(float(pair[0]) - float(pair[1]))
+    return not math.isfinite(apart) or abs(shown - apart) <= 0.2 * apart
 
 
 def show(value: Any, longest: int = LONGEST) -> str:

@@ -30,6 +30,7 @@ from autograder.checks.sentences import (
     without_literals,
     wrong_type,
 )
+from autograder.text.wording import counted
 
 
 def close(
@@ -62,6 +63,10 @@ def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequenc
     Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the failure names the
     first difference.
     """
+    _equal(actual, expected, what, axes)
+
+
+def _equal(actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, in_list: bool = False) -> None:
     if isinstance(expected, Tensor):
         _same_tensor(tensor(actual, what, expected), expected, what, axes, atol=0.0, rtol=0.0)
     elif isinstance(expected, (list, tuple)):
@@ -69,7 +74,7 @@ def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequenc
     elif isinstance(expected, dict):
         _equal_entries(actual, expected, what)
     elif type(actual) is not type(expected) or not _same_plain(actual, expected):
-        raise _unequal(actual, expected, what)
+        raise _unequal(actual, expected, what, in_list)
 
 
 def shape(
@@ -163,16 +168,19 @@ class Difference:
     expected: str
     extent: str
     relation: str
+    several: bool = True
 
     def failure(self, what: str) -> CheckFailed:
         if not self.where:
             hidden = f"{verb(what, 'is', 'are')} not as expected ({self.extent})."
             full = f"{returned(what, self.came)}; {self.expected} was expected ({self.extent})."
             return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}")
-        start = f"{verb(what, 'differs', 'differ')} first at {self.where}"
+        first = " first" if self.several else ""
+        start = f"{verb(what, 'differs', 'differ')}{first} at {self.where}"
         extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
-        full = f"{start}: {self.came} came back, {self.expected} was expected. {extent}."
-        return fault(what, full, public=f"{start}. {extent}.")
+        all_of_them = f" {extent}." if extent else ""
+        full = f"{start}: {self.came} came back, {self.expected} was expected.{all_of_them}"
+        return fault(what, full, public=f"{start}.{all_of_them}")
 
 
 def first_difference(
@@ -194,7 +202,8 @@ def first_difference(
     at = first_index(wrong)
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
     extent = _extent(wrong, apart, "entries" if actual.dtype is torch.bool else "numbers")
-    return Difference(place(at, axes), came, wanted, extent, relation(actual, expected, wrong, axes))
+    shared = relation(actual, expected, wrong, axes)
+    return Difference(place(at, axes), came, wanted, extent, shared, several=wrong.numel() > 1)
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:
@@ -212,6 +221,8 @@ def _extent(wrong: Tensor, apart: Tensor | None, noun: str) -> str:
     largest = "" if apart is None else number(apart[wrong].nan_to_num(nan=math.inf).max().item(), 2)
     if not wrong.ndim:
         return f"off by {largest}" if largest else "no other value will do"
+    if wrong.numel() == 1:
+        return f"It is off by {largest}" if largest else ""
     count = int(wrong.sum())
     differ = f"{count} of {wrong.numel()} {noun} {'differs' if count == 1 else 'differ'}"
     return f"{differ}, by at most {largest}" if largest else differ
@@ -262,6 +273,8 @@ def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] |
         start = f"{verb(what, 'is', 'are')} {word}"
         if not odd.ndim:
             raise fault(what, f"{start}.")
+        if odd.numel() == 1:
+            raise fault(what, f"{start}.")
         count = f"{int(odd.sum())} of {odd.numel()} numbers {'is' if int(odd.sum()) == 1 else 'are'} {word}"
         raise fault(what, f"{start} at {place(first_index(odd), axes)}: {count}.")
 
@@ -271,13 +284,13 @@ def _same_plain(actual: Any, expected: Any) -> bool:
     return bool(actual == expected) or both_nan
 
 
-def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
+def _unequal(actual: Any, expected: Any, what: str, in_list: bool) -> CheckFailed:
     if isinstance(actual, float) and isinstance(expected, float):
         mine, theirs = two_numbers(actual, expected)
     else:
         mine, theirs = show(actual), show(expected)
     if type(actual) is type(expected) or expected is None:
-        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected)}."
+        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected, in_list)}."
     else:
         mine, theirs = _typed(actual, mine), _typed(expected, theirs)
         wanted = _PLAIN.get(type(expected), f"a {type(expected).__name__}")
@@ -285,10 +298,15 @@ def _unequal(actual: Any, expected: Any, what: str) -> CheckFailed:
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 
-def _how_wrong(actual: Any, expected: Any) -> str:
-    """Return the difference for hidden tests: whether a number is too large or too small, not by how much."""
+def _how_wrong(actual: Any, expected: Any, in_list: bool) -> str:
+    """Return the difference for hidden tests: whether a number is too large or too small, not by how much.
+
+    Whole numbers in a list are mostly ids, which are names: none is too large.
+    """
     if isinstance(expected, str):
         return "not the expected text"
+    if in_list and type(expected) is int:
+        return "not the expected number"
     if type(expected) in (int, float) and actual != expected and actual == actual and expected == expected:
         return "too large" if actual > expected else "too small"
     return "not as expected"
@@ -306,11 +324,13 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     if not isinstance(actual, word):
         raise wrong_type(actual, f"a {word.__name__}", what)
     for i, (item, wanted) in enumerate(zip(actual, expected, strict=False)):
-        equal(item, wanted, f"item {i} of {what}")
+        _equal(item, wanted, f"item {i} of {what}", in_list=True)
     if len(actual) != len(expected):
         many = "few" if len(actual) < len(expected) else "many"
-        start = f"{verb(what, 'has', 'have')} {len(actual)} items"
-        raise fault(what, f"{start}; {len(expected)} were expected.", public=f"{start}, which is too {many}.")
+        start = f"{verb(what, 'has', 'have')} {counted(len(actual), 'item')}"
+        were = "was" if len(expected) == 1 else "were"
+        end = f"{start}; {len(expected)} {were} expected."
+        raise fault(what, end, public=f"{start}, which is too {many}.")
 
 
 def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:

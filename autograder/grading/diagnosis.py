@@ -6,8 +6,9 @@ which tests each mistake fails, and those that fail the same tests as the submis
 """
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.course.mistakes import Mistake
@@ -20,6 +21,7 @@ from autograder.proxy.remote import RemoteStudent
 from autograder.proxy.subject import RemoteSubject
 from autograder.proxy.transcript import Answer, KeptTranscripts, Transcript
 from autograder.suite.session import SuiteSession, Test
+from autograder.text.wording import question_of
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
 ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
@@ -43,6 +45,20 @@ class _Comparison(Transcript):
         super().add(answer)
         if not self._students.begins_like(self, len(self.answers) - 1):
             raise _OtherAnswer
+
+
+def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
+    """Remove all but the most frequent mistake from the failing tests of one part.
+
+    Two mistakes stay if they explain all of these tests together; otherwise a second name is mostly a wrong one.
+    """
+    frequency = Counter(named[test] for test in tests if test in named)
+    if len(frequency) < 2 or all(test in named for test in tests):
+        return
+    (first, _), *_ = frequency.most_common(1)
+    for test in tests:
+        if named.get(test) != first:
+            named.pop(test, None)
 
 
 @dataclass
@@ -87,8 +103,25 @@ class Diagnosis:
                 found[mistake].update(self._explained(mistake, failed))
         named: dict[str, Mistake] = {}
         for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
-            named |= {test: mistake for test in found[mistake] if test not in named}
+            told = self._without_a_name(mistake, found[mistake], failures)
+            named |= {test: told for test in found[mistake] if test not in named}
+        for failed in parts.values():
+            keep_one_name(named, [test.name for test, _ in failed])
         return named
+
+    def _without_a_name(self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]) -> Mistake:
+        """Return the mistake, or one without an id and a title if another mistake explains the same tests as well."""
+        failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
+        equals = [
+            other
+            for other in self._mistakes
+            if other.title != mistake.title and other.fails and other.fails == mistake.fails
+            if all(self._share_explained(other, *failure) == 1.0 for failure in failed)
+        ]
+        if not equals:
+            return mistake
+        question = question_of([mistake.hint, *(other.hint for other in equals)])
+        return replace(mistake, id="", title="", hint=question)
 
     def _explanations(
         self, found: list[Mistake], failed: Sequence[_Failure], missed: set[str]

@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
 
+from torch import nn
+
 from autograder.checks import CheckFailed
 from autograder.checks.sentences import article
 from autograder.grading.needs import unmet_need
 from autograder.protocol import errors
 from autograder.protocol.errors import Frame, RemoteException, describe_error
+from autograder.proxy.remote import RemoteObject
 from autograder.records import Outcome, SourceFile
 from autograder.source.text import notebook_cells
 from autograder.suite.alarm import TestAlarm
@@ -70,9 +73,23 @@ def explain(
         return Failure("failed", clean(_with_place(need, told)))
     if told.frames:
         return Failure("failed", clean(_raised(told, full)))
+    if needs := _missing_attribute(error, file):
+        return Failure("failed", clean(needs))
     absent = no_return(file) if "NoneType" in str(error) else ""
     sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
     return Failure("failed", sentence + absent)
+
+
+def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
+    """Return the sentence about an attribute that a test needs and an object of the file's classes does not have."""
+    if not isinstance(error, AttributeError) or not isinstance(error.name, str) or file is None:
+        return ""
+    owner = error.obj
+    if isinstance(owner, nn.Module):
+        kind = str(owner._get_name())
+    else:
+        kind = owner._kind if isinstance(owner, RemoteObject) else type(owner).__name__
+    return f"Your {kind} has no `{error.name}`; this test needs it." if _defines(file, kind) else ""
 
 
 def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:

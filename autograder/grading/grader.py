@@ -266,7 +266,7 @@ class Grader:
         passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden)
         if failure is None:
             return passed
-        hint, name = (mistake.hint, mistake.id) if mistake else (None, None)
+        hint, name = (mistake.hint, mistake.id or None) if mistake else (None, None)
         failed = replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
         return replace(failed, hint=hint, mistake=name, full_message=full_message)
 

@@ -248,13 +248,16 @@ class _Examination:
         connection, hints = RecordingConnection(self._module), LockedHints(self._test_file.parent)
         session.start(SEED)
         told = {test.name: take(session, test, connection) for test in tests}
-        chosen = choose({name: hints.about(name, recording.answers) for name, recording in told.items()})
+        known = {name: hints.about(name, recording.answers) for name, recording in told.items()}
+        failed = [name for name, finding in found.items() if not finding.passed and not finding.waits]
+        passed = [name for name, finding in found.items() if finding.passed]
+        chosen = choose(known, failed, passed)
         for name, recording in told.items():
             finding, hint = found[name], chosen.get(name)
             result = finding.result
             place = finding.place or self._place_in(hint, recording, result.part)
             if hint is not None:
-                result = replace(result, hint=hint.hint, mistake=hint.id)
+                result = replace(result, hint=hint.hint, mistake=hint.id or None)
             found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "")
 
     def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:

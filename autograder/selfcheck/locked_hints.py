@@ -16,7 +16,7 @@ import json
 import math
 import types
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -35,9 +35,10 @@ from autograder.proxy.subject import RemoteSubject
 from autograder.proxy.transcript import Answer, Transcript
 from autograder.suite.alarm import alarm
 from autograder.suite.session import SuiteSession, Test
+from autograder.text.wording import question_of
 
 FILE_NAME = "hints.json"
-SCHEMA = 1
+SCHEMA = 2
 SECONDS = 5.0
 GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(0.0625, 1, 0.125))
 GUARD = 2e-4  # minimum distance of a number from a border; platforms differ by about 1e-6
@@ -49,13 +50,17 @@ PAD = 64  # hints are padded to hide their length
 
 @dataclass(frozen=True)
 class MistakeHint:
-    """A known mistake: its name, its question, and the function that contains it."""
+    """A known mistake: its name, its question, the function that contains it, and the visible tests that it fails.
+
+    Several mistakes that give equal answers become one without an `id` and a `title`, with the questions of all.
+    """
 
     id: str
     title: str
     hint: str
     place: str
     order: int
+    fails: tuple[str, ...] = ()
 
 
 class SteadyServer(Server):
@@ -73,10 +78,13 @@ class SteadyServer(Server):
     def call(self, target: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
+        undrawn = torch.default_generator.get_state()
         known = {id(thing) for thing in self.objects}
         reply = super().call(target, *args, **kwargs)
         if not isinstance(self.resolve(target), type):
             return reply  # the reply may contain weights
+        if torch.equal(torch.default_generator.get_state(), undrawn):
+            return reply  # its weights are not random: the test chose them
         for module in tree_leaves(reply["result"]):
             if isinstance(module, nn.Module) and id(module) not in known:
                 _replace_random_weights(module)
@@ -275,7 +283,8 @@ class LockedHints:
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
-        return tuple(MistakeHint(**record) for record in self._opened(self._tests.get(test, {}), test, answers))
+        records = self._opened(self._tests.get(test, {}), test, answers)
+        return tuple(MistakeHint(**{**record, "fails": tuple(record["fails"])}) for record in records)
 
     @property
     def has_answers(self) -> bool:
@@ -290,9 +299,34 @@ class LockedHints:
         return [record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])]
 
 
-def choose(found: Mapping[str, Sequence[MistakeHint]]) -> dict[str, MistakeHint]:
-    """Choose one hint for each test, preferring a mistake that explains several failures."""
-    frequency = Counter(name for hints in found.values() for name in {hint.id for hint in hints})
-    return {
-        test: min(hints, key=lambda hint: (-frequency[hint.id], hint.order)) for test, hints in found.items() if hints
-    }
+def choose(
+    found: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
+) -> dict[str, MistakeHint]:
+    """Choose one hint for each test that failed; tests whose answers are no known mistake's are left out.
+
+    A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that failed are preferred,
+    then those that explain most of them. If several remain, no name is given.
+    """
+    possible = {test: [hint for hint in hints if not set(hint.fails) & set(passed)] for test, hints in found.items()}
+    frequency = Counter(hint.id for hints in possible.values() for hint in hints)
+
+    def rank(hint: MistakeHint) -> tuple[bool, int]:
+        return set(failed) <= set(hint.fails), frequency[hint.id]
+
+    chosen = {}
+    for test, hints in possible.items():
+        best = max(map(rank, hints), default=None)
+        if best is not None:
+            chosen[test] = _one_of([hint for hint in hints if rank(hint) == best])
+    return chosen
+
+
+def _one_of(equals: Sequence[MistakeHint]) -> MistakeHint:
+    """Return the only hint, or one without a name that stands for mistakes with equal answers."""
+    in_order = sorted(equals, key=lambda hint: hint.order)
+    first = in_order[0]
+    if len({hint.title for hint in equals}) == 1:
+        return first
+    places = {hint.place for hint in equals}
+    place = first.place if len(places) == 1 else ""
+    return MistakeHint("", "", question_of([hint.hint for hint in in_order]), place, first.order, first.fails)

@@ -5,7 +5,7 @@ The HTML has inline styles and inherits the text colour, so it is readable on li
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autograder.records import HIDDEN_TESTS, TestResult
@@ -48,7 +48,9 @@ class Message:
         lines = [self.heading, *self.notes]
         for tests in by_cause(self.results):
             lines += _question(tests[0])
-            told: set[str] = set()
+            shared = shared_message(tests)
+            lines += [line for line in shared.split("\n") if line]
+            told = {shared}
             for result in tests:
                 lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
                 lines += [f"    {line}" for line in _sentences(result, told)]
@@ -70,6 +72,12 @@ def by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
     for result in results:
         causes.setdefault(result.cause, []).append(result)
     return causes.values()
+
+
+def shared_message(tests: Sequence[TestResult]) -> str:
+    """Return the message of several failing tests if it is the same for all, to be shown once above them; else ""."""
+    messages = {test.message or "" for test in tests}
+    return messages.pop() if len(tests) > 1 and len(messages) == 1 and not tests[0].is_right else ""
 
 
 def prose(text: str) -> str:
@@ -103,14 +111,15 @@ def _sentences(result: TestResult, told: set[str]) -> list[str]:
     waits = result.outcome == "skipped" and result.name != HIDDEN_TESTS
     message = "" if waits or result.outcome == "passed" else result.message or ""
     if message in told:
-        return ["for the same reason as above"]
-    told.update(filter(None, [message]))
+        return []
+    told.add(message)
     return [line for line in message.split("\n") if line]
 
 
 def _rows(tests: list[TestResult]) -> str:
-    told: set[str] = set()
-    asked = "<br>".join(prose(line) for line in _question(tests[0]))
+    shared = shared_message(tests)
+    told = {shared}
+    asked = "<br>".join(prose(line) for line in [*_question(tests[0]), *filter(None, [shared])])
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
     rows = "".join(_row(result, told) for result in tests)
     return f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>' if asked else rows

@@ -16,7 +16,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.selfcheck.render import by_cause
+from autograder.selfcheck.render import by_cause, shared_message
 from autograder.text.wording import listed
 
 BAR = 12
@@ -85,11 +85,17 @@ def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[Renderabl
         if question and question not in told:
             yield _indented(Text(question, "cyan"))
             told.add(question)
+        shared = shared_message(results)
+        above = bool(shared) and shared not in told
+        if above:
+            told.add(shared)
+            yield from _failure(found[results[0].name])
         for result in results:
-            yield from _finding(found[result.name], told)
+            yield from _finding(found[result.name], told, above)
 
 
-def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
+def _finding(finding: Finding, told: set[str], above: bool = False) -> Iterator[RenderableType]:
+    """Show one test, and what it found unless that stands `above` it."""
     result = finding.result
     mark, style = _mark(finding)
     title = Text(result.title, "dim" if finding.waits else "")
@@ -98,11 +104,18 @@ def _finding(finding: Finding, told: set[str]) -> Iterator[RenderableType]:
         return
     if not finding.unwritten:
         title.append(f" (−{result.max_score:g})", "dim")
+    if above:
+        return
     cause = result.message or ""
     if cause in told:
         yield _indented(Text("for the same reason as above", "dim"))
         return
     told.add(cause)
+    yield from _failure(finding)
+
+
+def _failure(finding: Finding) -> Iterator[RenderableType]:
+    cause = finding.result.message or ""
     for line in (_IN_LINE.sub("", cause, count=1) if finding.place else cause).splitlines():
         yield _indented(Text(line, "yellow" if finding.unwritten else "red"))
     if finding.place:

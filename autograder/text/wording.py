@@ -10,6 +10,11 @@ _GROUP = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
 _NUMBER = re.compile(r"(?<![\w`])-?\d[\w.,+-]*(?<![.,])|\b(?:nan|inf)\b", re.IGNORECASE)
 
 
+MOST_QUESTIONS = 3
+UNDECIDED = "Different mistakes give these answers; one of these questions leads to yours. {questions}"
+MANY_CAUSES = "Many different mistakes give these answers. Follow the numbers of this test through your code by hand."
+
+
 def counted(number: int, thing: str) -> str:
     """`1 score` or `12 scores`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
@@ -59,3 +64,13 @@ def message_skeleton(message: str) -> str:
     while found:  # from the innermost brackets outwards
         text, found = _GROUP.subn("…", text)
     return " ".join(re.sub(r"…(\s*…)+", "…", _NUMBER.sub("…", text)).split())
+
+
+def question_of(questions: Sequence[str]) -> str:
+    """Return one question for mistakes that cannot be told apart, from the question of each."""
+    different = list(dict.fromkeys(questions))
+    if len(different) == 1:
+        return different[0]
+    if len(different) > MOST_QUESTIONS:
+        return MANY_CAUSES
+    return UNDECIDED.format(questions=" Or: ".join(different))

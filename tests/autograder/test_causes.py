@@ -45,6 +45,24 @@ def test_notebook_shows_the_question_once_above_the_tests() -> None:
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
+SAME = tuple(result(name, message="`add` is not there.") for name in ("one", "two", "three"))
+
+
+def test_notebook_shows_one_cause_of_several_tests_above_them() -> None:
+    for text in (repr(Message("Part", SAME)), Message("Part", SAME)._repr_html_()):
+        assert text.count("is not there") == 1
+        assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
+
+
+def test_terminal_shows_one_cause_of_several_tests_above_them() -> None:
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(check_screen(CheckReport("adding.py", "01_adding", tuple(map(Finding, SAME)), {})))
+    text = capture.get()
+    assert text.count("is not there") == 1 and "for the same reason" not in text
+    assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
+
+
 def test_question_without_a_name_leaves_no_empty_line() -> None:
     lines = repr(Message("Part", (result("first", message="One.", hint=QUESTION),))).split("\n")
     assert lines == ["Part", f"→ {QUESTION}", "✗ Title of first. (−0.5)", "    One."]

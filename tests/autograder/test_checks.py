@@ -192,7 +192,7 @@ GOLDEN = {
     ),
     "close_digits": (
         lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
-        "The loss is 0.1235; 0.1234 was expected (off by 5.6e-05).",
+        "The loss is 0.123456; 0.1234 was expected (off by 5.6e-05).",
         "The loss is not as expected (off by 5.6e-05).",
     ),
     "close_call": (
@@ -308,7 +308,7 @@ GOLDEN = {
     "equal_word": (
         lambda: checks.equal([1], [2], "labels with p = 1"),
         "Item 0 of labels with p = 1 is 1; 2 was expected.",
-        "Item 0 of labels with p = … is too small.",
+        "Item 0 of labels with p = … is not the expected number.",
     ),
     "equal_nan": (
         lambda: checks.equal(float("nan"), 2.0, "x of the batch"),
@@ -328,7 +328,7 @@ GOLDEN = {
     "equal_item": (
         lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
         "Item 1 of item 1 of skip_gram_pairs([5, 7], 1) is 2; 0 was expected.",
-        "Item 1 of item 1 of skip_gram_pairs(…) is too large.",
+        "Item 1 of item 1 of skip_gram_pairs(…) is not the expected number.",
     ),
     "equal_list_for_tuple": (
         lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
@@ -478,8 +478,8 @@ GOLDEN = {
     ),
     "raises_module": (
         lambda: checks.raises(ValueError, nn.Identity(), X),
-        ("Identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
-        "Identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
+        ("identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
+        "identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
     ),
     "raises_remote": (
         lambda: checks.raises(ValueError, lose_a_key, 9),
@@ -1135,7 +1135,42 @@ def test_public_sentences_contain_no_inputs_or_expected_values(mine: int, secret
 def test_public_sentences_about_numbers_contain_neither_number(mine: float, secret: float) -> None:
     with pytest.raises(checks.CheckFailed) as caught:
         checks.close(torch.tensor([[mine]]).double(), torch.tensor([[secret]]).double())
-    assert caught.value.public.startswith("The output differs first at row 0, column 0. 1 of 1 numbers")
+    assert caught.value.public.startswith("The output differs at row 0, column 0. It is off by")
+
+
+@pytest.mark.parametrize(
+    ("came", "expected", "shown"),
+    [
+        (-0.0347062, -0.0347013, "-0.0347062 came back, -0.0347013 was expected"),
+        (0.123456, 0.456789, "0.1235 came back, 0.4568 was expected"),
+        (0.5, 0.51, "0.5 came back, 0.51 was expected"),
+    ],
+)
+def test_numbers_are_shown_with_enough_digits_for_their_difference(came: float, expected: float, shown: str) -> None:
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.close(torch.tensor([came, 1.0]).double(), torch.tensor([expected, 1.0]).double())
+    assert shown in str(caught.value)
+
+
+def test_a_single_number_is_not_counted() -> None:
+    for call, sentence in (
+        (lambda: checks.close(torch.ones(1), torch.zeros(1)), "The output differs at index 0: 1 came back"),
+        (lambda: checks.finite(torch.tensor([math.nan])), "The output is NaN."),
+        (lambda: checks.equal([1], [1, 2]), "The result has 1 item; 2 were expected."),
+    ):
+        with pytest.raises(checks.CheckFailed) as caught:
+            call()
+        assert str(caught.value).startswith(sentence)
+
+
+def test_call_of_a_module_is_not_a_call_of_its_class() -> None:
+    class CausalHead(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise KeyError("no")
+
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.raises(ValueError, CausalHead(), torch.ones(2, 3))
+    assert str(caught.value).startswith("causal_head(a tensor of shape (2, 3)) raised a KeyError")
 
 
 def test_check_failed_can_be_pickled() -> None:

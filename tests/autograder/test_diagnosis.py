@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from autograder.course.config import load_course
+from autograder.course.mistakes import Mistake
+from autograder.grading.diagnosis import keep_one_name
 from autograder.grading.grader import Grader
 from autograder.protocol.errors import Frame, RemoteException, student_raised
 from autograder.protocol.wire import Handle
@@ -157,6 +159,16 @@ def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
     }
 
 
+def test_second_name_in_a_part_stays_only_if_nothing_is_left_unexplained():
+    one, two = (Mistake(name, name, f"What about {name}?", "") for name in ("one", "two"))
+    tests = ["a", "b", "c"]
+    together = {"a": one, "b": one, "c": two, "elsewhere": two}
+    keep_one_name(together, tests)
+    assert together == {"a": one, "b": one, "c": two, "elsewhere": two}
+    keep_one_name(together, [*tests, "unexplained"])
+    assert together == {"a": one, "b": one, "elsewhere": two}
+
+
 @pytest.fixture
 def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A function that stores which tests mistakes fail, as if an audit had recorded it; no test by default."""
@@ -179,12 +191,22 @@ def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded)
     assert attempted(grader) == {"subtracts"}
 
 
-def test_the_mistake_that_fails_the_same_tests_is_tried_first_and_alone(grader, recorded):
+def test_only_mistakes_that_fail_the_same_tests_are_tried(grader, recorded):
     """`subtracts` stands first in the file, and is recorded with a test that the submission passes."""
     fails = frozenset({FIRST})
     recorded(subtracts=fails | {"test_pushes_add_up"}, adds_one_more=fails, refuses_large_numbers=fails)
     assert names(grader, EDITS["adds_one_more"]) == {FIRST: "adds_one_more"}
-    assert attempted(grader) == {"adds_one_more"}
+    assert attempted(grader) == {"adds_one_more", "refuses_large_numbers"}
+
+
+def test_mistakes_that_no_test_tells_apart_get_their_questions_without_a_name(grader, recorded):
+    fails = frozenset({FIRST})
+    recorded(adds_one_more=fails, takes_one_step_too_many=fails)
+    text = SOLUTION.replace("a + b", "a + b + 1")
+    grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
+    (failed,) = (test for test in grade.tests if test.outcome == "failed")
+    assert failed.mistake is None
+    assert "Where does the one come from? Or: How many steps is it to the second number?" in failed.hint
 
 
 def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 from autograder.checks import CheckFailed
 from autograder.grading.explain import clean, explain
@@ -134,6 +135,20 @@ def test_unusable_result_is_explained():
     assert explain(TypeError("unsupported"), full=False).message == (
         "This test could not work with what your code gave back (TypeError)."
     )
+
+
+class Head(torch.nn.Module):
+    """A student's layer whose parts have other names than the test needs."""
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_missing_attribute_is_named(full):
+    file = SourceFile("heads.py", "class Head(nn.Module):\n    pass\n")
+    with pytest.raises(AttributeError) as caught:
+        Head().value  # noqa: B018
+    assert explain(caught.value, full=full, file=file).message == "Your Head has no `value`; this test needs it."
+    elsewhere = SourceFile("heads.py", "class Tail(nn.Module):\n    pass\n")
+    assert "could not work with" in explain(caught.value, full=full, file=elsewhere).message
 
 
 def test_control_characters_and_workflow_commands_are_made_harmless():

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import types
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from autograder.selfcheck.locked_hints import (
     open_lock,
     steady_fingerprint,
 )
+from autograder.text.wording import MANY_CAUSES
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS
 
@@ -52,8 +53,8 @@ def answers(*values: object) -> list[Answer]:
     return [Answer("call", "f", value) for value in values]
 
 
-def hint(name: str, order: int = 0) -> MistakeHint:
-    return MistakeHint(name, name, f"What about {name}?", "f", order)
+def hint(name: str, order: int = 0, fails: tuple[str, ...] = ()) -> MistakeHint:
+    return MistakeHint(name, name, f"What about {name}?", "f", order, fails)
 
 
 SAMPLE = ("03_masked_heads", "06_bert_param_count")
@@ -77,26 +78,26 @@ def check_copy(assignment: Assignment, text: str, folder: Path) -> CheckReport:
 def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assignment: Assignment, tmp_path: Path, record_property: Any
 ) -> None:
-    """Two mistakes with equal answers in all their failing visible tests may unlock each other's hint; these
-    are counted. With HINTS=all, every mistake is tried, otherwise a sample.
+    """Mistakes with equal answers in all their failing visible tests get a question, and nobody's name.
 
     Only some of the mistakes are tried, unless HINTS=all is set.
     """
-    silent, strange, shared, failing = [], [], 0, 0
-    known = load_mistakes(COURSE, assignment)
-    for mistake in known[::STEP]:
+    silent, strange, wrong, failing, named = [], [], [], 0, 0
+    known = {mistake.id: mistake for mistake in load_mistakes(COURSE, assignment)}
+    for mistake in list(known.values())[::STEP]:
         report = check_copy(assignment, mistake.source, tmp_path / assignment.name)
         red = [finding.result for finding in report.findings if finding.result.outcome == "failed"]
-        named = {result.mistake for result in red if result.hint}
+        names = {result.mistake for result in red if result.mistake}
         failing += bool(red)
-        if red and not named:
+        named += bool(names)
+        if red and not any(result.hint for result in red):
             silent.append(mistake.id)
-        shared += bool(named) and mistake.id not in named
-        strange += [result.hint for result in red if result.hint and result.hint not in {m.hint for m in known}]
+        wrong += [(mistake.id, name) for name in names if known[name].title != mistake.title]
+        strange += [result.hint for result in red if result.mistake and result.hint != known[result.mistake].hint]
     record_property("failing", failing)
-    record_property("shared", shared)
-    assert silent == [] and strange == []
-    assert shared <= max(2, failing * 0.1), f"{shared} of {failing} mistakes get another one's hint"
+    record_property("named", named)
+    assert silent == [] and strange == [] and wrong == []
+    assert named >= 0.7 * failing, f"only {named} of {failing} mistakes get a name"
 
 
 @each_assignment
@@ -294,7 +295,40 @@ def test_missing_or_unreadable_file_gives_no_hints(course: Course) -> None:
 
 def test_mistake_that_explains_all_failures_is_preferred() -> None:
     a, b = hint("a", 0), hint("b", 1)
-    assert choose({"one": [a, b], "two": [b], "three": []}) == {"one": b, "two": b}
+    found = {"one": [a, b], "two": [b], "three": []}
+    assert choose(found, list(found), []) == {"one": b, "two": b}
+
+
+def test_mistake_that_fails_just_these_tests_is_preferred() -> None:
+    a, b = hint("a", 0, fails=("one",)), hint("b", 1, fails=("one", "two"))
+    found = {"one": [a, b], "two": []}
+    assert choose(found, ["one", "two"], []) == {"one": b}
+
+
+def test_mistake_that_fails_a_passed_test_is_not_the_one() -> None:
+    a, b = hint("a", 0, fails=("one", "two")), hint("b", 1, fails=("one",))
+    assert choose({"one": [a, b]}, ["one"], ["two"]) == {"one": b}
+    assert choose({"one": [a]}, ["one"], ["two"]) == {}
+
+
+def test_mistakes_with_equal_answers_get_their_questions_without_a_name() -> None:
+    a, b = hint("a", 0), hint("b", 1)
+    chosen = choose({"one": [b, a]}, ["one"], [])["one"]
+    assert (chosen.id, chosen.title, chosen.place) == ("", "", "f")
+    assert chosen.hint.endswith("What about a? Or: What about b?")
+    elsewhere = replace(b, place="g")
+    assert choose({"one": [a, elsewhere]}, ["one"], [])["one"].place == ""
+
+
+def test_mistakes_of_one_idea_with_equal_answers_keep_what_they_share() -> None:
+    a, b = hint("a", 0), hint("b", 1)
+    assert choose({"one": [a, replace(b, title="a")]}, ["one"], []) == {"one": a}
+    assert choose({"one": [a, replace(b, hint=a.hint)]}, ["one"], [])["one"].hint == a.hint
+
+
+def test_many_mistakes_with_equal_answers_get_no_list_of_questions() -> None:
+    hints = [hint(name, order) for order, name in enumerate("abcd")]
+    assert choose({"one": hints}, ["one"], [])["one"].hint == MANY_CAUSES
 
 
 # -- fingerprints -----------------------------------------------------------------------------------

@@ -91,6 +91,8 @@ def test_pack_and_progress_print_what_the_terminal_prints(
     assert f"Hand in {NAME}.zip." in capsys.readouterr().out and (folder / f"{NAME}.zip").is_file()
     notebook.progress()
     assert "1 of 3 points of the visible tests." in capsys.readouterr().out
+    notebook.answers()
+    assert "A part without answers" in capsys.readouterr().out
 
 
 def test_first_cell_explains_itself_without_the_kit(

@@ -334,7 +334,7 @@ def test_head_keeps_its_mask_as_a_buffer(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.45)
+@pytest.mark.points(0.95)
 @pytest.mark.needs("test_head_shapes")
 @pytest.mark.promise(
     "computes a word's query, key and value from the word's own vector",
@@ -407,7 +407,7 @@ def test_head_is_steady(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(1.68)
+@pytest.mark.points(1.18)
 @pytest.mark.promise("All three learn.")
 def test_all_three_matrices_learn(student):
     """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""

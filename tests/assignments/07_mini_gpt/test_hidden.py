@@ -105,7 +105,7 @@ def twin_blocks(student, reference, C=24, num_heads=4):
 
 
 @pytest.mark.part("batches")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
 @pytest.mark.promise(
     "all L - T windows are equally likely.",
@@ -121,7 +121,7 @@ def test_all_windows_are_equally_likely(student, seed):
 
 
 @pytest.mark.part("batches")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_batches_have_rows_of_one_length")
 @pytest.mark.promise(
     "Cut windows out of a text, and the same windows one step later.",

@@ -206,10 +206,9 @@ def test_one_cause_is_told_once():
     assert repr(Message("Two numbers", tuple(results))).splitlines() == [
         "Two numbers",
         "→ Why?",
+        cause,
         "○ Title 1. (−1)",
-        f"    {cause}",
         "○ Title 2. (−1)",
-        "    for the same reason as above",
         "· Title 3.",
     ]
 
