@@ -1275,7 +1275,10 @@ def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.Data
             check(other, t, axes=axes)
         where = ", ".join(f"{name} {i}" for name, i in zip(axes, at, strict=True))
         for text in (str(caught.value), caught.value.public):
-            assert (f"first at {where}" in text and f"1 of {t.numel()} numbers differs" in text) or not axes
+            if axes and t.numel() == 1:
+                assert f"differs at {where}" in text
+            elif axes:
+                assert f"first at {where}" in text and f"1 of {t.numel()} numbers differs" in text
 
 
 @settings(deadline=None)
@@ -1366,5 +1369,5 @@ def test_wrong_results_of_a_worker_fail(remote: RemoteStudent) -> None:
         checks.input_untouched(remote.grow, x.clone())
     with pytest.raises(checks.CheckFailed, match=r"^scale\(3\) returned 9, but a ValueError was expected\.$"):
         checks.raises(ValueError, remote.scale, 3)
-    with pytest.raises(checks.CheckFailed, match=r"^Layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"):
+    with pytest.raises(checks.CheckFailed, match=r"^layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"):
         checks.raises(ValueError, leaky, x)
