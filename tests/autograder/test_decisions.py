@@ -216,7 +216,7 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ("student: ben, reason: R", "must have exactly one of `give`, `take`, `points`, `comment`"),
+        ("student: ben, reason: R", "must have exactly one of `give`, `take`, `comment`"),
         ("student: ben, give: 1, take: 1, reason: R", "must have exactly one of"),
         ("student: ben, give: -1, reason: R", "`give` of decision 1 must be greater than 0, not -1."),
         ("student: ben, give: 1", "must have a `reason`, which the student reads."),
@@ -225,7 +225,7 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
         ("drop: any, reason: R", "needs `counts: full` or `counts: out` with `drop`, and only there."),
         ("drop: any, counts: none, reason: R", "must be `full` or `out`"),
         ("student: ben, excuse: false, reason: R", "`excuse` of decision 1 must be `true`, not false."),
-        ("student: ben, excuse: true, part: add, reason: R", "can have a `part` only with `give`, `take` or `points`."),
+        ("student: ben, excuse: true, part: add, reason: R", "can have a `part` only with `give` or `take`."),
         ("student: ben, giv: 1, reason: R", "did you mean `give`?"),
     ],
 )
