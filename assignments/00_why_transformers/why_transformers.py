@@ -34,7 +34,7 @@
 # The names of functions, classes, attributes and arguments in this file are part of the contract: the tests use
 # them. How you compute is up to you, with one exception. PyTorch has finished recurrent layers (`nn.RNN`,
 # `nn.RNNCell`, `nn.LSTM`, `nn.GRU`). Here you write one by hand, so they and the functions behind them do not
-# count. To compare yours with them, do so below `if __name__ == "__main__":`.
+# count where a test calls your code. To compare yours with them, do so in a cell or function of its own.
 
 # %%
 from collections.abc import Callable

@@ -42,7 +42,7 @@
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
 # PyTorch's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) is forbidden here, because
-# you write it by hand; a comparison with it belongs below `if __name__ == "__main__":`.
+# you write it by hand. Compare yours with it in a cell or function of its own, which your answer does not call.
 
 # %%
 import math

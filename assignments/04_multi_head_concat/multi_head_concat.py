@@ -37,7 +37,7 @@
 #
 # About 75 minutes. Write where it says `TODO`. The names of functions, classes, attributes and arguments are
 # part of the contract: keep them as they are. `nn.MultiheadAttention` is what you are building, so it is
-# forbidden here; a comparison with it belongs below `if __name__ == "__main__":`.
+# forbidden here. Compare yours with it in a cell or function of its own, which your answer does not call.
 # `F.scaled_dot_product_attention` is allowed.
 
 # %%

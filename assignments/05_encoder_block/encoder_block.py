@@ -36,7 +36,7 @@
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are. All
 # modules work in float32 and, after `.double()`, in float64; none of them changes its inputs.
 # `nn.LayerNorm`, `F.layer_norm`, `nn.TransformerEncoderLayer` and `nn.TransformerEncoder` are forbidden here,
-# because you write them by hand; a comparison with them belongs below `if __name__ == "__main__":`.
+# because you write them by hand. Compare yours with them in a cell or function of its own.
 
 # %%
 import torch

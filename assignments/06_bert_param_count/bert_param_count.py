@@ -20,8 +20,8 @@
 # parameters. Are most of them in attention? In the vocabulary? And are there really 110 million?
 #
 # We are going to count every single one, with nothing but multiplication and addition. No model is built:
-# `torch` and `transformers` are forbidden here (a comparison with them belongs below
-# `if __name__ == "__main__":`), and the answer must still agree with theirs to the last digit.
+# `torch` and `transformers` are forbidden here (compare with them in a cell or function of its own), and the
+# answer must still agree with theirs to the last digit.
 #
 # Think of moving house. Nobody weighs the lorry to find out what is in it; you walk from room to room with a
 # list, write down what is there, and add up at the end. A good list also shows what you forgot: when

@@ -37,7 +37,7 @@
 # `K` classes (`num_classes`), `N` examples. The names of functions, classes, attributes **and arguments** are
 # part of the contract, because the tests use them; everything else is yours. Some of this exists ready-made:
 # `torch.utils.data.random_split`, and scikit-learn's confusion matrix and F1 score. Here you write it by hand. To
-# compare your results with theirs, put the comparison below `if __name__ == "__main__":`.
+# compare your results with theirs, do so in a cell or function of its own.
 
 # %%
 import copy

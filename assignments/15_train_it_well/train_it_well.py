@@ -357,8 +357,8 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 # step $m = 0.05$ and $v = 0.00025$, corrected $\hat m = 0.5$ and $\hat v = 0.25$, so the ratio is 1: the parameter
 # becomes $1 - 0.1 \cdot 0.01 \cdot 1 - 0.1 \cdot 1 = 0.899$. With a gradient of 500 it would be 0.899 as well.
 #
-# Your class must give the numbers of `torch.optim.AdamW`, step by step, without it. (To compare the two yourself, put
-# the comparison below `if __name__ == "__main__":`, where grading does not look.)
+# Your class must give the numbers of `torch.optim.AdamW`, step by step, without it. (To compare the two yourself, do
+# so in a cell or function of its own, which your answer does not call.)
 #
 # **To think about.** How much memory does Adam need for a model of $N$ parameters, beyond the model and its gradients?
 
