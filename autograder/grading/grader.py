@@ -119,7 +119,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=(*_limited(submission.notes), *_flags(prepared, loaded)),
+            flags=(*limited_notes(submission.notes), *_flags(prepared, loaded)),
             test_seconds=seconds,
         )
 
@@ -293,11 +293,11 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
     """Return notes for a person: what did not load, and what the text says about forbidden names that did not run."""
-    problems = _limited(loaded.problems_of_loading)
-    return (*problems, *_limited(_looked_up(prepared, loaded)), *_limited(_named(prepared, loaded)))
+    problems = limited_notes(loaded.problems_of_loading)
+    return (*problems, *limited_notes(_looked_up(prepared, loaded)), *limited_notes(_named(prepared, loaded)))
 
 
-def _limited(notes: Iterable[str]) -> list[str]:
+def limited_notes(notes: Iterable[str]) -> list[str]:
     """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
     different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
     more = len(different) - MOST_FLAGS

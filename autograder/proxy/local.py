@@ -6,12 +6,14 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from autograder.protocol.entries import Entries, Place
 from autograder.protocol.errors import describe_error, missing_name
 from autograder.source import text as source
 from autograder.source.modules import provide
+
+if TYPE_CHECKING:
+    from autograder.protocol.entries import Place
 
 
 class LocalStudent:
@@ -33,8 +35,12 @@ class LocalStudent:
 
 
 @contextmanager
-def recording(student: LocalStudent, names: Sequence[str], test_file: Path, found: dict[str, Place]) -> Iterator[None]:
+def recording(
+    student: LocalStudent, names: Sequence[str], test_file: Path, found: "dict[str, Place]"
+) -> Iterator[None]:
     """Add to `found` which of these names a module enters while a test in this process runs."""
+    from autograder.protocol.entries import Entries  # imports PyTorch, which `--help` has no need of
+
     module = student._module
     entries = Entries(names, from_file(module.__file__ or ""), str(test_file))
     try:

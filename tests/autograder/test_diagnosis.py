@@ -58,7 +58,7 @@ OTHERS = """
 - id: accepts_small_negative_numbers
   in: Total.push
   replace: if number < 0
-  with: if number < -9
+  with: if number < -9999
   hint: Which numbers are refused?
 
 - id: refuses_the_wrong_numbers
@@ -152,7 +152,7 @@ def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
 
 
 def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
-    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9:"))
+    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9999:"))
     assert found == {
         "test_pushes_add_up": "forgets_what_came_before",
         "test_negative_numbers_are_refused": "accepts_small_negative_numbers",
@@ -336,8 +336,8 @@ def test_digest_of_a_set_does_not_depend_on_its_order(kind: type) -> None:
 @pytest.mark.parametrize("value", [torch.zeros(3), np.zeros(3)], ids=["tensor", "array"])
 def test_transcript_keeps_values_that_the_test_changes_afterwards(value: object) -> None:
     transcript = Transcript()
-    transcript.record("call", {}, {"result": value, "modules": [["1", {"values": {"weight": value}}]]})
+    transcript.record("call", {}, {"result": value, "modules": [[1, {"values": {"weight": value}}]]})
     before = Transcript()
-    before.record("call", {}, {"result": value + 0, "modules": [["1", {"values": {"weight": value + 0}}]]})
+    before.record("call", {}, {"result": value + 0, "modules": [[1, {"values": {"weight": value + 0}}]]})
     value += 1
     assert transcript.same_as(before)

@@ -92,7 +92,7 @@ def grade(grader: Grader) -> Callable[..., Grade]:
 
 
 def of_part(grade: Grade, part: str) -> float:
-    return sum(test.score for test in grade.tests if test.part == part)
+    return round(sum(test.score for test in grade.tests if test.part == part), 6)
 
 
 def messages(grade: Grade) -> str:

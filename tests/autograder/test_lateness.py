@@ -78,7 +78,7 @@ def with_extensions(course: Course, *extensions: Extension) -> Course:
     return course.model_copy(update={"late": course.late.model_copy(update={"extensions": extensions})})
 
 
-def graded(student: str = "ada", score: float = 8.0, text: str = "text", suite: str = "suite") -> Grade:
+def graded(student: str = "ada", score: float = 8.0, text: str = "text", suite: str = "") -> Grade:
     return Grade(student, NAME, "graded", score, 10.0, submission_sha256=text, suite_sha256=suite)
 
 
