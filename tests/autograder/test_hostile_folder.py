@@ -160,6 +160,7 @@ OTHERS_FILES = {
     "grading/bundle.py": "the course's own files, packed for a cluster",
     "grading/prepared.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",
+    "source/text.py qualified_name": "reads from a cache that the worker filled",
     "feedback": "our templates and pictures",
 }
 
