@@ -40,7 +40,8 @@ class TestCallable(nn.Module):
         return value
 
     def _call(self, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return CallBack(self._server, self._number, path, args, kwargs).made()
+        with self._server.entries.active(False):  # what follows is not the doing of the student's code
+            return CallBack(self._server, self._number, path, args, kwargs).made()
 
 
 class CallBack:

@@ -1,7 +1,8 @@
 """Names of a student's module that the other side answers with the solution, whose text never comes here.
 
 A function is called there. A class of modules becomes one of real modules here: each call sends the values of its
-parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual. PyTorch's own parts run here.
+parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual. PyTorch's own parts run here. What all
+of this needs of a forbidden package is not recorded: it is not the doing of the student's code.
 """
 
 import importlib
@@ -30,15 +31,17 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
     """Return a function, or a class of modules, that the other side answers by this name."""
 
     def make(self: StandInModule, *args: Any, **kwargs: Any) -> None:
-        nn.Module.__init__(self)
-        _build(self, server, *_ask(server, "make", name, args, kwargs))
+        with server.entries.active(False):
+            nn.Module.__init__(self)
+            _build(self, server, *_ask(server, "make", name, args, kwargs))
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        value, generators = _ask(server, "call", name, args, kwargs)
-        own = [leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)]
-        for generator, advanced in zip(own, generators):
-            generator.set_state(advanced.get_state())
-        return value
+        with server.entries.active(False):
+            value, generators = _ask(server, "call", name, args, kwargs)
+            own = [leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)]
+            for generator, advanced in zip(own, generators):
+                generator.set_state(advanced.get_state())
+            return value
 
     members = {"__init__": make, "__module__": server.module.__name__}
     return type(name, (StandInModule,), members) if is_module else call
@@ -51,10 +54,11 @@ class StandInModule(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         server, number, path, names = self._place
-        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
-        state = {name: own[name] for name in names if name in own}
-        modes = {name: part.training for name, part in self.named_modules()}
-        return _ask(server, "run", number, path, state, modes, args, kwargs)
+        with server.entries.active(False):
+            own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+            state = {name: own[name] for name in names if name in own}
+            modes = {name: part.training for name, part in self.named_modules()}
+            return _ask(server, "run", number, path, state, modes, args, kwargs)
 
 
 def _ask(server: Any, *question: Any) -> Any:

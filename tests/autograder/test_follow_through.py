@@ -26,7 +26,7 @@ from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.sandbox.launcher import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADS, BLOCKS = "03_masked_heads", "05_encoder_block"
+HEADS, BLOCKS, COUNTS = "03_masked_heads", "05_encoder_block", "06_bert_param_count"
 
 MODEL = """
 import math
@@ -222,7 +222,7 @@ def course() -> Course:
 def grader(course: Course) -> Iterator[Grader]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prepared, "load_mistakes", lambda *which: ())
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS, BLOCKS])
+        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS, BLOCKS, COUNTS])
         yield grader
         grader.close()
 
@@ -256,6 +256,16 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert any(test.outcome == "failed" for test in of_part(grade, "attention"))
     assert {test.outcome for test in of_part(grade, "mask")} == {"passed"}
     assert Grade.from_json(grade.to_json()) == grade
+
+
+def test_the_solution_may_be_asked_where_a_whole_package_is_forbidden(course, grader):
+    """Asking it uses PyTorch, which the student's code in 06 may not do."""
+    edit = ("segments + layer_norm", "segments")
+    grade = graded(grader, COUNTS, solution_of(course, COUNTS, edit))
+    whole = of_part(grade, "bert")
+    followed = [test for test in whole if test.outcome == "followed"]
+    assert {test.message for test in followed} == {"Right, once `count_embeddings` and `refuse_bad_sizes` are right."}
+    assert sum(test.score for test in whole) == sum(test.max_score for test in whole)
 
 
 def test_two_wrong_parts_are_named_as_in_a_sentence(course, grader):
