@@ -298,7 +298,7 @@ def test_no_nan_flows_back(student, reference):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.6)
 @pytest.mark.promise(
     "The three layers are called `key`, `query` and `value`: `nn.Linear` without bias. All three learn.",
 )
@@ -311,7 +311,7 @@ def test_head_learns_three_matrices(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.41)
 @pytest.mark.promise(
     "The mask belongs to the head, but it is not learned: it is a **buffer**. It follows the head in `.to(device)`",
 )
@@ -407,7 +407,7 @@ def test_head_is_steady(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(1.18)
+@pytest.mark.points(0.67)
 @pytest.mark.promise("All three learn.")
 def test_all_three_matrices_learn(student):
     """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""

@@ -140,7 +140,7 @@ def test_first_word_hears_only_itself(student):
 
 @by_hand
 @pytest.mark.part("head")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_too_long_a_sentence_is_refused(student):
     """A sentence longer than block_size is a ValueError that says how long it is and what fits."""
     C, D, block_size = 11, 3, 5
