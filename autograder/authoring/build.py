@@ -49,7 +49,8 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     sentences. Raises CourseError like `build`. Assignments that did not change since they had no problem are left
     out, but for one (see `checked`).
     """
-    assignments = needs_check(course, course.select(names))
+    digests = needs_check(course, course.select(names))
+    assignments = course.select(digests)
     texts = _texts(course, assignments)
     problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
     with_hints = [a for a in assignments if has_hints(course, a)]
@@ -62,7 +63,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
         problems += _unwritten_gaps(course, assignment)
     problems += _import_problems(course, map(course.stub_file, assignments), texts)
     if not problems:
-        remember(course, assignments)
+        remember(course, digests)
     return problems
 
 

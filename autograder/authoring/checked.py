@@ -8,7 +8,7 @@ import hashlib
 import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -21,18 +21,18 @@ ENGINE = Path(__file__).resolve().parents[1]
 WRITERS = ("jupytext", "nbformat")  # with other versions, the same sources may give other files
 
 
-def needs_check(course: Course, assignments: Sequence[Assignment]) -> list[Assignment]:
-    """Return the assignments that changed since they were found up to date, and one of the others."""
+def needs_check(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
+    """Return the assignments that changed since they were found up to date, and one of the others, with digests."""
     digests = _digests(course, assignments)
     remembered = _remembered(course)
-    unchanged = [a for a in assignments if remembered.get(a.name) == digests[a.name]]
+    unchanged = [name for name, digest in digests.items() if remembered.get(name) == digest]
     drawn = random.sample(unchanged, min(1, len(unchanged)))
-    return [a for a in assignments if a in drawn or a not in unchanged]
+    return {name: digest for name, digest in digests.items() if name in drawn or name not in unchanged}
 
 
-def remember(course: Course, assignments: Sequence[Assignment]) -> None:
-    """Record that these assignments are up to date, as their files are now; a folder that is not ours is left alone."""
-    record = {**_remembered(course), **_digests(course, assignments)}
+def remember(course: Course, digests: Mapping[str, str]) -> None:
+    """Record that these assignments are up to date, as they were when their digests were taken."""
+    record = {**_remembered(course), **digests}
     known = {assignment.name for assignment in course.assignments}
     kept = {name: digest for name, digest in sorted(record.items()) if name in known}
     try:

@@ -100,6 +100,7 @@ def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, st
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> frozenset[str]:
+    """Return the names and words of a text, in which many names are searched."""
     return frozenset(re.findall(r"\w+", text))
 
 
