@@ -14,7 +14,7 @@ from autograder.course.config import FILE_NAME, Course, load_course
 from autograder.course.digests import suite_digest
 from autograder.grading.pool import Plan
 from autograder.records import InfrastructureError
-from autograder.text.files import zipped
+from autograder.text.files import add_files, zipped
 from autograder.text.wording import listed
 
 SAME_PACKAGES = ("torch", "numpy")
@@ -60,9 +60,7 @@ class Bundle:
 def versions() -> dict[str, str]:
     """Return the versions on which a score may depend; that of the engine includes a digest of its files."""
     engine = hashlib.sha256()
-    for file in sorted(Path(autograder.__file__).parent.rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:  # tables and programs in data files count, too
-            engine.update(file.read_bytes())
+    add_files(engine, Path(autograder.__file__).parent)  # tables and programs in data files count, too
     packages = {name: metadata.version(name) for name in SAME_PACKAGES}
     python = ".".join(platform.python_version_tuple()[:2])
     return {"Python": python, **packages, "autograder": f"{autograder.__version__} ({engine.hexdigest()[:8]})"}
