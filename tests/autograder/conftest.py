@@ -58,3 +58,13 @@ def released(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     from tests.autograder.student_folder import release
 
     return release(shutil.copytree(built_course, tmp_path_factory.mktemp("released") / "course"))
+
+
+@pytest.fixture
+def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A student's folder of the assignment, as the working directory."""
+    from tests.autograder.student_folder import copy_of
+
+    folder = copy_of(released, tmp_path)
+    monkeypatch.chdir(folder)
+    return folder

@@ -56,6 +56,10 @@ def copy_of(released: Path, folder: Path) -> Path:
     return Path(shutil.copytree(released, folder / "assignments")) / "01_adding"
 
 
+def write_answer(folder: Path, text: str) -> None:
+    (folder / "adding.py").write_text(text, "utf-8")
+
+
 def same_as_golden(name: str, screen: str) -> None:
     """Compare with the golden session; `AUTOGRADER_GOLDENS=write` replaces it."""
     golden = GOLDENS / f"{name}.txt"

@@ -22,17 +22,14 @@ from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.workspace import run_text
 from autograder.source.text import NOTEBOOK_FUNCTIONS, outline
-from tests.autograder.student_folder import copy_of
 
 NAME = "01_adding"
 GAP = 'raise NotImplementedError("add is not written yet.")'
 
 
 @pytest.fixture
-def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A student's folder of the assignment, as the working directory of a new kernel."""
-    folder = copy_of(released, tmp_path)
-    monkeypatch.chdir(folder)
     monkeypatch.setattr(notebook, "_folder", None)
     monkeypatch.setattr(notebook, "_seen", {})
     return folder

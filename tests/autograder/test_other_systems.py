@@ -19,7 +19,7 @@ from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import source_files
 from autograder.text.consoles import REPLACEMENTS, encodable
 from tests.autograder.sampling import sampled
-from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, write_answer
 
 NAME = "01_adding"
 COMMAND = "from autograder.cli import main; main()"
@@ -43,18 +43,6 @@ for module, names in ((os, ("fork", "register_at_fork")), (signal, ("setitimer",
 """
 
 
-@pytest.fixture
-def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the assignment, as the working directory."""
-    folder = copy_of(released, tmp_path)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def write(folder: Path, text: str) -> None:
-    (folder / "adding.py").write_text(text, "utf-8")
-
-
 def command(folder: Path, *words: str, before: str = "", encoding: str = "utf-8") -> tuple[int, str]:
     """Run a command in a process of its own; return its exit code and what its console shows."""
     variables = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "COLUMNS": "80"}
@@ -72,7 +60,7 @@ def command(folder: Path, *words: str, before: str = "", encoding: str = "utf-8"
     "words", sampled([["check"], ["progress"], ["hint"], ["check", "--picture"], ["pack"]], ["check"].__eq__)
 )
 def test_console_without_a_character_shows_another_one(folder: Path, words: list[str]) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     _, usual = command(folder, *words)
     (folder / f"{NAME}.zip").unlink(missing_ok=True)
     (folder / ".autograder" / "hints.json").unlink(missing_ok=True)
@@ -82,7 +70,7 @@ def test_console_without_a_character_shows_another_one(folder: Path, words: list
 
 
 def test_bar_of_progress_is_drawn_in_any_console(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     assert re.search(r"#+\.+ ", command(folder, "progress", encoding="cp1252")[1])
     assert re.search(r"█+░+ ", command(folder, "progress")[1])
 
@@ -107,7 +95,7 @@ def test_replacements_are_single_characters_that_every_console_has() -> None:
 
 @pytest.mark.parametrize("encoding", sampled(["cp1252", "ascii"], "cp1252".__eq__))
 def test_json_loses_nothing_in_any_console(folder: Path, encoding: str) -> None:
-    write(folder, RIGHT.replace("a + b", 'print("“✓ Größe”") or a - b'))
+    write_answer(folder, RIGHT.replace("a + b", 'print("“✓ Größe”") or a - b'))
     _, usual = command(folder, "check", "--json")
     _, shown = command(folder, "check", "--json", encoding=encoding)
     assert "“✓ Größe”" in usual
@@ -152,7 +140,7 @@ def like_windows(folder: Path, program: str) -> str:
 
 
 def test_watch_needs_nothing_that_only_unix_has(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     screens = like_windows(folder, WATCH)
     assert "Do two heaps become smaller" in screens
     assert "Hint 1 of" in screens
@@ -171,7 +159,7 @@ def test_notebook_needs_nothing_that_only_unix_has(folder: Path) -> None:
     sampled([["check"], ["check", "--picture"], ["hint"], ["progress"], ["answers"], ["pack"]], ["check"].__eq__),
 )
 def test_commands_need_nothing_that_only_unix_has(folder: Path, words: list[str]) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     code, told = command(folder, *words, before=LIKE_WINDOWS)
     assert code == 0, told
 
@@ -187,7 +175,7 @@ def with_windows_line_ends(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_line_ends_of_windows_change_nothing(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     usual = [command(folder, *words) for words in (["check"], ["hint"], ["progress"])]
     (folder / ".autograder" / "hints.json").unlink()
     with_windows_line_ends(folder)
@@ -212,13 +200,13 @@ def test_stub_with_line_ends_of_windows_is_untouched(folder: Path) -> None:
 )
 def test_commands_work_in_a_folder_with_an_odd_name(released: Path, tmp_path: Path, place: str) -> None:
     folder = copy_of(released, tmp_path / place)
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     for words in (["check"], ["check", "--picture"], ["hint"], ["progress"], ["pack"]):
         code, told = command(folder, *words)
         assert code == 0, told
         assert not re.search(r"not yet|Traceback", told)
     assert (folder / f"{NAME}.zip").is_file()
-    assert "Do two heaps become smaller" in (write(folder, SUBTRACTS), like_windows(folder, WATCH))[1]
+    assert "Do two heaps become smaller" in (write_answer(folder, SUBTRACTS), like_windows(folder, WATCH))[1]
 
 
 @pytest.fixture
@@ -238,7 +226,7 @@ def ignores_case(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_name_in_other_letters_is_the_same_file_where_case_is_ignored(ignores_case: Path) -> None:
-    write(ignores_case, SUBTRACTS)
+    write_answer(ignores_case, SUBTRACTS)
     work = find_work(ignores_case)
     assert (work.file.name, work.problem, work.note) == ("adding.py", "", "")
     assert not work.is_untouched()
@@ -247,7 +235,7 @@ def test_name_in_other_letters_is_the_same_file_where_case_is_ignored(ignores_ca
 
 
 def test_watch_sees_a_file_in_other_letters_where_case_is_ignored(ignores_case: Path) -> None:
-    write(ignores_case, RIGHT)
+    write_answer(ignores_case, RIGHT)
     screen = io.StringIO()
     watching = watch.Watch(ignores_case, Console(file=screen, width=80), lambda seconds: "q")
     watching.step()
@@ -255,6 +243,6 @@ def test_watch_sees_a_file_in_other_letters_where_case_is_ignored(ignores_case: 
 
 
 def test_broken_link_beside_the_answer_is_left_out(folder: Path) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     (folder / "older.py").symlink_to(folder / "nowhere.py")
     assert find_work(folder).file.name == "adding.py"

@@ -15,23 +15,12 @@ from autograder.records import RefusedError
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
-from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, same_as_golden
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, same_as_golden, write_answer
 from tests.autograder.tiny_course import write_tiny_course
 
 
-@pytest.fixture
-def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = copy_of(released, tmp_path)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def write(folder: Path, text: str) -> None:
-    (folder / "adding.py").write_text(text, "utf-8")
-
-
 def test_packed_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     packed = pack(find_work("."), tmp_path)
     course = load_course(write_tiny_course(tmp_path / "instructor"))
     handed_in = tmp_path / "class" / "ada" / packed.archive.name
@@ -45,7 +34,7 @@ def test_packed_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
 def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
     screens = []
     for text in (SUBTRACTS, SUBTRACTS, RIGHT):
-        write(folder, text)
+        write_answer(folder, text)
         result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.app, ["pack"])
         assert result.exit_code == 0
         screens.append(result.output)
@@ -58,7 +47,7 @@ def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
 
 
 def test_an_empty_file_is_not_packed(folder: Path) -> None:
-    write(folder, " \n")
+    write_answer(folder, " \n")
     with pytest.raises(RefusedError, match="adding.py is empty"):
         pack(find_work("."), folder)
     assert not list(folder.glob("*.zip"))
@@ -67,7 +56,7 @@ def test_an_empty_file_is_not_packed(folder: Path) -> None:
 def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> None:
     course = load_course(write_tiny_course(tmp_path / "instructor"))
     for text in (SUBTRACTS, RIGHT):
-        write(folder, text)
+        write_answer(folder, text)
         packed = pack(find_work("."), folder)
     assert packed.archive.name == "01_adding-2.zip"
     (submission,) = find_submissions(packed.archive, course)
@@ -76,7 +65,7 @@ def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
 
 def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
     """The files that the commands leave beside a student's file do not confuse the grader."""
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     (folder / "adding.ipynb").unlink()
     for command in (["check", "--picture"], ["hint"], ["pack"]):
         assert CliRunner().invoke(cli.app, command).exit_code == 0
@@ -87,7 +76,7 @@ def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
 
 
 def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp_path: Path) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     (folder / "adding.py").rename(folder / "adding (1).py")
     folder = folder.rename(folder.with_name("homework"))
     packed = pack(find_work(folder / "adding (1).py"), tmp_path)
@@ -102,7 +91,7 @@ def test_notebook_is_packed_as_a_notebook(folder: Path) -> None:
 
 
 def test_pack_refuses_a_file_that_the_grader_would_refuse(folder: Path) -> None:
-    write(folder, RIGHT + "#" * (5 << 20))
+    write_answer(folder, RIGHT + "#" * (5 << 20))
     with pytest.raises(RefusedError, match="The grader would refuse this: .*adding.py"):
         pack(find_work("adding.py"), folder)
     assert list(folder.glob("*.zip")) == []

@@ -23,16 +23,16 @@ from autograder.selfcheck.check import check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.workspace import CodeLocation, Text, find_work, find_works
-from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, copy_of, in_format_3, same_as_golden
+from tests.autograder.student_folder import (
+    FORGETS,
+    RIGHT,
+    SUBTRACTS,
+    copy_of,
+    in_format_3,
+    same_as_golden,
+    write_answer,
+)
 from tests.autograder.waiting import HANGS
-
-
-@pytest.fixture
-def folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A student's folder of the assignment, as the working directory."""
-    folder = copy_of(released, tmp_path)
-    monkeypatch.chdir(folder)
-    return folder
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -41,14 +41,10 @@ def run(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def write(folder: Path, text: str) -> None:
-    (folder / "adding.py").write_text(text, "utf-8")
-
-
 def test_check_gives_the_same_results_as_the_grader(folder: Path) -> None:
     """A number that claims to be equal to all others does not pass."""
     sly = "\n\n\nclass Sly(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
-    write(folder, RIGHT.replace("together = a + b", "together = Sly(7)") + sly)
+    write_answer(folder, RIGHT.replace("together = a + b", "together = Sly(7)") + sly)
     found = {finding.result.name: finding for finding in check_target(folder).findings}
     wrong = found["test_two_and_three_are_five"]
     assert wrong.result.outcome == "failed" and wrong.result.message
@@ -57,7 +53,7 @@ def test_check_gives_the_same_results_as_the_grader(folder: Path) -> None:
 
 def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
     """The last called function may be used only for the comparison."""
-    write(folder, RIGHT.replace("a + b", "a + b + 1"))
+    write_answer(folder, RIGHT.replace("a + b", "a + b + 1"))
     tests = folder / "test_adding.py"
     text = tests.read_text()
     both = text.replace(
@@ -71,9 +67,9 @@ def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
 
 def test_check_reloads_changed_files(folder: Path) -> None:
     """Two checks in one process read the current files of the student and of the tests."""
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     assert check_target(folder).all_passed
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     tests = folder / "test_adding.py"
     tests.write_text(tests.read_text().replace("5,", "-1,"))
     assert check_target(folder).all_passed
@@ -99,7 +95,7 @@ def test_check_reloads_changed_files(folder: Path) -> None:
 )
 def test_check_prints_the_golden_output(folder: Path, name: str, text: str | None, code: int) -> None:
     if text is not None:
-        write(folder, text)
+        write_answer(folder, text)
     found, screen = run("check")
     same_as_golden(name, screen)
     assert found == code
@@ -138,7 +134,7 @@ def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
 
 
 def test_check_with_pictures_writes_them(folder: Path) -> None:
-    write(
+    write_answer(
         folder,
         SUBTRACTS.replace("if number < 0", "raise NotImplementedError('Total.push is not written yet.')\n        if 1"),
     )
@@ -151,7 +147,7 @@ def test_check_with_pictures_writes_them(folder: Path) -> None:
 
 
 def test_picture_of_missing_code_is_explained(folder: Path) -> None:
-    write(folder, RIGHT.replace("class Total", "class Sum"))
+    write_answer(folder, RIGHT.replace("class Total", "class Sum"))
     _, screen = run("check", "--picture")
     assert "pushes: not yet (There is no `Total` in the submission.)" in screen
 
@@ -171,7 +167,7 @@ def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: p
     for file in ("adding.py", "test_adding.py"):
         (other / file.replace("adding", "more")).write_text((folder / file).read_text())
     (other / "more.py").write_text("while True:\n    pass\n")
-    write(folder, FORGETS)
+    write_answer(folder, FORGETS)
     monkeypatch.setattr("autograder.proxy.deadline.CLOCK_FACTOR", HANGS)
     only_one_is_hurried(monkeypatch, "02_more", 1.0)
     monkeypatch.chdir(folder.parent.parent)
@@ -197,7 +193,7 @@ def checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_progress_runs_unchanged_work_only_once(folder: Path, checked: list[str]) -> None:
-    write(folder, FORGETS)
+    write_answer(folder, FORGETS)
     first = run("progress")
     assert run("progress") == first
     assert checked == ["01_adding"]
@@ -205,7 +201,7 @@ def test_progress_runs_unchanged_work_only_once(folder: Path, checked: list[str]
 
 @pytest.mark.parametrize("changed", ["adding.py", "test_adding.py", "another.py"])
 def test_progress_runs_work_again_after_a_change_in_its_folder(folder: Path, checked: list[str], changed: str) -> None:
-    write(folder, FORGETS)
+    write_answer(folder, FORGETS)
     run("progress")
     with (folder / changed).open("a") as file:
         file.write("\n# changed\n")
@@ -215,7 +211,7 @@ def test_progress_runs_work_again_after_a_change_in_its_folder(folder: Path, che
 
 @pytest.mark.parametrize("content", ["", "[]", '{"key": 7}', "\0"])
 def test_a_damaged_report_only_costs_time(folder: Path, checked: list[str], content: str) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     first = run("progress")
     (folder / ".autograder" / "report.json").write_text(content)
     assert run("progress") == first
@@ -223,7 +219,7 @@ def test_a_damaged_report_only_costs_time(folder: Path, checked: list[str], cont
 
 
 def test_a_report_under_another_layout_is_made_anew(folder: Path, checked: list[str]) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     first = run("progress")
     file = folder / ".autograder" / "report.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "report": {"file": 7}}))
@@ -232,14 +228,14 @@ def test_a_report_under_another_layout_is_made_anew(folder: Path, checked: list[
 
 
 def test_work_that_writes_into_its_folder_is_run_each_time(folder: Path, checked: list[str]) -> None:
-    write(folder, RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n")
+    write_answer(folder, RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n")
     run("progress")
     run("progress")
     assert len(checked) == 2
 
 
 def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     screens = []
     for options in ([], [], [], [], [], ["--again"]):
         code, screen = run("hint", "01_adding", *options)
@@ -252,11 +248,11 @@ def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
 
 
 def test_new_failure_of_a_test_begins_with_the_first_hint(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     for number in (1, 2):
         found = next_hint(find_work(folder), check_target(folder))
         assert found is not None and found.number == number
-    write(folder, RIGHT.replace("a + b", "a * b"))
+    write_answer(folder, RIGHT.replace("a + b", "a * b"))
     found = next_hint(find_work(folder), check_target(folder))
     assert found is not None and found.number == 1
 
@@ -268,10 +264,10 @@ def test_damaged_record_of_hints_is_reset(folder: Path) -> None:
 
 
 def test_hint_for_an_import_error_comes_first(folder: Path) -> None:
-    write(folder, RIGHT + "\n1 / 0\n")
+    write_answer(folder, RIGHT + "\n1 / 0\n")
     assert "What Python says" in run("hint")[1] and "division by zero" in run("hint", "--again")[1]
     assert "adding.py:45" in run("hint")[1]
-    write(folder, "")
+    write_answer(folder, "")
     assert "Hint 1 of 1" in run("hint")[1]
 
 
@@ -289,7 +285,7 @@ def test_failed_write_is_reported(folder: Path, command: list[str], in_the_way: 
 
 
 def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     assert run("hint") == (0, "Every visible test passes: no hint is needed.\n")
 
 
@@ -306,7 +302,7 @@ def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
 def test_work_is_found_from_a_parent_folder_and_with_a_copied_name(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     (folder / "adding.py").rename(folder / "adding (1).py")
     assert check_target("adding (1).py").all_passed
     monkeypatch.chdir(folder.parent.parent)
@@ -352,7 +348,7 @@ def test_file_with_more_written_functions_is_checked(folder: Path) -> None:
     text = (folder / "adding.ipynb").read_text()
     (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh", 1))
     assert find_work(".").file.name == "adding.ipynb"
-    write(folder, RIGHT)
+    write_answer(folder, RIGHT)
     assert find_work(".").file.name == "adding.py"
     (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh"))
     assert check_target(".").note == "adding.ipynb is complete, too. To check that one, name it."
@@ -379,13 +375,13 @@ def test_unparsable_parts_of_a_file_are_omitted() -> None:
 
 
 def test_reports_can_be_pickled(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     report = check_target(folder)
     assert pickle.loads(pickle.dumps(report)) == report
 
 
 def test_check_prints_json(folder: Path) -> None:
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     code, screen = run("check", "--json")
     record = json.loads(screen)
     assert code == 1 and (record["score"], record["max_score"]) == (2.0, 3.0)
@@ -429,11 +425,11 @@ def test_refused_error_in_the_child_is_raised() -> None:
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
     monkeypatch.setattr("autograder.proxy.deadline.CLOCK_FACTOR", HANGS)
-    write(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
+    write_answer(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
     looping = check_target(folder).findings[0]
     assert (looping.result.outcome, looping.result.score) == ("timeout", 0)
     assert "more than 0.5 seconds of processor time" in (looping.result.message or "")
-    write(folder, "while True:\n    pass\n")
+    write_answer(folder, "while True:\n    pass\n")
     sentence = (
         r"Your file used more than 0.5 seconds of processor time when it was loaded, and was stopped in line 1\. "
         r"Is there an endless loop\? Put what takes long, such as training, below `if __name__ == \"__main__\":`\."
@@ -443,7 +439,7 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
     """Libraries that a check does not use would double its time."""
-    write(folder, SUBTRACTS)
+    write_answer(folder, SUBTRACTS)
     code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
     needless = {"matplotlib", "IPython", "jupytext", "nbformat", "transformers", "jinja2", "hypothesis", "pandas"}
