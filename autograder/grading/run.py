@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from autograder.course.config import Course
 from autograder.course.digests import suite_digest
@@ -14,9 +15,11 @@ from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.grading.failures import Failures, failure_sentences
 from autograder.grading.pool import Plan, grade_one, graders
-from autograder.installation.distribution import install_extra
+from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, InfrastructureError, Submission
 
+RUNNERS = "autograder.runners"
+DASK = "dask"
 AHEAD = 2  # submissions waiting for each grader
 
 
@@ -52,7 +55,7 @@ def grade_class(
     InfrastructureError if the machine can grade nothing.
     """
     summary = RunSummary()
-    grades = _on_cluster(cluster) if cluster else _graded
+    grades = _runner(cluster).graded if cluster else _graded
     for grade in grades(plan, iter(submissions), summary):
         journal.append(grade)
         summary.graded += grade.status == "graded"
@@ -61,13 +64,21 @@ def grade_class(
     return summary
 
 
-def _on_cluster(address: str) -> Callable[[Plan, Iterator[Submission], RunSummary], Iterator[Grade]]:
-    try:
-        from autograder.grading.cluster import graded
-    except ImportError as error:
-        missing = f"--cluster needs Dask, which cannot be imported ({error})."
-        raise InfrastructureError(f"{missing} Install it: {install_extra('cluster')}") from None
-    return lambda plan, submissions, summary: graded(plan, submissions, address, summary.failures, summary.notes)
+class Runner(Protocol):
+    """Grades submissions elsewhere than in this machine's pool; one is registered under `autograder.runners`."""
+
+    def __init__(self, address: str) -> None: ...
+
+    def graded(self, plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
+        """Yield grades as they arrive; the summary receives failures, and notes about machines that took no part."""
+
+
+def _runner(address: str) -> Runner:
+    """Return the runner that is named before the colon of an address such as `slurm:long`, or else that for Dask."""
+    runners = extensions(RUNNERS)
+    name = address.partition(":")[0]
+    chosen: type[Runner] = load_extension(RUNNERS, name if name in runners else DASK)
+    return chosen(address)
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:

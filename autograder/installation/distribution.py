@@ -61,7 +61,7 @@ def install_command(packages: Iterable[str]) -> str:
     return f"{_pip()} install {' '.join(map(_quoted, packages))}"
 
 
-def _install_again() -> str:
+def install_again() -> str:
     """Say how to install this program over itself: a command, and where to type it if that matters."""
     origin = _origin()
     if origin:
@@ -105,7 +105,7 @@ def warning_about_namesake() -> str | None:
     return (
         f"Another package called `{PACKAGE}` ({namesake.version}) is installed in this environment and may have "
         f"overwritten files of this one, {NAME}: remove it with `{_pip()} uninstall {PACKAGE}`, and then install "
-        f"{NAME} again with {_install_again()}."
+        f"{NAME} again with {install_again()}."
     )
 
 

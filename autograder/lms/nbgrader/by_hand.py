@@ -9,6 +9,7 @@ from autograder.course.config import Assignment, Course
 from autograder.gradebook.final_scores import final_of
 from autograder.gradebook.lateness import GradeKey, rescored
 from autograder.lms.exports import ExportRequest
+from autograder.lms.nbgrader.decided_points import by_part
 from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import counted, listed
@@ -30,23 +31,6 @@ class HandGrading:
     def added_to(self, grade: Grade) -> Grade:
         """Return the grade with these points."""
         return replace(grade, score=grade.score + sum(counts - given for given, counts in self.points.values()))
-
-
-def by_part(grade: Grade, assignment: Assignment) -> Grade:
-    """Return the grade with points that were decided for the whole submission assigned to its parts.
-
-    nbgrader has points for parts only. Points given fill the parts in their order, points taken empty them.
-    """
-    whole = sum(test.score for test in grade.tests if not test.part)
-    tests = [test for test in grade.tests if test.part]
-    for part in assignment.parts:
-        score = sum(test.score for test in tests if test.part == part.name)
-        points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
-        if points:
-            title = "; ".join(test.title for test in grade.tests if not test.part)
-            tests.append(TestResult("decision", part.name, title, "decided", points, 0.0, hidden=False))
-            whole -= points
-    return replace(grade, tests=tuple(tests))
 
 
 def with_hand_grading(request: ExportRequest) -> ExportRequest:

@@ -9,7 +9,7 @@ from autograder.course.digests import submission_digest
 from autograder.gradebook.final_scores import final_of, number
 from autograder.installation.distribution import install_extra
 from autograder.lms.exports import Exported, ExportRequest
-from autograder.lms.nbgrader.by_hand import by_part
+from autograder.lms.nbgrader.decided_points import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.submissions import find_submissions, safe_name
 from autograder.submissions.files import SOURCES

@@ -13,7 +13,7 @@ from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.grading.pool import Plan
 from autograder.grading.run import grade_class
-from autograder.lms.nbgrader.by_hand import by_part
+from autograder.lms.nbgrader.decided_points import by_part
 from autograder.records import Grade, Submission
 
 
