@@ -18,7 +18,7 @@ c.CourseDirectory.course_id = "attention-by-hand"
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "assignments"
 c.Exchange.root = str(root / "exchange")  # on a server with students: a folder outside, see docs/jupyterhub.md
-c.ExchangeFactory.release_assignment = "autograder.lms.nbgrader.exchange.ReleaseAssignment"
+c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"
 
 # nbgrader copies what lies beside a source notebook to students. Here that is the solution, so nothing is copied.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", f"{root}/solutions/./*/*"]
@@ -33,7 +33,7 @@ c.GenerateAssignment.preprocessors = [
     "nbgrader.preprocessors.SaveCells",
 ]
 
-c.Autograde.exporter_class = "autograder.lms.nbgrader.executor.GradedExporter"
+c.Autograde.exporter_class = "autograder.nbgrader.executor.GradedExporter"
 c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.DeduplicateIds",
     "nbgrader.preprocessors.OverwriteKernelspec",
@@ -41,15 +41,15 @@ c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
-    "autograder.lms.nbgrader.executor.ShowGrade",
-    "autograder.lms.nbgrader.executor.SaveGrades",
-    "autograder.lms.nbgrader.lateness.LatePenalties",
+    "autograder.nbgrader.executor.ShowGrade",
+    "autograder.nbgrader.executor.SaveGrades",
+    "autograder.nbgrader.lateness.LatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
 # A file of settings that fails is passed over by Jupyter, and nbgrader would go on with its own kernels.
 try:
-    from autograder.lms.nbgrader.settings import database_url, find_own_tools, write_sources
+    from autograder.nbgrader.settings import database_url, find_own_tools, write_sources
 
     find_own_tools()
     c.CourseDirectory.db_url = database_url(root)

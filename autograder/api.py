@@ -23,6 +23,10 @@ from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
+from autograder.extras.lms import collecting, exports
+from autograder.extras.lms.exports.by_hand import with_hand_grading
+from autograder.extras.lms.roster import FILE_NAME as ROSTER
+from autograder.extras.lms.roster import Roster, read_roster
 from autograder.feedback.html import write_what_counts
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import comparing, decisions, final_scores, texts
@@ -35,21 +39,17 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names, read_originals
-from autograder.grading.pool import Plan
-from autograder.grading.run import RunSummary, grade_class, ungraded
-from autograder.lms import collecting, exports
-from autograder.lms.nbgrader.by_hand import with_hand_grading
-from autograder.lms.roster import FILE_NAME as ROSTER
-from autograder.lms.roster import Roster, read_roster
 from autograder.records import Grade, InfrastructureError, RefusedError
+from autograder.runs.pool import Plan
+from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.submissions import find_submissions
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 
 if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
-    from autograder.sandbox.doctor import TierReport
+    from autograder.extras.similar.similar import Similar
+    from autograder.sandbox.doctor.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
-    from autograder.submissions.similar import Similar
 
 MOST_NOTES = 20  # about the choice among a student's files
 
@@ -321,8 +321,8 @@ def similar(
     page: AnyPath | None = None,
 ) -> "Similar":
     """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
-    from autograder.feedback.similarity_page import check_room, write_alike
-    from autograder.submissions import similar as finding
+    from autograder.extras.similar import similar as finding
+    from autograder.extras.similar.similarity_page import check_room, write_alike
 
     loaded = load_course(course)
     chosen = loaded.assignment(assignment)
@@ -347,8 +347,8 @@ def doctor(walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | 
     A small submission is graded in each tier, with what the assignments of the course import, if there is a course.
     With `walls`, every boundary is tested instead. `on_tier` is called with the number of tiers done and their total.
     """
-    from autograder.grading.trial_submission import examine_grading
-    from autograder.sandbox.verify import verify
+    from autograder.runs.trial_submission import examine_grading
+    from autograder.sandbox.doctor.verify import verify
 
     if walls:
         return verify()

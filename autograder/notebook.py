@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.markers import UNWRITTEN
-from autograder.proxy.local import LocalStudent
+from autograder.feedback.render import Message
 from autograder.records import RefusedError
-from autograder.sandbox.trusted_process import python_command
+from autograder.sandbox.outside.local import LocalStudent
+from autograder.sandbox.outside.trusted_process import python_command
 from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
 from autograder.selfcheck.drawing import why_not
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
 from autograder.selfcheck.locked_hints import LockedHints
-from autograder.selfcheck.render import Message
 from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.magics import without_calls
 from autograder.source.text import cells

@@ -18,9 +18,9 @@ from typing import Any
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+from autograder.extras.cluster import cluster
+from autograder.extras.cluster.cluster_worker import Graders
 from autograder.gradebook.journal import Journal
-from autograder.grading import cluster
-from autograder.grading.cluster_worker import Graders
 from autograder.records import Grade, SourceFile, Submission, TestResult
 
 SECONDS = 0.064

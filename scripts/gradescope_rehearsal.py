@@ -35,7 +35,7 @@ from typing import Any
 
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
-from autograder.lms.exports.gradescope import PROGRAMS, files
+from autograder.extras.lms.exports.gradescope import PROGRAMS, files
 from autograder.text.files import zipped
 
 MEMORY_MB = 768

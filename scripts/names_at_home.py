@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
-from autograder.sandbox.trusted_process import spawning
+from autograder.sandbox.outside.trusted_process import spawning
 
 TOGETHER = 25  # mistakes that a process tries before it takes the next ones
 

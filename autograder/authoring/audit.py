@@ -21,9 +21,9 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
-from autograder.grading.pool import GraderPool, Plan, graders, this_grader
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
+from autograder.runs.pool import GraderPool, Plan, graders, this_grader
 from autograder.text.files import write_whole
 
 Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.grading.pool import this_grader
+from autograder.runs.pool import this_grader
 from autograder.suite.markers import arguments_of
 
 RUNS = 6

@@ -18,9 +18,9 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.questions import load_questions
-from autograder.grading.pool import end_on_ctrl_c
 from autograder.records import InfrastructureError
-from autograder.sandbox.trusted_process import leave_current_folder, spawning
+from autograder.runs.pool import end_on_ctrl_c
+from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
 from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import autograder
 from autograder.course.config import CourseError
 from autograder.installation import distribution, install
 from autograder.records import InfrastructureError
-from autograder.sandbox.trusted_process import module_command
+from autograder.sandbox.outside.trusted_process import module_command
 from autograder.text.files import zipped
 
 FOLDER = "kit"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake
 from autograder.grading.reference import import_needed
-from autograder.proxy.local import from_file
-from autograder.proxy.subject import lines_of
+from autograder.sandbox.outside.local import from_file
+from autograder.sandbox.outside.subject import lines_of
 from autograder.selfcheck.check import Finding, check_student
 from autograder.selfcheck.workspace import Text, run_text
 

@@ -9,8 +9,8 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.build import build
 from autograder.course.config import CourseError
-from autograder.lms.nbgrader.converter import enter_due, open_course, refusal
-from autograder.lms.nbgrader.settings import write_source
+from autograder.nbgrader.converter import enter_due, open_course, refusal
+from autograder.nbgrader.settings import write_source
 
 
 class ReleaseExporter(NotebookExporter):

@@ -9,8 +9,8 @@ from torch import Tensor
 from autograder.checks.gradients import fresh, private_generator, starts_like
 from autograder.checks.sentences import CheckFailed, actor, fault, number, place, show, subject, verb, without_inputs
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
-from autograder.protocol.containers import mapped
-from autograder.proxy.remote import mirror_input_mutation
+from autograder.sandbox.outside.remote import mirror_input_mutation
+from autograder.sandbox.shared.containers import mapped
 
 Function = Callable[..., Any]
 

@@ -18,8 +18,8 @@ from autograder.checks.sentences import (
     without_inputs,
     without_literals,
 )
-from autograder.protocol.errors import EXCEPTIONS, StudentError, StudentRaisedError
 from autograder.records import InfrastructureError
+from autograder.sandbox.shared.errors import EXCEPTIONS, StudentError, StudentRaisedError
 
 Word = str | int | float
 

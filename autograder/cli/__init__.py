@@ -18,7 +18,7 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the `autograder` command."""
     answer_signals()
-    from autograder.sandbox.trusted_process import forget_current_folder
+    from autograder.sandbox.outside.trusted_process import forget_current_folder
     from autograder.text.consoles import print_replacements
 
     for stream in (sys.stdout, sys.stderr):

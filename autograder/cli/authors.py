@@ -43,7 +43,7 @@ def audit(
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, audit_course, is_an_audit, record_failing_tests
-    from autograder.grading.pool import Plan
+    from autograder.runs.pool import Plan
     from autograder.text.files import check_file, write_whole
 
     course = load_course(course_path)

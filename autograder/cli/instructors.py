@@ -197,7 +197,7 @@ def similar(
 
 def doctor(walls: bool = False, course_path: Path = Path("."), as_json: bool = False) -> int:
     """Show in which sandbox tiers grading works on this machine, and why not in others."""
-    from autograder.sandbox.verify import is_sound
+    from autograder.sandbox.doctor.verify import is_sound
 
     with progress(quiet=as_json or walls) as steps:
         reports = api.doctor(walls, course_path, on_tier=steps("Trying"))

@@ -24,8 +24,8 @@ from autograder.records import Grade
 from autograder.text.wording import counted, counted_are, listed
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
-    from autograder.source.similarity import Pair
-    from autograder.submissions.similar import CourseAnswer, Similar
+    from autograder.extras.similar.similar import CourseAnswer, Similar
+    from autograder.extras.similar.similarity import Pair
 
 OTHER = "other"  # the column of refused submissions without an assignment in the course
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them

@@ -7,9 +7,9 @@ import pytest
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.proxy.subject import Subject
 from autograder.records import InfrastructureError, RefusedError
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.subject import Subject
 from autograder.submissions.files import DiskFolder, disk_file, read_source
 from autograder.submissions.take import with_modules
 from autograder.suite.subjects import FilesBeside, file_beside

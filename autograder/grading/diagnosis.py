@@ -14,12 +14,12 @@ from typing import Any
 from autograder.course.mistakes import Mistake
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
-from autograder.protocol.server import Server
-from autograder.proxy.local import load_text
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject
-from autograder.proxy.transcript import Answer, KeptTranscripts, Transcript
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.local import load_text
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.subject import RemoteSubject
+from autograder.sandbox.outside.transcript import Answer, KeptTranscripts, Transcript
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import torch
 
+from autograder.checks.explain import clean, explain
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
-from autograder.grading.explain import clean, explain
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
 from autograder.grading.reference import MissingModuleError, import_needed, needs
@@ -18,14 +18,14 @@ from autograder.grading.sent_requests import sent_requests
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.protocol.errors import StudentError
-from autograder.proxy.budget import Budget
-from autograder.proxy.local import load_text
-from autograder.proxy.replay import ReplayCache
-from autograder.proxy.subject import Subject
-from autograder.proxy.transcript import Transcript
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.budget import Budget
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.local import load_text
+from autograder.sandbox.outside.replay import ReplayCache
+from autograder.sandbox.outside.subject import Subject
+from autograder.sandbox.outside.transcript import Transcript
+from autograder.sandbox.shared.errors import StudentError
 from autograder.source.names_used import is_among
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined

@@ -4,8 +4,8 @@ import importlib
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.installation.distribution import install_command
-from autograder.proxy.local import LocalStudent, load_file
 from autograder.records import InfrastructureError
+from autograder.sandbox.outside.local import LocalStudent, load_file
 
 
 class MissingModuleError(InfrastructureError):

@@ -6,12 +6,12 @@ from typing import Any
 
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import Watch
-from autograder.protocol import wire
-from autograder.protocol.server import Server
-from autograder.proxy.local import load_text
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.local import load_text
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.subject import RemoteSubject
+from autograder.sandbox.shared import wire
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 30.0  # of processor time, for the solution in one test

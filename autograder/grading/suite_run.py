@@ -5,22 +5,22 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 
-from autograder.grading.explain import Failure
+from autograder.checks.explain import Failure
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
-from autograder.protocol.errors import (
+from autograder.records import InfrastructureError
+from autograder.sandbox.outside.deadline import CLOCK_FACTOR
+from autograder.sandbox.outside.local import LocalStudent
+from autograder.sandbox.outside.replay import ReplayCache
+from autograder.sandbox.outside.subject import Subject
+from autograder.sandbox.outside.transcript import KeptTranscripts, Transcript
+from autograder.sandbox.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,
     StudentRaisedError,
     StudentTimeoutError,
 )
-from autograder.proxy.deadline import CLOCK_FACTOR
-from autograder.proxy.local import LocalStudent
-from autograder.proxy.replay import ReplayCache
-from autograder.proxy.subject import Subject
-from autograder.proxy.transcript import KeptTranscripts, Transcript
-from autograder.records import InfrastructureError
 from autograder.suite.session import SuiteSession, Test
 
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call

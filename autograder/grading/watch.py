@@ -1,7 +1,7 @@
 """Time limits for trusted code: code that takes too long is not interrupted; its whole process ends.
 
 An exception in the middle of an import would leave a process with partly imported modules. Therefore the kernel ends the
-process, and another one replaces it (see `autograder.grading.disposable`).
+process, and another one replaces it (see `autograder.runs.disposable`).
 """
 
 import mmap
@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from autograder.proxy.budget import STATE, Budget
+from autograder.sandbox.outside.budget import STATE, Budget
 
 NOTE_BYTES = 1024
 NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again

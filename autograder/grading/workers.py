@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import load_reference
-from autograder.protocol import claims
-from autograder.protocol.errors import StudentError, StudentTimeoutError, told_exception
-from autograder.proxy.budget import Budget
-from autograder.proxy.connection import malformed
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.subject import RemoteSubject, Use, lines_of
-from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.records import SourceFile
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.budget import Budget
+from autograder.sandbox.outside.connection import malformed
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.solution_answers import StandIns
+from autograder.sandbox.outside.subject import RemoteSubject, Use, lines_of
+from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
+from autograder.sandbox.shared import claims
+from autograder.sandbox.shared.errors import StudentError, StudentTimeoutError, told_exception
 
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20

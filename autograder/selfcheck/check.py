@@ -13,10 +13,18 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from autograder.checks.explain import clean, explain
+from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
-from autograder.grading.explain import clean, explain
-from autograder.grading.needs import SYNTAX_ERRORS, unmet_need
-from autograder.protocol.errors import (
+from autograder.feedback.render import is_unwritten
+from autograder.records import SourceFile, TestResult
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.alarm import TestAlarm, alarm
+from autograder.sandbox.outside.local import LocalStudent, from_file
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.subject import RemoteSubject, Subject, lines_of
+from autograder.sandbox.shared.errors import (
     BELOW_MAIN,
     LOADING_STOPPED,
     MissingNameError,
@@ -24,18 +32,10 @@ from autograder.protocol.errors import (
     describe_error,
     told_exception,
 )
-from autograder.protocol.server import Server
-from autograder.proxy.local import LocalStudent, from_file
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject, Subject, lines_of
-from autograder.records import SourceFile, TestResult
 from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
-from autograder.selfcheck.render import is_unwritten
 from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, needed_packages, read
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells
-from autograder.suite.alarm import TestAlarm, alarm
 from autograder.suite.session import SuiteSession, Test
 
 SEED = 0

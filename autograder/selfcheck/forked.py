@@ -12,8 +12,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from autograder.proxy.deadline import Deadline, DeadlineExceededError
 from autograder.records import RefusedError
+from autograder.sandbox.outside.deadline import Deadline, DeadlineExceededError
 
 STEP = 0.05
 GRACE_SECONDS = 1.0

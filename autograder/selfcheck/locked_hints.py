@@ -27,13 +27,13 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from autograder.protocol.server import Server
-from autograder.protocol.wire import SharedPath
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.subject import RemoteSubject
-from autograder.proxy.transcript import Answer, Transcript
-from autograder.suite.alarm import alarm
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.alarm import alarm
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.subject import RemoteSubject
+from autograder.sandbox.outside.transcript import Answer, Transcript
+from autograder.sandbox.shared.wire import SharedPath
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 

@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from autograder.feedback.render import by_cause, shared_message
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.selfcheck.render import by_cause, shared_message
 from autograder.text.wording import listed
 
 BAR = 12

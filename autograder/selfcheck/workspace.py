@@ -295,7 +295,7 @@ def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = (), 
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
-    from autograder.protocol.server import Server
+    from autograder.sandbox.inside.server import Server
 
     server = Server(types.ModuleType(Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from autograder.proxy.subject import Subject
+    from autograder.sandbox.outside.subject import Subject
 
 MARKERS = (
     "part(name): the part of the assignment that the test belongs to",

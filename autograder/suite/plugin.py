@@ -16,7 +16,7 @@ from autograder.suite import markers
 from autograder.suite.markers import FIXTURES, SUITE, Suite, is_test_of_suite
 
 if TYPE_CHECKING:
-    from autograder.proxy.subject import Subject
+    from autograder.sandbox.outside.subject import Subject
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,7 +74,7 @@ def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not is_test_of_suite(item):
         return
-    from autograder.proxy.connection import seed_of
+    from autograder.sandbox.outside.connection import seed_of
 
     suite = item.config.stash[SUITE]
     missing = markers.missing_need(item, suite)

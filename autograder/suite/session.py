@@ -16,7 +16,7 @@ from _pytest.pathlib import module_name_from_path
 from _pytest.runner import runtestprotocol
 
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.proxy.subject import Subject
+from autograder.sandbox.outside.subject import Subject
 from autograder.suite import markers
 from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
 

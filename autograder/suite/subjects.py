@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.proxy.local import load_file
-from autograder.proxy.subject import Subject
+from autograder.sandbox.outside.local import load_file
+from autograder.sandbox.outside.subject import Subject
 from autograder.suite.markers import SubjectProvider
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.protocol import wire
+from autograder.sandbox.shared import wire
 
 TAGS = [*wire._TAGS, "!none", "!", "tuple", "!tensor "]
 ODD: list[Any] = [

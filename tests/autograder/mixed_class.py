@@ -14,9 +14,9 @@ from pathlib import Path
 
 from autograder.course.config import Course, load_course
 from autograder.gradebook.journal import Journal
-from autograder.grading.pool import Plan
-from autograder.grading.run import grade_class
 from autograder.records import SourceFile, Submission
+from autograder.runs.pool import Plan
+from autograder.runs.run import grade_class
 from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 

@@ -12,9 +12,9 @@ import pytest
 from autograder.course.config import Course, load_course
 from autograder.grading.grader import Grader
 from autograder.grading.watch import Watch
-from autograder.proxy.budget import MAX_BYTES, Budget
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.budget import MAX_BYTES, Budget
+from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from autograder.feedback.render import Message
 from autograder.records import Outcome, TestResult
 from autograder.selfcheck.check import CheckReport, Finding
-from autograder.selfcheck.render import Message
 from autograder.selfcheck.screens import check_screen
 
 QUESTION = "Do two heaps become smaller?"

@@ -19,12 +19,12 @@ from torch import Tensor, nn
 
 from autograder import checks
 from autograder.checks.sentences import show, verb, without_inputs, without_literals
-from autograder.protocol.errors import RemoteException, StudentTimeoutError, student_raised
-from autograder.protocol.server import Server
-from autograder.protocol.wire import Opaque
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
 from autograder.records import InfrastructureError
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.shared.errors import RemoteException, StudentTimeoutError, student_raised
+from autograder.sandbox.shared.wire import Opaque
 
 
 def count(*size: int) -> Tensor:

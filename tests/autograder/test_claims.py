@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, limited_notes
-from autograder.protocol import claims, wire
-from autograder.protocol.errors import StudentCrashedError, told_exception
-from autograder.protocol.files import checked
-from autograder.proxy.connection import Connection
-from autograder.proxy.remote import RemoteModule, call
-from autograder.proxy.stand_ins import StandIns
+from autograder.sandbox.outside.connection import Connection
+from autograder.sandbox.outside.remote import RemoteModule, call
+from autograder.sandbox.outside.solution_answers import StandIns
+from autograder.sandbox.shared import claims, wire
+from autograder.sandbox.shared.errors import StudentCrashedError, told_exception
+from autograder.sandbox.shared.files import checked
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}

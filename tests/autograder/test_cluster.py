@@ -31,15 +31,15 @@ from distributed.diskutils import WorkSpace
 from autograder.authoring.demo import write_demo
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import load_mistakes
+from autograder.extras.cluster import bundle, cluster, cluster_worker
+from autograder.extras.cluster.bundle import Bundle
+from autograder.extras.cluster.cluster_address import batch_cluster, connect
+from autograder.extras.cluster.cluster_worker import Graders
+from autograder.extras.cluster.grader_process import GraderDiedError, GraderProcess
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading import bundle, cluster, cluster_worker
-from autograder.grading.bundle import Bundle
-from autograder.grading.cluster_address import batch_cluster, connect
-from autograder.grading.cluster_worker import Graders
-from autograder.grading.grader_process import GraderDiedError, GraderProcess
-from autograder.grading.pool import Plan
-from autograder.grading.run import grade_class
 from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, SourceFile, Submission
+from autograder.runs.pool import Plan
+from autograder.runs.run import grade_class
 from autograder.submissions import find_submissions
 from tests.autograder.sampling import UNSTEADY
 from tests.autograder.test_sandbox import descendants, living
@@ -796,7 +796,7 @@ def candidates(coordinator: subprocess.Popen[str], victim: str, nannies: Nannies
     """Return the processes of a kind: graders run a module of their own, workers are started by `spawn_main`."""
     programs = {one.pid for one in nannies.processes} if nannies else set()
     below = {pid: command(pid) for top in {coordinator.pid, *programs} for pid in living(descendants(top))}
-    graders = {pid for pid, line in below.items() if b"autograder.grading.grader_process" in line}
+    graders = {pid for pid, line in below.items() if b"autograder.extras.cluster.grader_process" in line}
     workers = {pid for pid, line in below.items() if b"spawn_main" in line}
     return {"grader": graders, "worker": workers, "nanny": programs, "coordinator": {coordinator.pid}}[victim]
 

@@ -17,15 +17,15 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.lms.collecting import CollectOptions, CollectReport, collect, gradescope
-from autograder.lms.collecting.choose import named_in
-from autograder.lms.collecting.times import read_moment
-from autograder.lms.exports import Exported, ExportRequest, export
-from autograder.lms.identity import anything
-from autograder.lms.roster import Roster, read_roster
+from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect, gradescope
+from autograder.extras.lms.collecting.choose import named_in
+from autograder.extras.lms.collecting.times import read_moment
+from autograder.extras.lms.exports import Exported, ExportRequest, export
+from autograder.extras.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
+from autograder.submissions.identity import anything
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import FILES, write_tiny_course

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.jail import SAFE_TIERS
+from autograder.sandbox.inside.jail import SAFE_TIERS
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ROOT / "scripts" / "container"

@@ -19,20 +19,20 @@ import pytest
 import torch
 
 from autograder.course.config import Limits
-from autograder.protocol import wire
-from autograder.protocol.errors import StudentTimeoutError
-from autograder.proxy.deadline import CLOCK_FACTOR, MOMENT, PROCESSORS, Deadline, DeadlineExceededError
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.replay import ReplayCache, ReplaySocket, Request
-from autograder.proxy.worker_connection import WorkerConnection
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.alarm import TestAlarm, alarm
+from autograder.sandbox.outside.deadline import CLOCK_FACTOR, MOMENT, PROCESSORS, Deadline, DeadlineExceededError
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.replay import ReplayCache, ReplaySocket, Request
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared import wire
+from autograder.sandbox.shared.errors import StudentTimeoutError
 from autograder.selfcheck.forked import run_in_child
-from autograder.suite.alarm import TestAlarm, alarm
 from tests.autograder.waiting import hang_guard
 
 
 class Clock:
-    """Replaces the module `time` in `autograder.proxy.deadline`."""
+    """Replaces the module `time` in `autograder.sandbox.outside.deadline`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -67,7 +67,7 @@ class Told:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("autograder.proxy.deadline.time", clock)
+    monkeypatch.setattr("autograder.sandbox.outside.deadline.time", clock)
     return clock
 
 
@@ -354,5 +354,5 @@ def test_a_childs_answer_that_waits_to_be_read_is_in_time(monkeypatch):
                     child.join()
             return now
 
-    monkeypatch.setattr("autograder.proxy.deadline.time", ClockOfALateReader())
+    monkeypatch.setattr("autograder.sandbox.outside.deadline.time", ClockOfALateReader())
     assert run_in_child(lambda: "an answer", 1.0) == "an answer"

@@ -19,15 +19,15 @@ import autograder
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, load_course
+from autograder.extras.lms.exports.by_hand import by_part
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions
 from autograder.gradebook.final_scores import Effective, what_counts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.times import keep_times
-from autograder.grading.run import RunSummary
-from autograder.lms.nbgrader.by_hand import by_part
 from autograder.records import Grade, SourceFile, Submission, TestResult
+from autograder.runs.run import RunSummary
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 

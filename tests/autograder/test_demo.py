@@ -17,7 +17,7 @@ from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.launcher import Sandbox
 from autograder.submissions import find_submissions, safe_name
 
 ROOT = Path(__file__).resolve().parents[2]

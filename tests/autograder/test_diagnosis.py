@@ -14,11 +14,11 @@ from autograder.course.config import load_course
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import keep_one_name
 from autograder.grading.grader import Grader
-from autograder.protocol.errors import Frame, RemoteException, student_raised
-from autograder.protocol.wire import Handle
-from autograder.proxy.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
+from autograder.sandbox.shared.errors import Frame, RemoteException, student_raised
+from autograder.sandbox.shared.wire import Handle
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"

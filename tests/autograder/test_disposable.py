@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from autograder.grading.disposable import Disposable
 from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
-from autograder.proxy.budget import LEAST, MAX_BYTES, Budget
 from autograder.records import InfrastructureError
+from autograder.runs.disposable import Disposable
+from autograder.sandbox.outside.budget import LEAST, MAX_BYTES, Budget
 
 WATCH = KernelWatch()
 LITTLE = 0.05  # seconds of processor time

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 
 from autograder.cli.console import show_tiers
-from autograder.grading import trial_submission
 from autograder.records import Grade, InfrastructureError
-from autograder.sandbox import cgroup, doctor, landlock, remedies, seccomp
-from autograder.sandbox.command import import_failed, unavailable
-from autograder.sandbox.doctor import TierReport
-from autograder.sandbox.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.launcher import PROBE_LIMITS, Sandbox
-from autograder.sandbox.remedies import remedy
+from autograder.runs import trial_submission
+from autograder.sandbox.doctor.doctor import TierReport, doctor
+from autograder.sandbox.inside import landlock, seccomp
+from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.outside import cgroup, remedies
+from autograder.sandbox.outside.command import import_failed, unavailable
+from autograder.sandbox.outside.launcher import PROBE_LIMITS, Sandbox
+from autograder.sandbox.outside.remedies import remedy
 
 
 @pytest.fixture

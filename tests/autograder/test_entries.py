@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from autograder.course.config import Course, load_course
 from autograder.course.notebook import to_notebook
 from autograder.grading.grader import Grader
-from autograder.protocol.entries import Entries
 from autograder.records import Grade, SourceFile, Submission
+from autograder.sandbox.inside.entries import Entries
 from autograder.selfcheck.check import check_student
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from autograder.checks import CheckFailed
-from autograder.grading.explain import clean, explain
-from autograder.protocol.errors import (
+from autograder.checks.explain import clean, explain
+from autograder.records import SourceFile
+from autograder.sandbox.outside.alarm import TestAlarm
+from autograder.sandbox.shared.errors import (
     Frame,
     MissingNameError,
     RemoteException,
@@ -17,8 +19,6 @@ from autograder.protocol.errors import (
     StudentTimeoutError,
     student_raised,
 )
-from autograder.records import SourceFile
-from autograder.suite.alarm import TestAlarm
 from autograder.text.wording import message_skeleton
 
 SECRET = "the input was 0.8414709"

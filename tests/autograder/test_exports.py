@@ -23,15 +23,15 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
+from autograder.extras.lms.exports import EXPORTERS, Exported, ExportRequest, export
+from autograder.extras.lms.exports.classroom50 import scale
+from autograder.extras.lms.exports.container_memory import ContainerMemory
+from autograder.extras.lms.exports.gradescope import files
+from autograder.extras.lms.exports.gradescope_run import results
+from autograder.extras.lms.roster import read_roster
+from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.lateness import Final
-from autograder.lms.exports import EXPORTERS, Exported, ExportRequest, export
-from autograder.lms.exports.classroom50 import scale
-from autograder.lms.exports.container_memory import ContainerMemory
-from autograder.lms.exports.gradescope import files
-from autograder.lms.exports.gradescope_run import results
-from autograder.lms.roster import read_roster
-from autograder.lms.sheet import Sheet
 from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands

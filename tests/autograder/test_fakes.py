@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from autograder.fakes import Coin, Die, Reverser, Successor
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
 
 BOS, EOS, PAD = 1, 2, 0
 

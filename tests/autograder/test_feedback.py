@@ -34,9 +34,9 @@ from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
+from autograder.runs.run import RunSummary
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import write_tiny_course
 

@@ -16,14 +16,14 @@ from autograder.grading import prepared
 from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
 from autograder.grading.workers import LOADING_FACTOR
-from autograder.protocol.server import Server
-from autograder.proxy.local import load_text
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.stand_ins import StandIns
-from autograder.proxy.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.local import load_text
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.solution_answers import StandIns
+from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADS, BLOCKS, COUNTS = "03_masked_heads", "05_encoder_block", "06_bert_param_count"

@@ -30,12 +30,12 @@ from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import prepared, suite_run
 from autograder.grading.grader import Grader
-from autograder.grading.pool import Plan
-from autograder.grading.run import RunSummary, grade_class, ungraded
-from autograder.protocol import wire
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
-from autograder.sandbox.unavailable import SandboxUnavailableError
+from autograder.runs.pool import Plan
+from autograder.runs.run import RunSummary, grade_class, ungraded
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.unavailable import SandboxUnavailableError
+from autograder.sandbox.shared import wire
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.tiny_course import ALTERNATIVE, COURSE, write_tiny_course
@@ -415,7 +415,7 @@ def test_repeated_failure_of_the_machine_gives_no_score(grade, solution, monkeyp
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
-    monkeypatch.setattr("autograder.proxy.worker_connection.WorkerConnection.exchange", fail)
+    monkeypatch.setattr("autograder.sandbox.outside.worker_connection.WorkerConnection.exchange", fail)
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade(solution)
 
@@ -614,7 +614,7 @@ from pathlib import Path
 from autograder.course.config import load_course
 from autograder.gradebook.journal import Journal
 from autograder.gradebook import texts
-from autograder.grading.run import grade_class, ungraded
+from autograder.runs.run import grade_class, ungraded
 from tests.autograder.test_grading import class_of, plan_of
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ import pytest
 
 import autograder
 from autograder.course.config import load_course
+from autograder.extras.lms.exports import gradescope_run
 from autograder.gradebook.journal import FILE_NAME, Reading
-from autograder.lms.exports import gradescope_run
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_tiny_course
@@ -145,11 +145,11 @@ OTHERS_FILES = {
     "submissions/archives.py _entry": "the name of a function that reads from a stream of the gate",
     "submissions/tarballs.py": "reads from a stream of the gate",
     "source/stub.py released_stub": "the course's own files, as students receive them",
-    "lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
-    "lms/exports/gradescope_run.py _settings": "written by the export",
-    "lms/exports/container_memory.py _read": "the kernel's own, about the container",
-    "lms/exports/moodle_feedback.py export": "a page that we wrote",
-    "lms/exports/filling.py write_beside": "the instructor's own table",
+    "extras/lms/exports/gradescope.py files": "the course's own files, packed for Gradescope",
+    "extras/lms/exports/gradescope_run.py _settings": "written by the export",
+    "extras/lms/exports/container_memory.py _read": "the kernel's own, about the container",
+    "extras/lms/exports/moodle_feedback.py export": "a page that we wrote",
+    "extras/lms/exports/filling.py write_beside": "the instructor's own table",
     "gradebook/run_state.py": "written by a run",
     "gradebook/seals.py": "written by a run, or refused; links in it are refused before",
     "gradebook/owner_key.py": "the instructor's own key",
@@ -157,7 +157,7 @@ OTHERS_FILES = {
     "gradebook/texts.py files_of": "written by a run",
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
-    "grading/bundle.py": "the course's own files, packed for a cluster",
+    "extras/cluster/bundle.py": "the course's own files, packed for a cluster",
     "grading/prepared.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",
     "source/text.py qualified_name": "reads from a cache that the worker filled",

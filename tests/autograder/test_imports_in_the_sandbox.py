@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from autograder.sandbox import command
-from autograder.sandbox.jail import TIERS
-from autograder.sandbox.launcher import Sandbox
-from autograder.sandbox.unavailable import SandboxImportError, SandboxUnavailableError
+from autograder.sandbox.inside.jail import TIERS
+from autograder.sandbox.outside import command
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.unavailable import SandboxImportError, SandboxUnavailableError
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import ENTRY, STRONGEST, ask, limits
 

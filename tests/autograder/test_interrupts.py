@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from autograder.cli.interrupts import STOPPED
-from autograder.grading.pool import end_on_ctrl_c
-from autograder.sandbox.trusted_process import spawning
+from autograder.runs.pool import end_on_ctrl_c
+from autograder.sandbox.outside.trusted_process import spawning
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups for signals")
@@ -49,7 +49,7 @@ POINTS = {
     "torch": ["check", "audit"],
     "torch.nn": ["check"],
     "torch.autograd": ["check"],
-    "autograder.grading.run": ["grade class"],
+    "autograder.runs.run": ["grade class"],
     "autograder.gradebook.journal": ["report", "export --to csv"],
     "jinja2": ["report"],
 }
@@ -173,8 +173,8 @@ IN_CHILDREN = {
     "grade class --jobs 1": ["pydantic", "autograder.grading.grader", "torch"],
     "grade class --cluster local:1": [
         "distributed.nanny",  # in a worker of Dask
-        "autograder.grading.cluster_worker",
-        "autograder.grading.grader_process",  # in a grader of this worker
+        "autograder.extras.cluster.cluster_worker",
+        "autograder.extras.cluster.grader_process",  # in a grader of this worker
         "autograder.grading.grader",
     ],
     "build": ["autograder.authoring.hints_file", "torch"],

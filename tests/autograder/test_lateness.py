@@ -37,8 +37,8 @@ from autograder.gradebook.lateness import (
     unknown_students,
 )
 from autograder.gradebook.times import keep_times, read_names, read_times
-from autograder.grading.run import RunSummary
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.runs.run import RunSummary
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import COURSE, write_tiny_course

@@ -19,7 +19,7 @@ from autograder.authoring import hints_file as locking
 from autograder.authoring.hints_file import code_of_functions, has_hints, is_current, make, place_of, survey
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
-from autograder.proxy.transcript import Answer, Transcript
+from autograder.sandbox.outside.transcript import Answer, Transcript
 from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,

@@ -16,9 +16,9 @@ import pytest
 from autograder import notebook
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
-from autograder.protocol.server import Server
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.launcher import Sandbox
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.workspace import Text
 from autograder.source import text as source

@@ -17,11 +17,11 @@ from autograder.authoring.build import build
 from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.digests import submission_digest
+from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
+from autograder.extras.lms.exports.container_memory import ContainerMemory
+from autograder.extras.lms.exports.nbgrader import _hand_in
 from autograder.gradebook import texts
 from autograder.grading.grader import Grader
-from autograder.lms.exports import ExportRequest, export, gradescope_run
-from autograder.lms.exports.container_memory import ContainerMemory
-from autograder.lms.nbgrader.export import _hand_in
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.pack import pack

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from autograder import notebook
 from autograder.cli import app
 from autograder.course.config import load_course
-from autograder.lms.exports import ExportRequest, export, gradescope_run
+from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
 from autograder.selfcheck.watch import Watch
 from autograder.source.text import NoShell, cells
 from tests.autograder.sampling import sampled

@@ -17,7 +17,7 @@ import pytest
 from autograder import notebook
 from autograder.course.config import load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
-from autograder.proxy.local import LocalStudent
+from autograder.sandbox.outside.local import LocalStudent
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.workspace import run_text

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Course
-from autograder.grading.pool import Plan, graders, this_grader
 from autograder.records import Submission
-from autograder.sandbox.doctor import TierReport
+from autograder.runs.pool import Plan, graders, this_grader
+from autograder.sandbox.doctor.doctor import TierReport
 from tests.autograder.mixed_class import (
     HOSTILE,
     SAMPLE,

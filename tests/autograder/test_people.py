@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Course, load_course
+from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect
+from autograder.extras.lms.collecting.canvas import readings
+from autograder.extras.lms.exports import Exported, ExportRequest, export
+from autograder.extras.lms.exports.canvas import _plain as canvas_title
+from autograder.extras.lms.exports.moodle_feedback import _name as feedback_name
+from autograder.extras.lms.roster import read_roster
 from autograder.gradebook.decisions import ids_of, make_decision
 from autograder.gradebook.final_scores import write_gradebook
-from autograder.lms.collecting import CollectOptions, CollectReport, collect
-from autograder.lms.collecting.canvas import readings
-from autograder.lms.exports import Exported, ExportRequest, export
-from autograder.lms.exports.canvas import _plain as canvas_title
-from autograder.lms.exports.moodle_feedback import _name as feedback_name
-from autograder.lms.identity import Described, Directory, Id, anything, same_name
-from autograder.lms.roster import read_roster
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
+from autograder.submissions.identity import Described, Directory, Id, anything, same_name
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.tiny_course import write_tiny_course
 

@@ -27,11 +27,11 @@ from autograder.feedback.pictures import Picture, failing_parts, picture_file, p
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading.pool import Plan
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.runs.pool import Plan
+from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden

@@ -14,12 +14,12 @@ from autograder.authoring.build import build
 from autograder.authoring.trivial import trivial_answers
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
-from autograder.protocol import wire
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import SourceFile, Submission
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared import wire
 from autograder.selfcheck.check import check_target
 from tests.autograder.printing_course import write_printing_course
 

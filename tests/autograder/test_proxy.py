@@ -15,17 +15,17 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.protocol.errors import (
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent, mirror_input_mutation
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,
     StudentRaisedError,
     told_exception,
 )
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent, mirror_input_mutation
-from autograder.proxy.worker_connection import WorkerConnection
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)

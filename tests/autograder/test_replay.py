@@ -9,9 +9,9 @@ import pytest
 
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
-from autograder.proxy.replay import Node, ReplayCache, Request
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.replay import Node, ReplayCache, Request
 from autograder.suite.session import SuiteSession
 from tests.autograder.tiny_course import write_files
 

@@ -24,11 +24,12 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
-from autograder.sandbox import doctor, launcher
-from autograder.sandbox.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.launcher import Sandbox
-from autograder.sandbox.unavailable import SandboxUnavailableError
-from autograder.sandbox.worker_process import Ending, WorkerProcess
+from autograder.sandbox.doctor.doctor import doctor
+from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.outside import launcher
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.unavailable import SandboxUnavailableError
+from autograder.sandbox.outside.worker_process import Ending, WorkerProcess
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS, wait_until
 
@@ -824,8 +825,8 @@ def test_close_leaves_no_process(tiers, entry, tier):
 GRADER = """
 import sys, threading, time
 from autograder.course.config import Limits
-from autograder.sandbox.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.outside.launcher import Sandbox
 made = []
 def make():
     made.append(Sandbox({tier!r}, entry="sandbox_entry:run", folders=[{folder!r}], warm=False))
@@ -883,7 +884,7 @@ def test_fork_server_is_warm_and_has_one_thread(tiers):
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
-    (folder / "rehearsed_entry.py").write_text(f"from autograder.protocol.server import rehearse\n{ENTRY}")
+    (folder / "rehearsed_entry.py").write_text(f"from autograder.sandbox.inside.server import rehearse\n{ENTRY}")
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
         import sys
@@ -1032,7 +1033,7 @@ def test_course_inside_pythons_folders_is_refused(tier):
 
 ORDINARY = """
 import json
-from autograder.sandbox import doctor
+from autograder.sandbox.doctor.doctor import doctor
 print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
 """
 

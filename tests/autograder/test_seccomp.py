@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import seccomp
-from autograder.sandbox.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.inside import seccomp
+from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
 
 MACHINES = ["x86_64", "aarch64"]
 OWN_PID = 4711

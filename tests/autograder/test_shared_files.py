@@ -8,20 +8,20 @@ from types import ModuleType
 import pytest
 
 from autograder.authoring.build import build
+from autograder.checks.explain import explain
 from autograder.course.config import Course, Limits, load_course
 from autograder.gradebook.journal import Journal
-from autograder.grading.explain import explain
 from autograder.grading.grader import Grader
-from autograder.grading.pool import Plan
-from autograder.grading.run import grade_class
-from autograder.protocol import files, wire
-from autograder.protocol.errors import StudentCrashedError, StudentError
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import InfrastructureError, SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.runs.pool import Plan
+from autograder.runs.run import grade_class
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared import files, wire
+from autograder.sandbox.shared.errors import StudentCrashedError, StudentError
 from autograder.selfcheck.check import check_target
 from tests.autograder.sharing_course import FILES_NAME, PLAIN_NAME, write_sharing_course
 from tests.autograder.test_printed_text import pytest_of
@@ -112,7 +112,7 @@ def no_text(folder):
     open(os.fsencode(folder) + b"/\xff", "w").close()
 
 def forge(news):
-    from autograder.protocol.files import SharedFolder
+    from autograder.sandbox.shared.files import SharedFolder
     SharedFolder.news = lambda self: {"files": news}
 """
 

@@ -24,10 +24,10 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
-from autograder.source.similarity import contained
-from autograder.source.tokens import NAME, Stub, own_code
-from autograder.submissions import similar as finding
-from autograder.submissions.similar import MOST_LETTERS, MOST_TOKENS, NEARLY_ALL, SHORTEST, similar
+from autograder.extras.similar import similar as finding
+from autograder.extras.similar.similar import MOST_LETTERS, MOST_TOKENS, NEARLY_ALL, SHORTEST, similar
+from autograder.extras.similar.similarity import contained
+from autograder.extras.similar.tokens import NAME, Stub, own_code
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 

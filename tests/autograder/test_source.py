@@ -15,9 +15,9 @@ import pytest
 
 from autograder.course.config import Limits, load_course
 from autograder.course.notebook import to_notebook
-from autograder.protocol.errors import StudentError
-from autograder.protocol.server import Server
-from autograder.proxy.worker_connection import WorkerConnection
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared.errors import StudentError
 from autograder.source import text as source
 from tests.autograder.sampling import sampled
 

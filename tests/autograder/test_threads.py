@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import load_course
-from autograder.grading.pool import Plan, grade_one, graders
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.launcher import Sandbox
+from autograder.runs.pool import Plan, grade_one, graders
+from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 

@@ -12,16 +12,15 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.sandbox import verify
-from autograder.sandbox.doctor import MatrixCell, TierReport
-from autograder.sandbox.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.trials import LEFT_BEHIND
+from autograder.sandbox.doctor.doctor import MatrixCell, TierReport, verify
+from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
+from autograder.sandbox.inside.trials import LEFT_BEHIND
 from tests.autograder.sampling import sampled
 
 # takes one wall down in the fork server, before any worker is forked; the trials stay the same
 WITHOUT = """
 from autograder.sandbox import jail, landlock, seccomp, zygote
-from autograder.sandbox.trials import run
+from autograder.sandbox.inside.trials import run
 {removal}
 """
 REMOVALS = {

@@ -16,7 +16,7 @@ from autograder.gradebook.journal import Journal
 from autograder.gradebook.visibility import as_shown, visibility
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.sandbox.launcher import Sandbox
+from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.tiny_course import COURSE, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
@@ -213,6 +213,6 @@ def test_exports_for_students_show_what_the_date_allows(tmp_path, wrong, due, sh
 )
 def test_gradescope_shows_hidden_tests_when_the_course_does(tmp_path, monkeypatch, feedback, hidden):
     asked = []
-    monkeypatch.setattr("autograder.lms.exports.gradescope.files", lambda *given: asked.append(given[2]) or {})
+    monkeypatch.setattr("autograder.extras.lms.exports.gradescope.files", lambda *given: asked.append(given[2]) or {})
     autograder.export("gradescope", course=course(tmp_path, feedback), assignment=NAME, output=tmp_path / "g.zip")
     assert asked == [hidden]

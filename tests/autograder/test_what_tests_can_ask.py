@@ -11,14 +11,14 @@ from types import ModuleType
 import pytest
 
 from autograder import checks
+from autograder.checks.explain import explain
 from autograder.course.config import Limits
-from autograder.grading.explain import explain
-from autograder.protocol.errors import StudentError
-from autograder.protocol.server import Server
-from autograder.proxy.loopback import LoopbackConnection
-from autograder.proxy.remote import RemoteStudent
-from autograder.proxy.worker_connection import WorkerConnection
 from autograder.records import SourceFile
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.sandbox.shared.errors import StudentError
 
 TEXT = """\
 import itertools

@@ -19,8 +19,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autograder.protocol import wire
-from autograder.protocol.wire import CallableHandle, Handle, Opaque, SharedPath, WireError
+from autograder.sandbox.shared import wire
+from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque, SharedPath, WireError
 from tests.autograder import fuzz_wire
 from tests.autograder.waiting import hang_guard
 

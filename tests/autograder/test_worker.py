@@ -17,7 +17,10 @@ import torch
 from torch import nn
 
 from autograder.course.config import Limits
-from autograder.protocol.errors import (
+from autograder.sandbox.outside.alarm import TestAlarm, alarm
+from autograder.sandbox.outside.remote import MAX_ENTRIES, RemoteModule, RemoteStudent, mirror_input_mutation
+from autograder.sandbox.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
+from autograder.sandbox.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,
@@ -25,18 +28,15 @@ from autograder.protocol.errors import (
     StudentTimeoutError,
     told_exception,
 )
-from autograder.protocol.graphs import MAX_GRAPHS
-from autograder.proxy.remote import MAX_ENTRIES, RemoteModule, RemoteStudent, mirror_input_mutation
-from autograder.proxy.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
-from autograder.suite.alarm import TestAlarm, alarm
+from autograder.sandbox.shared.graphs import MAX_GRAPHS
 from tests.autograder.sampling import sampled
 
 PRELUDE = '''
 import os, struct, sys, threading, time
 import torch
 from torch import nn
-worker = sys.modules["autograder.protocol.server"]
-wire = sys.modules["autograder.protocol.wire"]
+worker = sys.modules["autograder.sandbox.inside.server"]
+wire = sys.modules["autograder.sandbox.shared.wire"]
 honestly = worker.answer
 ODD = {"type": "X", "bases": [], "text": "", "frames": []}
 

@@ -5,7 +5,7 @@ from tests.autograder.attacks.field import HEADS, Attack
 # takes the worker over: answers every question by itself from now on
 TAKEOVER = """
 import sys
-from autograder.protocol import wire
+from autograder.sandbox.shared import wire
 def take_over(answer):
     frame = sys._getframe()
     while "sock" not in frame.f_locals or "number" not in frame.f_locals:
@@ -111,7 +111,7 @@ for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/s
         "a thread answers the next thousand questions before they are asked",
         """
 import threading
-from autograder.protocol import wire
+from autograder.sandbox.shared import wire
 import socket
 def flood():
     sock = socket.socket.__new__(socket.socket)

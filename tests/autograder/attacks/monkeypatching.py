@@ -54,8 +54,8 @@ records.TestResult.__init__ = lambda self, *a, **k: self.__dict__.update(k, outc
         "replaces explanation, session and grader where it can import them",
         """
 import importlib
-for name in ("autograder.grading.explain", "autograder.grading.diagnosis", "autograder.grading.grader",
-             "autograder.grading.run", "autograder.gradebook.journal", "autograder.suite.session",
+for name in ("autograder.checks.explain", "autograder.grading.diagnosis", "autograder.grading.grader",
+             "autograder.runs.run", "autograder.gradebook.journal", "autograder.suite.session",
              "autograder.suite.plugin"):
     try:
         module = importlib.import_module(name)
@@ -70,7 +70,7 @@ for name in ("autograder.grading.explain", "autograder.grading.diagnosis", "auto
         "messages_on_the_wire",
         "makes the encoder write the right answer to the visible test every time",
         """
-from autograder.protocol import wire
+from autograder.sandbox.shared import wire
 encode = wire.dumps
 def lie(value, register=None):
     if isinstance(value, dict) and isinstance(value.get("ok"), dict) and "result" in value["ok"]:
@@ -89,7 +89,7 @@ wire.dumps = lie
         "replaces the worker's functions and methods",
         """
 import sys
-worker = sys.modules["autograder.protocol.server"]
+worker = sys.modules["autograder.sandbox.inside.server"]
 worker.answer = lambda *a: {"ok": True}
 worker.Server.find = lambda self, name: {"kind": "value", "value": True}
 worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}

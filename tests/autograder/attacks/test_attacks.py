@@ -19,9 +19,9 @@ from types import ModuleType
 
 import pytest
 
-from autograder.protocol.server import Server
-from autograder.sandbox import trials
-from autograder.sandbox.jail import SAFE_TIERS
+from autograder.sandbox.inside import trials
+from autograder.sandbox.inside.jail import SAFE_TIERS
+from autograder.sandbox.inside.server import Server
 from tests.autograder.attacks import (
     compile_time,
     exhaustion,

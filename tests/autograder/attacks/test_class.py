@@ -10,10 +10,10 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.gradebook.journal import Journal
-from autograder.grading.pool import Plan
-from autograder.grading.run import grade_class
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.doctor import TierReport
+from autograder.runs.pool import Plan
+from autograder.runs.run import grade_class
+from autograder.sandbox.doctor.doctor import TierReport
 from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field
 from tests.autograder.attacks.test_attacks import ATTACKS
 

@@ -28,14 +28,14 @@ from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from autograder.course.config import Course, load_course
+from autograder.extras.similar.similar import Similar
+from autograder.extras.similar.similarity import Pair, Passage
+from autograder.extras.similar.similarity_page import write_alike
+from autograder.extras.similar.tokens import Stub, own_code
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
-from autograder.feedback.similarity_page import write_alike
 from autograder.feedback.student_page import student_path
 from autograder.records import Grade
-from autograder.source.similarity import Pair, Passage
-from autograder.source.tokens import Stub, own_code
-from autograder.submissions.similar import Similar
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 from tests.autograder.pages import write_all
 

@@ -21,7 +21,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import FILE_NAME, Reading
-from autograder.lms.nbgrader.graded_notebook import part_score
+from autograder.nbgrader.graded_notebook import part_score
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]

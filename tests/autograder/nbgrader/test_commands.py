@@ -200,7 +200,7 @@ def test_settings_set_this_course_and_no_hooks():
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
 def test_exchange_in_a_folder_that_others_can_read_is_refused(room):
-    from autograder.lms.nbgrader.exchange import exchange_problem
+    from autograder.nbgrader.exchange import exchange_problem
 
     with tempfile.TemporaryDirectory() as place:  # not in tmp_path, which nobody else can enter
         course = Path(place)
@@ -212,7 +212,7 @@ def test_exchange_in_a_folder_that_others_can_read_is_refused(room):
         sentence = exchange_problem(course, course / "exchange") or ""
         assert "c.Exchange.root" in sentence and f"chmod o-rwx {course}" in sentence
     config = (room.folder / "nbgrader_config.py").read_text("utf-8")
-    assert 'c.ExchangeFactory.release_assignment = "autograder.lms.nbgrader.exchange.ReleaseAssignment"' in config
+    assert 'c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"' in config
 
 
 def test_release_puts_an_assignment_into_the_exchange(room):

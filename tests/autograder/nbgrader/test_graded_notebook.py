@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from autograder.course.config import load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.feedback.render import Message
 from autograder.feedback.titles import with_titles
-from autograder.lms.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
+from autograder.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from autograder.selfcheck.render import Message
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 

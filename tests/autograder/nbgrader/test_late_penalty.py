@@ -100,4 +100,4 @@ def test_extension_removes_the_late_penalty(room: Classroom):
 @pytest.mark.slow
 def test_settings_set_the_late_penalty_plugin():
     root = Path(__file__).resolve().parents[3]
-    assert "autograder.lms.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")
+    assert "autograder.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")

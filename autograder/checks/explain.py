@@ -1,0 +1,213 @@
+"""Turn exceptions into sentences for students, with the place in their own text and without secrets.
+
+For a hidden test under `feedback: hints`, a sentence contains no inputs, no expected values and no text chosen by the
+student's code (an exception's message could contain the inputs); it names the exception and the student's line.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from types import FrameType
+
+from torch import nn
+
+from autograder.checks import CheckFailed
+from autograder.checks.needs import unmet_need
+from autograder.checks.sentences import article
+from autograder.records import Outcome, SourceFile
+from autograder.sandbox.outside.alarm import TestAlarm
+from autograder.sandbox.outside.remote import RemoteObject
+from autograder.sandbox.shared import errors
+from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
+from autograder.source.text import notebook_cells
+
+MAX_MESSAGE = 2000
+MOST_LINES, LONGEST_FUNCTION = 5_000, 200  # of a file, and of a function, in the search for a `return`
+_FILE = re.compile(r"[\w.-]{1,100}\.py")
+_CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
+_BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
+_GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
+_RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The outcome of a test that did not pass, and the sentence for the student."""
+
+    outcome: Outcome
+    message: str
+
+
+def explain(
+    error: BaseException, *, full: bool, own: Callable[[FrameType], bool] | None = None, file: SourceFile | None = None
+) -> Failure:
+    """Return the outcome and the sentence for the exception that ended a test.
+
+    With `full`, as for visible tests, the sentence contains all details; otherwise it quotes only the submitted `file`.
+    If the code returned None, the sentence names functions of the file without a `return`.
+    `own` selects the student's frames of a traceback if their code ran in this process.
+    """
+    if isinstance(error, (errors.StudentTimeoutError, TestAlarm)):
+        return Failure("timeout", str(error) or "This test took too long.")
+    if isinstance(error, errors.StudentCrashedError):
+        return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
+    if isinstance(error, CheckFailed):
+        sentence = str(error) if full else error.public
+        return Failure("failed", clean(sentence + (no_return(file) if " None; " in sentence else "")))
+    if isinstance(error, errors.MissingNameError):
+        need = unmet_need(error.stopped, file) if error.stopped else ""
+        return Failure("failed", clean(f"{error} {need}".rstrip()))
+    if isinstance(error, errors.StudentRaisedError):
+        if need := unmet_need(error.remote, file):
+            shown = _placed(as_submitted(error.remote, file or SourceFile("", "")), file)
+            return Failure("failed", clean(_with_place(need, shown)))
+        remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
+        absent = no_return(file) if "NoneType" in error.remote.text else ""
+        return Failure("failed", clean(_raised(_placed(remote, file), full) + absent))
+    told = describe_error(error, own) if own else RemoteException(type(error).__name__)
+    if own and (need := unmet_need(told, file)):
+        return Failure("failed", clean(_with_place(need, told)))
+    if told.frames:
+        return Failure("failed", clean(_raised(told, full)))
+    if needs := _missing_attribute(error, file):
+        return Failure("failed", clean(needs))
+    absent = no_return(file) if "NoneType" in str(error) else ""
+    sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
+    return Failure("failed", sentence + absent)
+
+
+def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
+    """Return the sentence about an attribute that a test needs and an object of the file's classes does not have."""
+    if not isinstance(error, AttributeError) or not isinstance(error.name, str) or file is None:
+        return ""
+    owner = error.obj
+    if isinstance(owner, nn.Module):
+        kind = str(owner._get_name())
+    else:
+        kind = owner._kind if isinstance(owner, RemoteObject) else type(owner).__name__
+    return f"Your {kind} has no `{error.name}`; this test needs it." if _defines(file, kind) else ""
+
+
+def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
+    """Return the exception without text that the student's code could choose at run time.
+
+    A worker could report inputs as the name of an exception or a function, or as a line that does not exist.
+    """
+    names = (name for name in (error.type, *error.bases) if name in errors.EXCEPTIONS or _defines(file, name))
+    frames = [step for frame in error.frames[-1:] if (step := _step_of(file, frame)) is not None]
+    return replace(error, type=next(names, "Exception"), text="", frames=tuple(frames))
+
+
+def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
+    """Return the frame with its line of code from the file or its modules; None if it cannot belong to them."""
+    file = next((module for module in file.modules if module.name == frame.file), file)
+    if file.is_notebook:
+        where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
+        code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
+    else:
+        where, numbered = _FILE.fullmatch(frame.file), _LINE_END.split(file.text)
+        lines = len(numbered)
+        above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
+        code = numbered[frame.line - 1].strip() if 1 <= frame.line <= lines else ""
+        before = above[-2] if code and len(above) > 1 else ""
+    if where is None or not 1 <= frame.line <= lines:
+        return None
+    known = all(_defines(file, name) for name in frame.function.split("."))
+    function = frame.function if known else ""
+    return replace(frame, code=code, function=function, before=before, shapes="")
+
+
+def _placed(error: RemoteException, file: SourceFile | None) -> RemoteException:
+    """Return the exception with the module's name in each frame that is not in the student's main module."""
+    modules = {module.name for module in file.modules} if file else set()
+    frames = (replace(each, module=each.file if each.file in modules else "") for each in error.frames)
+    return replace(error, frames=tuple(frames))
+
+
+def _is_in_notebook(line: str, file: SourceFile) -> bool:
+    return any(json.dumps(line, ensure_ascii=ascii)[1:-1] in file.text for ascii in (True, False))
+
+
+def no_return(file: SourceFile | None) -> str:
+    """Name functions with an annotated result and no `return`, without a parser, which the text could exhaust."""
+    lines, found, owner = _lines(file) if file else [], [], ""
+    for number, line in enumerate(lines):
+        begun = _BEGUN.match(line)
+        if begun is None:
+            continue
+        indent, kind, name = begun.groups()
+        if kind == "class" or not indent:
+            owner = f"{name}." if kind == "class" else ""
+        body = _block(lines[number : number + LONGEST_FUNCTION], indent)
+        if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
+            found.append(f"`{owner if indent else ''}{name}`")
+    return f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`." if found else ""
+
+
+def _block(lines: list[str], indent: str) -> str:
+    """Return the function that starts in the first line, up to the next line that is not indented further."""
+    deeper = (f"{indent} ", f"{indent}\t", f"{indent})")
+    inside = takewhile(lambda line: not line.strip() or line.startswith(deeper), lines[1:])
+    return "\n".join([lines[0], *inside])
+
+
+def _lines(file: SourceFile) -> list[str]:
+    try:
+        cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return []
+    return [line.partition("#")[0] for line in _LINE_END.split(code)[:MOST_LINES]]
+
+
+def _defines(file: SourceFile, name: str) -> bool:
+    return name.isidentifier() and re.search(rf"(?:\b|\\n)(?:class|def)\s+{name}\b", file.text) is not None
+
+
+def _without_details(sentence: str) -> str:
+    """Drop the details after a colon: they describe an unreadable answer, and the student's code chose them."""
+    return sentence.partition(":")[0].rstrip(".") + "."
+
+
+def clean(text: str, limit: int = MAX_MESSAGE) -> str:
+    """Return the text without control characters and without commands for a terminal or a CI service."""
+    text = text if len(text) <= limit else text[:limit] + " …"
+    text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return "\n".join(_harmless(line) for line in text.split("\n"))
+
+
+def _harmless(line: str) -> str:
+    line = _OTHER_COMMAND.sub("#\N{ZERO WIDTH SPACE}#", line)
+    return line.replace("::", ":\N{ZERO WIDTH SPACE}:") if line.lstrip().startswith("::") else line
+
+
+def _raised(error: RemoteException, full: bool) -> str:
+    where = error.frames[-1] if error.frames else None
+    if error.type == "NotImplementedError":
+        name = f"`{where.function}`" if where and where.function else "This part"
+        if where and _is_code(where.before):
+            return f"Below your code, {name} still has the line `{where.code}` (in {where.place}): delete it."
+        return f"{name} is not written yet{_at(error)}."
+    said = f": {error.text}" if full and error.text else ""
+    what = f"Your code raised {article(error.type)}{said}"
+    line = f"\n    {where.code}" if where and where.code else ""
+    shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
+    return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
+
+
+def _with_place(sentence: str, error: RemoteException) -> str:
+    code = error.frames[-1].code if error.frames else ""
+    return f"{sentence.rstrip('.')}{_at(error)}." + (f"\n    {code}" if code else "")
+
+
+def _is_code(line: str) -> bool:
+    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an unwritten gap."""
+    return bool(line) and not line.startswith("#") and not line.endswith((":", '"""', "'''"))
+
+
+def _at(error: RemoteException) -> str:
+    return f" ({error.frames[-1].place})" if error.frames else ""

@@ -1,0 +1,1 @@
+"""What the core does not need, and never imports."""

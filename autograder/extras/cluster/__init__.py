@@ -1,0 +1,1 @@
+"""Graders on other machines."""

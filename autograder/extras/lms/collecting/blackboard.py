@@ -1,0 +1,86 @@
+"""Blackboard, "Assignment File Download": files named `Masked heads_ada1_attempt_2026-11-27-23-58-10_masked_heads.py`.
+
+The assignment's title, the student's login and the time of the attempt stand before the file's name. A text of the same
+name without a file names the student: `Name: Ada Lovelace (ada1)`. The latest attempt counts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder.extras.lms.roster import Roster
+from autograder.records import RefusedError
+from autograder.submissions.files import Entry, File
+from autograder.submissions.identity import Described, Id
+from autograder.submissions.raw_submission import Findings, RawSubmission
+from autograder.text.names import shown
+from autograder.text.wording import counted
+
+SITE = "blackboard"
+NAME = re.compile(r"(?P<head>.+?)_attempt_(?P<time>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.DOTALL | re.ASCII)
+_STUDENT = re.compile(r"[^:]*:\s*(?P<name>.*?)\s*\((?P<login>[^()]+)\)\s*")
+
+
+@dataclass(frozen=True)
+class _Student:
+    login: str
+    name: str = ""
+
+
+def fits(entries: Sequence[Entry]) -> bool:
+    """Whether these entries look like a download from Blackboard."""
+    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
+
+
+def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+    """Return the latest attempt of each student; entries with other names are reported as odd."""
+    found = Findings()
+    attempts: dict[str, dict[str, list[File]]] = {}
+    texts: dict[str, File] = {}
+    for entry in entries:
+        match = NAME.fullmatch(entry.name)
+        if match is None or not isinstance(entry, File):
+            found.odd.append(f"{shown(entry.name)} is not named like a file from Blackboard.")
+            continue
+        files = attempts.setdefault(match["head"], {}).setdefault(match["time"], [])
+        if match["file"]:
+            files.append(replace(entry, name=match["file"]))
+        else:
+            texts[match["head"]] = entry
+    for head, by_time in attempts.items():
+        student = _student(head, texts.get(head))
+        latest = max(by_time)
+        where = student.name or student.login
+        if len(by_time) > 1:
+            found.notes.append(f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts.")
+        names = (student.name,) if student.name else ()
+        found.handed.append(
+            RawSubmission(
+                student.login,
+                tuple(by_time[latest]),
+                Described((Id(student.login, SITE),), names),
+                SITE,
+                name=student.name,
+                where=where,
+                file_time=latest,
+            )
+        )
+    return found
+
+
+def _student(head: str, text: File | None) -> _Student:
+    """Return whose attempt this is, as the first line of Blackboard's text says, or else the end of the file's name."""
+    if text is not None:
+        match = _STUDENT.fullmatch(_first_line(text))
+        if match and head.endswith(f"_{match['login']}"):
+            return _Student(match["login"], match["name"])
+    return _Student(head.rpartition("_")[2])
+
+
+def _first_line(text: File) -> str:
+    try:
+        lines = text.read().decode("utf-8-sig", "replace").splitlines()
+    except RefusedError:
+        return ""
+    return lines[0] if lines else ""

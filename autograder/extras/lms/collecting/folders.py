@@ -1,0 +1,83 @@
+"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder grade`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from autograder.course.config import Assignment, Course
+from autograder.records import RefusedError, Submission
+from autograder.submissions import find_submissions
+from autograder.submissions.files import Entry, File, Odd
+from autograder.submissions.identity import anything
+from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
+from autograder.submissions.take import label
+from autograder.text.names import shown, student_name
+
+CLONES = "-submissions"  # the end of the folder's name that `gh classroom clone student-repos` makes
+
+
+def read(path: Path, course: Course, assignment: Assignment | None, originals: Mapping[str, Entry]) -> Findings:
+    """Return the submissions at a path; raises RefusedError if its layout is not understood.
+
+    `originals` are the entries of the students by name, of which the files are kept if they cannot be used.
+    """
+    found = Findings()
+    submissions = list(find_submissions(path, course, assignment.name if assignment else None))
+    slug = _slug(path, [submission.student for submission in submissions], assignment)
+    for submission in submissions:
+        name = submission.assignment
+        problem = submission.problem or ""
+        if problem and course.find(name) is None:
+            found.odd.append(f"{shown(submission.student)}: {problem}")
+            continue
+        entry = originals.get(submission.student)
+        called = (label(entry) if entry else submission.student).removeprefix(slug)
+        files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
+        found.handed.append(
+            RawSubmission(called, files, anything(called), assignment=name, where=shown(called), problem=problem)
+        )
+    return found
+
+
+def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return the entries that can be students' by their names in the grades, also those in the only folder."""
+    inside = [entry for entry in entries if not isinstance(entry, File | Odd)]
+    candidates = list(entries)
+    if len(entries) == 1 and inside:
+        with suppress(RefusedError):
+            candidates += inside[0].entries()
+    return {student_name(label(entry)): entry for entry in candidates}
+
+
+def _files(submission: Submission) -> tuple[File, ...]:
+    found = []
+    for source in submission.files:
+        found += [File(each.name, partial(_encoded, each.text)) for each in (source, *source.modules)]
+    return tuple(found)
+
+
+def _kept(entry: Entry, assignment: str) -> Iterator[File]:
+    """Yield the files of a student that cannot be used, those for the assignment if they have a folder of its name."""
+    if isinstance(entry, File):
+        yield entry
+    elif not isinstance(entry, Odd):
+        with suppress(RefusedError):
+            inside = entry.entries()
+            own = [each for each in inside if not isinstance(each, File | Odd) and each.name == assignment]
+            yield from files_below(own[0] if own else entry, [])
+
+
+def _slug(path: Path, students: Sequence[str], assignment: Assignment | None) -> str:
+    """Return what GitHub Classroom puts before every name: the assignment's slug and a hyphen; empty without it."""
+    slugs = [path.name.removesuffix(CLONES)] if path.name.endswith(CLONES) else []
+    if assignment is not None and len(students) > 1:
+        slugs += [name.replace("_", "-") for name in (assignment.stem, assignment.name)]
+    for slug in slugs:
+        if slug and all(student.startswith(f"{slug}-") for student in students):
+            return f"{slug}-"
+    return ""
+
+
+def _encoded(text: str, limit: int) -> bytes:
+    return text.encode()[: limit + 1]

@@ -1,0 +1,132 @@
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from autograder.course.config import Assignment, Course
+from autograder.extras.lms.collecting.choose import named_in
+from autograder.extras.lms.roster import TRUSTED_SITE, row_description
+from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.records import RefusedError
+from autograder.submissions.identity import Described, Directory
+from autograder.text.names import shown
+
+COLUMNS = titles("times")
+_MONTH = {name: number % 12 + 1 for number, name in enumerate(COLUMNS["months"])}
+_CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
+_OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
+_FRACTION = re.compile(r"(:\d\d)\.\d+")
+
+
+class SubmissionTimes:
+    """The submission times of a class; `find` looks up one student and assignment."""
+
+    def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
+        """Parse a sheet; `told` is the assignment of rows without one. Raises RefusedError for an unclear row."""
+        self.name = sheet.name
+        self._rows: dict[str, Directory[tuple[int, str]]] = {}
+        column = sheet.column(*COLUMNS["time"])
+        if column is None:
+            raise RefusedError(
+                f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
+                f"Its columns are {_listed(sheet.header)}."
+            )
+        assignment = sheet.column("assignment")
+        if assignment is None and told is None:
+            raise RefusedError(
+                f"{sheet.name} does not say for which assignment its times are. "
+                "Say it with --assignment, or add a column `assignment`."
+            )
+        for row in range(len(sheet.rows)):
+            moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
+            if moment is not None:
+                name = _assignment(sheet, row, assignment, course, told)
+                rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
+                rows.add((row, moment.isoformat()), row_description(sheet, row))
+
+    def find(self, described: Described, assignment: str) -> str | None:
+        """Return the time as ISO-8601; None if no row or several rows match."""
+        rows = self._rows.get(assignment)
+        found = rows.find(described) if rows else None
+        return found and found[1]
+
+
+def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:
+    """Read the times in a CSV file; raises RefusedError if they cannot be determined.
+
+    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or archives.
+    """
+    named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
+    common = next(iter(named.values())) if len(named) == 1 else None
+    return SubmissionTimes(read_sheet(path), course, assignment or named_in(path.name, course) or common)
+
+
+def read_moment(text: str) -> datetime:
+    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any other.
+
+    The result has an offset if the text has one. `03/04/2026` is rejected because its meaning depends on the locale.
+    """
+    plain = " ".join(text.split())
+    try:
+        iso = _FRACTION.sub(r"\1", re.sub(r" ?(Z|UTC)$", "+00:00", plain))
+        return datetime.fromisoformat(_OFFSET.sub(r"\1:\2", iso) if ":" in iso else iso)
+    except ValueError:
+        return _in_words(plain)
+
+
+def month_of(word: str) -> int | None:
+    """Return the number of a month by its name or an abbreviation of at least three letters; None if it is none."""
+    plain = word.casefold()
+    found = {number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _in_words(text: str) -> datetime:
+    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
+    clock = _CLOCK.search(text.casefold())
+    if clock is None:
+        raise ValueError(f"no time of day in {text}")
+    words = re.findall(r"\w+", text[: clock.start()].casefold())
+    months = [_MONTH[word] for word in words if word in _MONTH]
+    numbers = sorted((int(word) for word in words if word.isdecimal()), reverse=True)
+    if len(months) != 1 or len(numbers) != 2:
+        raise ValueError(f"no date in {text}")
+    hour = int(clock["hour"])
+    if clock["half"]:
+        if not 1 <= hour <= 12:
+            raise ValueError(f"no hour in {text}")
+        hour = hour % 12 + (12 if clock["half"] == "p" else 0)
+    return datetime(numbers[0], months[0], numbers[1], hour, int(clock["minute"]), int(clock["second"] or 0))
+
+
+def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
+    text = sheet.cell(row, column)
+    if text in ("", "-", "–"):
+        return None
+    try:
+        moment = read_moment(text)
+        return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    except ValueError:
+        whose = next((cell.strip() for cell in sheet.rows[row] if cell.strip()), "")
+        raise RefusedError(
+            f"{sheet.name}, in the row of {shown(whose)}: {shown(text)!r} is not a time that can be read; "
+            "write it like 2026-11-27 23:58, with +01:00 behind it where the offset matters."
+        ) from None
+
+
+def _assignment(sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None) -> str:
+    text = sheet.cell(row, column)
+    if not text and told is not None:
+        return told.name
+    found = course.find(text) or named_in(text, course)
+    if found is None:
+        names = _listed([assignment.name for assignment in course.assignments])
+        raise RefusedError(f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}.")
+    return found.name
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{shown(name)}`" for name in names)

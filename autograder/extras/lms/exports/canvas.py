@@ -1,0 +1,105 @@
+"""Canvas: the gradebook of "Export Entire Gradebook", with the scores filled in, for import.
+
+An assignment's column is named `Title (1234)`. Rows without an id, such as the row of maximum points, belong to no
+student; `EX` and `N/A` are kept.
+"""
+
+import re
+from collections.abc import Sequence
+
+from autograder.course.config import Assignment
+from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.sheet import Sheet, titles
+from autograder.records import RefusedError
+from autograder.submissions.identity import Described, Id, is_word_character, plain
+from autograder.text.names import shown
+from autograder.text.wording import listed
+
+COLUMNS = titles("canvas")
+SITE = "canvas"
+KEPT = ("EX", "N/A")  # in any case, as Canvas reads them
+_NUMBERED = re.compile(r"\s*\((\d+)\)$")
+
+
+def export(request: ExportRequest) -> Exported:
+    """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
+    sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
+    students = _students(sheet)
+    others = sorted(set(range(len(sheet.rows))) - set(students))
+    filling = Filling(request, sheet, students, "EX", KEPT)
+    if request.column is not None and len(request.assignments) != 1:
+        raise RefusedError("One column is for one assignment; say which one with --assignment.")
+    for assignment in request.assignments:
+        column = _column(request, sheet, assignment, filling.problems)
+        if column is not None:
+            cells = (sheet.cell(row, column) for row in others)
+            most = next((cell for cell in cells if read_number(cell) is not None), "")
+            filling.fill(request.grades_of(assignment), column, most)
+            filling.problems += _not_imported(sheet, assignment, column, others)
+    filling.problems += request.left_out
+    return filling.finish()
+
+
+def _students(sheet: Sheet) -> dict[int, SheetRow]:
+    """Return the rows with an id; raises RefusedError if there are no columns of names and ids."""
+    number = sheet.column(*COLUMNS["number"])
+    ids = [column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None]
+    names = [column for column in (sheet.column(*COLUMNS[part]) for part in ("last", "first")) if column is not None]
+    who = sheet.column(*COLUMNS["name"])
+    if (who is None and len(names) != 2) or (number is None and not ids):
+        raise RefusedError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
+    found = {}
+    for row in range(len(sheet.rows)):
+        told = [Id(sheet.cell(row, number), SITE), *(Id(sheet.cell(row, column)) for column in ids)]
+        name = sheet.cell(row, who) or ", ".join(filter(None, (sheet.cell(row, column) for column in names)))
+        described = Described(tuple(one for one in told if one.text), (name,))
+        if described.ids:
+            found[row] = SheetRow(described, name)
+    return found
+
+
+def _not_imported(sheet: Sheet, assignment: Assignment, column: int, others: Sequence[int]) -> list[str]:
+    """Return a warning if Canvas ignores the column: by its title, or as it is read-only."""
+    title = sheet.header[column]
+    word = next((word for word in COLUMNS["not_imported"] if word in title), None)
+    if word is not None:
+        return [
+            f"{assignment.name}: Canvas does not import the column “{shown(title)}”, because its title contains "
+            f"“{word}”. Rename the assignment in Canvas, and export the gradebook again."
+        ]
+    if any("read only" in sheet.cell(row, column).casefold() for row in others):
+        return [f"{assignment.name}: Canvas does not import the column “{shown(title)}”, because it is read-only."]
+    return []
+
+
+def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
+    if request.column is not None:
+        wanted, header = request.column.strip(), enumerate(sheet.header)
+        column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
+        if column is None:
+            raise RefusedError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
+        return column
+    names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
+    numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
+    found = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
+    if len(found) == 1:
+        return found[0]
+    what = "more than one column" if found else "no column"
+    problems.append(
+        f"{assignment.name}: {sheet.name} has {what} of that name or “{assignment.title}”. "
+        f"Say which with --assignment and --column; {_columns(sheet)}."
+    )
+    return None
+
+
+def _columns(sheet: Sheet) -> str:
+    found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(found)}" if found else "it has no column of an assignment"
+
+
+def _plain(title: str) -> str:
+    """Return the letters and numbers of a title; `01` is `1`."""
+    kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title))
+    words = re.findall(r"\d+|[^\d ]+", "".join(kept))
+    return "".join(word.lstrip("0") if word.isdecimal() else word for word in words)

@@ -1,0 +1,137 @@
+"""Moodle: the grading worksheet of one assignment, with the grades filled in, for upload.
+
+Moodle identifies columns by their titles in the teacher's language and rejects rows that changed after the download.
+Therefore the downloaded sheet is filled in and its dates are kept.
+"""
+
+from autograder.course.config import Assignment
+from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.roster import hidden_name, participant
+from autograder.extras.lms.sheet import Sheet, titles
+from autograder.gradebook.final_scores import harmless
+from autograder.records import Grade, RefusedError
+from autograder.submissions.identity import Described, Id
+from autograder.text.names import shown
+from autograder.text.wording import listed
+
+COLUMNS = titles("moodle")
+SITE = "moodle"
+
+
+def export(request: ExportRequest) -> Exported:
+    """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
+    filling, _, column = worksheet(request)
+    sheet, assignment = filling.sheet, the_assignment(request)
+    most = _maximum(sheet, column)
+    grades = _changeable(request.grades_of(assignment), filling)
+    filling.fill(grades, column, most)
+    _comment(grades, filling)
+    return filling.finish()
+
+
+def the_assignment(request: ExportRequest) -> Assignment:
+    """Return the assignment of a worksheet; raises RefusedError if it is ambiguous."""
+    assignments = request.assignments
+    if len(assignments) != 1:
+        raise RefusedError("A grading worksheet is of one assignment; say which one with --assignment.")
+    return assignments[0]
+
+
+def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
+    """Return the downloaded worksheet with its columns of participants and of grades; raises RefusedError without one."""
+    sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
+    identifier = sheet.column(*COLUMNS["id"])
+    if identifier is None:
+        identifier = _column_of_participants(sheet)
+    column = sheet.column(request.column) if request.column else sheet.column(*COLUMNS["grade"])
+    if identifier is None or column is None:
+        titles = listed([f"`{shown(title)}`" for title in sheet.header])
+        raise RefusedError(
+            f"{sheet.name} is not a grading worksheet from Moodle: it has no columns `Identifier` and "
+            f"`{shown(request.column or 'Grade')}`. If it is one in another language, name the column of grades with "
+            f"--column; there are {titles}."
+        )
+    students = {row: _student(sheet, row, identifier) for row in range(len(sheet.rows)) if sheet.cell(row, identifier)}
+    return Filling(request, sheet, students, ""), identifier, column
+
+
+def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
+    told = sheet.cell(row, identifier)
+    number = participant(told)
+    keys = (sheet.cell(row, sheet.column(*COLUMNS[kind])) for kind in ("id_number", "email", "username"))
+    ids = [Id(number, SITE) if number else Id(told), *map(Id, filter(None, keys))]
+    who = sheet.column(*COLUMNS["name"])
+    if who is None:  # of a language without a title here, or without names
+        cells = (sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier)
+        return SheetRow(Described(tuple(ids), (hidden_name(told) or told, *filter(None, cells))), told)
+    return SheetRow(Described(tuple(ids), (sheet.cell(row, who),)), sheet.cell(row, who))
+
+
+def _column_of_participants(sheet: Sheet) -> int | None:
+    """Return the first column in which every row has a word and a number, as in `Participant 17`."""
+    for column in range(len(sheet.header)):
+        cells = [sheet.cell(row, column) for row in range(len(sheet.rows))]
+        if any(cells) and all(participant(cell) for cell in cells if cell):
+            return column
+    return None
+
+
+def _maximum(sheet: Sheet, column: int) -> str:
+    """Return the maximum grade as the worksheet writes it; raises RefusedError if it has none.
+
+    Moodle writes it behind the grade; in a language without a title here, one number in all rows is the maximum.
+    """
+    titled = sheet.column(*COLUMNS["maximum"])
+    behind = column + 1 if titled is None else titled
+    cells = {sheet.cell(row, behind) for row in range(len(sheet.rows))} - {""}
+    title = shown(sheet.header[column])
+    if len(cells) == 1 and read_number(min(cells)) is not None:
+        return min(cells)
+    grades = {sheet.cell(row, column) for row in range(len(sheet.rows))} - {"", "-"}
+    words = sorted(cell for cell in (cells if titled is not None else grades) if read_number(cell) is None)
+    if words:
+        raise RefusedError(
+            f"{sheet.name}: `{title}` is a scale in words ({listed(list(map(shown, words)))}), so no score is written. "
+            "Choose points as the type of the grade in the assignment's settings."
+        )
+    raise RefusedError(
+        f"{sheet.name}: the maximum of `{title}` was not found, so no score is written. Moodle's worksheet has it in the "
+        "column `Maximum grade`, right behind the grade; download the worksheet again."
+    )
+
+
+def _comment(grades: list[Grade], filling: Filling) -> None:
+    sheet, problems = filling.sheet, filling.problems
+    column = sheet.column(*COLUMNS["comment"])
+    for grade in grades:
+        text = filling.request.comments.get((grade.student, grade.assignment))
+        row = filling.row(grade)
+        if text is None or row is None:
+            continue
+        if column is None or column >= len(sheet.rows[row]):
+            problems.append(
+                f"{shown(filling.request.original(grade.student))}: {sheet.name} has no place for a comment."
+            )
+        elif sheet.cell(row, column) not in ("", text):
+            problems.append(
+                f"{shown(filling.request.original(grade.student))}: there is another comment already, which is kept."
+            )
+        else:
+            sheet.fill(row, column, harmless(text))
+
+
+def _changeable(grades: list[Grade], filling: Filling) -> list[Grade]:
+    locked = filling.sheet.column(*COLUMNS["changeable"])
+    if locked is None:
+        return grades
+    taken = []
+    for grade in grades:
+        row = filling.row(grade)
+        if row is not None and filling.sheet.cell(row, locked).casefold() in map(str.casefold, COLUMNS["negative"]):
+            filling.problems.append(
+                f"{shown(filling.request.original(grade.student))}: Moodle says that this grade cannot be changed."
+            )
+        else:
+            taken.append(grade)
+    return taken

@@ -1,0 +1,267 @@
+"""The roster: the names and numbers of a student on course sites, and the id used in the grades."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.gradebook.final_scores import ClassList
+from autograder.records import RefusedError
+from autograder.submissions.identity import Described, Directory, Id, Match, anything, letters, plain
+from autograder.text.names import graded_name, shown
+
+FILE_NAME = "roster.csv"  # beside course.yml
+COLUMNS = titles("roster")
+MOODLE = titles("moodle")
+CANVAS = titles("canvas")
+SITES = ("canvas", "moodle", "gradescope", "github")
+TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
+_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$", re.IGNORECASE)  # `Title (123)` is an assignment of Canvas
+_LOGIN = re.compile(r"user ?_?name|login|file ?name", re.IGNORECASE)
+_NAME = re.compile(r"name", re.IGNORECASE)
+_EITHER = re.compile(r"student|alias|participant", re.IGNORECASE)
+_ID = re.compile(r"id|mail|login|user|number|canvas|moodle|gradescope|github", re.IGNORECASE)
+_PARTICIPANT = re.compile(r"(?P<word>\D*[^\W\d_]\D*?)(?P<gap>\s*)(?P<number>\d+)")
+_BETWEEN_SECTIONS = re.compile(r",? (?:and|und|et|y|e|en|och|og|i|ja) |[,;] ?")
+
+
+_PARTICIPANT_WORDS = frozenset(map(plain, MOODLE["participant"]))
+_FIRST_OR_LAST = frozenset(map(plain, (*COLUMNS["first"], *COLUMNS["last"])))
+_NAMES = frozenset(map(plain, MOODLE["name"]))
+_IDS = frozenset(map(plain, (*MOODLE["id_number"], *MOODLE["email"], *MOODLE["username"])))
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student: `id` names the folder and the grades, `described` is all that identifies the student."""
+
+    id: str
+    name: str = ""
+    described: Described = Described()
+    groups: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> Described:
+        """All that identifies the student; a student without a name is called by the id."""
+        names = tuple(filter(None, (self.name, *self.described.names)))
+        return Described((Id(self.id), *self.described.ids), names or (self.id,))
+
+
+class Roster:
+    """The students of a class; an empty roster accepts the source's ids."""
+
+    def __init__(self, people: Iterable[Person] = ()) -> None:
+        self.people = list(people)
+        self._by_student = {graded_name(person.id): person for person in self.people}
+        self._directory = Directory[Person](TRUSTED_SITE)
+        self._groups: dict[str, set[str]] = {}
+        for person in self.people:
+            self._directory.add(person, person.identity)
+            for group in person.groups:
+                self._groups.setdefault(letters(group), set()).add(plain(group))
+
+    def find(self, described: Described) -> Person | None:
+        """Return the person that fits the description; None if nobody or several do."""
+        return self._directory.find(described)
+
+    def match_all(self, everybody: Mapping[int, Described]) -> dict[int, Match[Person]]:
+        """Return the person for each description, also by a name turned round if only one fits on either side."""
+        return self._directory.match_all(everybody)
+
+    def members(self, group: str) -> list[Person]:
+        """Return the students of this group; empty if there is no such group, or two with similar names."""
+        names = self._groups.get(letters(group), set()) if letters(group) else set()
+        if len(names) != 1:
+            return []
+        return [person for person in self.people if names & set(map(plain, person.groups))]
+
+    def class_list(self, known: Mapping[str, str]) -> ClassList:
+        """Return the class by ids in the grades; `known` has the names of the students with grades."""
+        people = {student: self.graded(student, name) for student, name in known.items()}
+        ids = {person: student for student, person in people.items() if person}
+        called = {plain(name) for name in known.values() if name}
+        listed = [person for person in self.people if person in ids or plain(person.name) not in called]
+        ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
+        members = {group: self._members_of(group, known[group]) for group in known if not people[group]}
+        return ClassList(
+            names={ids[person]: person.name for person in listed},
+            sections={ids[person]: person.sections for person in listed if person.sections},
+            groups={group: tuple(ids[person] for person in persons) for group, persons in members.items() if persons},
+            originals={
+                ids[person]: person.id for person in listed if graded_name(person.id) == ids[person] != person.id
+            },
+        )
+
+    def _members_of(self, group: str, name: str) -> list[Person]:
+        return self.members(group) or self.members(name)
+
+    def student_id(self, text: str, known: Mapping[str, str], originals: Mapping[str, str]) -> str:
+        """Return the id in the grades that a name, a login or an address identifies; the text itself if none or several.
+
+        `known` has the students in the grades and their names, empty if unknown; `originals` the ids that were changed
+        for a folder's name.
+        """
+        if text in known:
+            return text
+        directory = Directory[str]()
+        for student, name in known.items():
+            person = self.graded(student, name) or Person(student)
+            directory.add(
+                student, person.identity | anything(student, originals.get(student, "")) | Described((), (name,))
+            )
+        return directory.find(anything(text)) or text
+
+    def of_section(self, section: str) -> "Roster":
+        return Roster(person for person in self.people if section in person.sections)
+
+    def why_not(self, described: Described) -> str:
+        """Return the reason that nobody fits, to follow a student's name in a message."""
+        known = list(map(shown, described.texts))
+        candidates = self._directory.candidates(described)
+        if not candidates:
+            return f"the roster has no student called {' or '.join(known)}."
+        if len(candidates) > 1:
+            listed = ", ".join(sorted(shown(person.name or person.id) for person in candidates))
+            verb = "matches" if len(known) == 1 else "match"
+            return f"in the roster, {' and '.join(known)} {verb} more than one student: {listed}."
+        other = next(iter(candidates))
+        if self._directory.find(Described(described.ids)) == other:
+            return (
+                f"its number is that of {shown(other.name or other.id)} in the roster, but the names differ. "
+                "If this is a group, add a column `group` to the roster."
+            )
+        return f"in the roster, {shown(other.name or other.id)} has another number."
+
+    def graded(self, student: str, name: str = "") -> Person | None:
+        """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
+        known = None if Id(student).is_number and name else self._by_student.get(student)
+        described = Described((Id(student),), (name,)) if name else anything(student)
+        return known or self.find(described)
+
+
+def read_roster(path: Path | None) -> Roster:
+    """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
+
+    A column `group` lists the groups of students that hand in together, `section` the section. Raises RefusedError if
+    there is no column of ids or an id occurs twice.
+    """
+    if path is None:
+        return Roster()
+    sheet = read_sheet(path)
+    named = sheet.column("name", *MOODLE["name"]) is not None or _has_first_and_last(sheet)
+    column = sheet.column(*(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"], *MOODLE["email"])
+    if column is None:
+        raise RefusedError(
+            f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
+            "email addresses and the numbers of the course site."
+        )
+    names = (*COLUMNS["name"], *MOODLE["name"], "student")
+    name = sheet.column(*(title for title in names if plain(title) != plain(sheet.header[column])))
+    otherwise = sheet.column(*COLUMNS["other_id"], *MOODLE["email"])
+    people: dict[str, Person] = {}
+    for row in range(len(sheet.rows)):
+        identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
+        if not identity:
+            continue
+        if identity in people:
+            raise RefusedError(f"{sheet.name} has the id {identity} twice.")
+        called = _first_and_last(sheet, row) or sheet.cell(row, name)
+        people[identity] = Person(
+            identity, called, row_description(sheet, row), _groups(sheet, row), _sections(sheet, row)
+        )
+    return Roster(people.values())
+
+
+def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
+    several = sheet.cell(row, sheet.column(*COLUMNS["groups"])).split(",")
+    return tuple(filter(str.strip, [sheet.cell(row, sheet.column(*COLUMNS["group"])), *several]))
+
+
+def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
+    """Return the sections in a cell, where Canvas writes several as a sentence: `A, B, and C`."""
+    cell = sheet.cell(row, sheet.column(*COLUMNS["section"]))
+    if not cell:
+        return ()
+    pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
+    return tuple(dict.fromkeys((cell, *pieces)))
+
+
+def row_description(sheet: Sheet, row: int) -> Described:
+    """Return all that identifies the student of a row: addresses, numbers, logins and names."""
+    found = Described()
+    number_column = canvas_number(sheet)
+    for column, title in enumerate(sheet.header):
+        cell = sheet.cell(row, column)
+        if cell and not _is_of_first_or_last(sheet, title):
+            found |= _description(title, cell, column == number_column)
+    last, first = _last_and_first(sheet, row)
+    if first or last:
+        found |= Described((), (f"{last}, {first}" if last and first else last or first,))
+    identifier = sheet.cell(row, sheet.column(*MOODLE["id"]))
+    number = participant(identifier)
+    return found | Described((Id(number, "moodle"),)) if number else found
+
+
+def _description(title: str, cell: str, is_canvas_number: bool) -> Described:
+    """Return what a cell says of a student, as the title of its column tells."""
+    if is_canvas_number:
+        return Described((Id(cell, "canvas"),))
+    if _NOT_TELLING.search(title):
+        return Described()
+    if plain(title) in _NAMES or (_NAME.search(title) and not _LOGIN.search(title)):
+        return Described((), (cell,))
+    site = next((site for site in SITES if site in title.casefold()), "")
+    if _ID.search(title) or plain(title) in _IDS:
+        return Described((Id(cell, site),))
+    return anything(cell) if _EITHER.search(title) else Described()
+
+
+def canvas_number(sheet: Sheet) -> int | None:
+    """Return the column of Canvas's numbers, if this is a gradebook of Canvas."""
+    is_gradebook = sheet.column(*CANVAS["name"], *CANVAS["last"]) is not None
+    is_gradebook = is_gradebook and sheet.column(*CANVAS["id"], *COLUMNS["section"]) is not None
+    return sheet.column(*CANVAS["number"]) if is_gradebook else None
+
+
+def _has_first_and_last(sheet: Sheet) -> bool:
+    columns = {sheet.column(*COLUMNS["first"]), sheet.column(*COLUMNS["last"])}
+    return None not in columns and len(columns) > 1
+
+
+def _is_of_first_or_last(sheet: Sheet, title: str) -> bool:
+    """Whether this column has a part of a name only: "Nome" is a first name beside "Cognome", else a full name."""
+    return plain(title) in _FIRST_OR_LAST and _has_first_and_last(sheet)
+
+
+def _last_and_first(sheet: Sheet, row: int) -> tuple[str, str]:
+    if not _has_first_and_last(sheet):
+        return "", ""
+    return sheet.cell(row, sheet.column(*COLUMNS["last"])), sheet.cell(row, sheet.column(*COLUMNS["first"]))
+
+
+def _first_and_last(sheet: Sheet, row: int) -> str:
+    last, first = _last_and_first(sheet, row)
+    return f"{first} {last}".strip()
+
+
+def participant(identifier: str) -> str:
+    """Return the number in Moodle's `Participant 17` in any language; empty if there is none.
+
+    Without a gap, as in German, the word must be one of Moodle's: `S17` is a student's id.
+    """
+    match = _PARTICIPANT.fullmatch(identifier)
+    if match is None or not (match["gap"] or plain(match["word"]) in _PARTICIPANT_WORDS):
+        return ""
+    return match["number"]
+
+
+def hidden_name(identifier: str) -> str:
+    """Return the word for participants in an anonymous Moodle download: `Participant` of `Participant 17`."""
+    return identifier.removesuffix(participant(identifier)).strip() if participant(identifier) else ""
+
+
+def is_participant_word(text: str) -> bool:
+    """Whether this is Moodle's word for a participant in one of its languages, which stands in place of a name."""
+    return plain(text) in _PARTICIPANT_WORDS

@@ -1,0 +1,1 @@
+"""Submissions that resemble each other."""

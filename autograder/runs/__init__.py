@@ -1,0 +1,1 @@
+"""Many submissions: a run, its graders, and what they may cost."""

@@ -1,0 +1,141 @@
+"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from autograder.course.config import Course
+from autograder.grading.watch import KernelWatch
+from autograder.records import Grade, Submission
+from autograder.runs.disposable import Disposable
+from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
+
+if TYPE_CHECKING:
+    from autograder.grading.grader import Grader
+    from autograder.sandbox.outside.launcher import Sandbox
+
+Result = TypeVar("Result")
+WORTH_ANOTHER = 24  # starting a grader takes about as long as grading this many submissions
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The settings of a run: the course, the names of its assignments (None: all), the seed, the sandbox's tier."""
+
+    course: Course
+    run_seed: int
+    tier: str = "best"
+    jobs: int = 1
+    names: tuple[str, ...] | None = None
+
+    def for_submissions(self, count: int) -> "Plan":
+        """Return this plan with no more graders than so many submissions keep busy for longer than a start takes."""
+        return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
+
+
+def end_on_ctrl_c() -> None:
+    """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
+    if multiprocessing.parent_process() is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+class GraderPool(ProcessPoolExecutor):
+    """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
+
+    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+        return super().submit(call_in_fork, function, *args, **kwargs)
+
+
+def graders(plan: Plan) -> GraderPool:
+    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
+    from autograder.sandbox.outside.launcher import require_tier
+
+    require_tier(plan.tier, plan.course.min_tier)
+    return GraderPool(plan.jobs, spawning(), initializer=prepare_process, initargs=(plan,))
+
+
+_plan: Plan | None = None
+_watch = cache(KernelWatch)  # one for each process, created at its first use, like the sandbox, the grader and its fork
+
+
+@cache
+def this_grader() -> "Grader":
+    """Return the grader of this process; raises CourseError or InfrastructureError."""
+    from autograder.grading.grader import Grader
+
+    assert _plan is not None, "this process was not made by `graders`"
+    return Grader(_plan.course, _sandbox(), _plan.run_seed, _plan.names, _watch())
+
+
+def grade_one(submission: Submission) -> Grade:
+    """Return the grade of a submission; runs in a grader's process."""
+    return this_grader().grade(submission)
+
+
+def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call the function in a fork of this process and return its result."""
+    result: Result = _disposable().call(function, *arguments)
+    return result
+
+
+@cache
+def _disposable() -> Disposable:
+    this_grader()
+    _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
+    return Disposable(_watch(), started=end_with_parent)
+
+
+def prepare_process(plan: Plan) -> None:
+    """Start the sandbox first, so that it and this process import PyTorch at the same time."""
+    global _plan
+    os.environ["OMP_NUM_THREADS"] = "1"
+    leave_current_folder()
+    warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
+    _plan = plan
+    end_on_ctrl_c()
+    end_with_parent()
+    try:
+        _sandbox()
+    except Exception:
+        return  # a failure here would break the pool without a message; `this_grader` raises it again
+
+
+@cache
+def _sandbox() -> "Sandbox":
+    from autograder.sandbox.outside.launcher import Sandbox
+
+    assert _plan is not None
+    return Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
+
+
+def end_with_parent() -> None:
+    """End this process, and with it its sandbox, when the parent process has ended for any reason.
+
+    On Linux the kernel does it, because a process with further threads should not fork.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        from autograder.sandbox.inside.jail import die_with_parent  # needs modules that only Unix has
+
+        die_with_parent(parent.pid or 0)
+    else:
+        threading.Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)

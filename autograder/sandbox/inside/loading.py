@@ -1,0 +1,134 @@
+"""Loading a student's text: one piece after another, within a time limit that keeps what was defined before it."""
+
+import ast
+import signal
+import sys
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+
+from autograder.sandbox.inside.absent import Missing, absent_allowed
+
+Place = tuple[str, int]  # the name of a piece, and a line of it
+
+AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
+CLOCK_FACTOR = 5  # by the clock, for code that sleeps
+SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
+
+
+class LoadingTimeoutError(BaseException):
+    """Loading took too long; a BaseException, so that `except Exception` does not catch it."""
+
+
+class LoadingLimit:
+    """The time that the pieces of one text have together, in processor time; `seconds` is None for no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        self.seconds = seconds if usable else None
+        self._left: dict[int, float] = {}
+        self._begin(1.0)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before go on after it."""
+        if self.seconds is None:
+            yield
+            return
+        numbers = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
+        handlers = {number: signal.signal(number, _ring) for number in numbers.values()}
+        timers = {timer: signal.setitimer(timer, max(self._left[timer], 0.001), AGAIN_SECONDS) for timer in numbers}
+        try:
+            yield
+        finally:
+            left = {timer: signal.setitimer(timer, 0)[0] for timer in numbers}
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            for timer, (seconds, interval) in timers.items():
+                if seconds:
+                    used = max(0.0, self._left[timer] - left[timer])
+                    signal.setitimer(timer, max(seconds - used, 0.001), interval)
+            self._left = left
+
+    def begin_rest(self) -> None:
+        """Give the next piece of a notebook a short time, after one that was stopped."""
+        self._begin(SHARE_AFTER)
+
+    def _begin(self, share: float) -> None:
+        if self.seconds is not None:
+            seconds = share * self.seconds
+            self._left = {signal.ITIMER_PROF: seconds, signal.ITIMER_REAL: CLOCK_FACTOR * seconds}
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    raise LoadingTimeoutError
+
+
+def run_piece(
+    tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any], limit: LoadingLimit, skipped: Collection[Place]
+) -> list[Missing]:
+    """Run a piece of a text in these global and local names; return what its imports did not find.
+
+    A statement among `skipped`, where an earlier loading was stopped, stops it at once.
+    """
+    stops = sorted(node.lineno for node in tree.body if (name, node.lineno) in skipped)
+    if stops:
+        tree.body = [node for node in tree.body if node.lineno < stops[0]]
+    code = compile(tree, name, "exec")
+    with absent_allowed(name, tree) as missing, limit.applied():
+        exec(code, *spaces)
+    if stops:
+        raise LoadingTimeoutError
+    return missing
+
+
+def statement_at(tree: ast.Module, line: int) -> int:
+    """Return the first line of the statement at the top of a piece that holds the line."""
+    return max((node.lineno for node in tree.body if node.lineno <= line), default=line)
+
+
+def line_of(error: BaseException, name: str) -> int:
+    """Return the line of a piece at its top, in which an error was raised; 0 if it is not known."""
+    step = error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_code.co_filename == name and step.tb_frame.f_code.co_name == "<module>":
+            return step.tb_lineno
+        step = step.tb_next
+    return 0
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Restore PyTorch's global settings after this block, so that no text changes those of the tests' side."""
+    dtype = torch.get_default_dtype()
+    grad = torch.is_grad_enabled()
+    anomaly = torch.is_anomaly_enabled()
+    check_nan = torch.is_anomaly_check_nan_enabled()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    precision = torch.get_float32_matmul_precision()
+    threads = torch.get_num_threads()
+    compiler = torch.compile
+    torch.compile = uncompiled
+    try:
+        yield
+    finally:
+        torch.compile = compiler
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        torch.autograd.set_detect_anomaly(anomaly, check_nan)
+        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        torch.set_float32_matmul_precision(precision)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        if "torch.utils._device" in sys.modules:
+            torch.set_default_device(None)
+
+
+def uncompiled(model: Any = None, **options: Any) -> Any:
+    """A replacement for `torch.compile`, which needs a compiler and files: return the function as it is."""
+    return (lambda function: function) if model is None else model

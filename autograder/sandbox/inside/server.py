@@ -1,0 +1,479 @@
+"""The untrusted side: holds a student's module and answers requests about it.
+
+The student's code can take over this process, so no decision is made here: the trusted side trusts no names, flags or
+errors, and only compares the returned values. Isolation is the task of `jail` before `serve` is called.
+"""
+
+import builtins
+import io
+import linecache
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from autograder.records import RefusedError
+from autograder.sandbox.inside import loading
+from autograder.sandbox.inside.callables import TestCallable
+from autograder.sandbox.inside.entries import Entries
+from autograder.sandbox.inside.stand_ins import Names, stand_in
+from autograder.sandbox.shared import wire
+from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
+from autograder.sandbox.shared.errors import LOADING_STOPPED, MIRRORED, Frame, RemoteException, describe_error
+from autograder.sandbox.shared.files import SharedFolder, checked
+from autograder.sandbox.shared.graphs import Graphs
+from autograder.sandbox.shared.module_state import ModuleState, Snapshot, is_same
+from autograder.source import text as source
+from autograder.source.modules import provide
+
+_NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
+
+
+class Server:
+    """The student's module and the objects created by it, addressed by number."""
+
+    # asked before the text is run
+    names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self.module = module
+        self.objects: list[Any] = []
+        self.numbers: dict[int, int] = {}  # by identity, which is unique because `objects` keeps them alive
+        self.graphs = Graphs()
+        self.calls = 0
+        self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
+        self.entries = Entries()
+        self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
+        self.folder: SharedFolder | None = None  # of a test with `tmp_path`
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Call the test's side during a call, and raise what a callable of the test raised."""
+        assert self.exchange is not None
+        with self.entries.active(False):
+            reply = self.exchange({**question, **self.beside()})
+        self.receive(reply.pop("files", None))
+        if "error" in reply:
+            kind = reply["type"]
+            raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
+        answer: dict[str, Any] = self.localise(reply)
+        return answer
+
+    def load(
+        self,
+        text: str,
+        filename: str,
+        forbidden: Sequence[str] = (),
+        stand_ins: dict[str, bool] | None = None,
+        modules: Iterable[tuple[str, str]] = (),
+        limit: float | None = None,
+        skipped: Sequence[Sequence[Any]] = (),
+    ) -> dict[str, Any]:
+        """Run the submission. A notebook continues after a failing cell, as it does for its author.
+
+        `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
+        they are classes of modules. `modules` are the files that the submission can import. Loading is stopped after
+        `limit` seconds of processor time; what was defined before counts. `stopped` of the answer tells where, and
+        `skipped` are such places of an earlier loading.
+        """
+        provide(modules)
+        self.entries = Entries(forbidden)
+        self.entries.install()
+        sys.modules[self.module.__name__] = self.module
+        space = self.module.__dict__
+        space.update(__file__=filename, get_ipython=source.NoShell)
+        if filename.endswith(".ipynb"):
+            sys.modules["autograder.notebook"] = source.silent_notebook()
+        fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
+        names = Names(space, fixed) if fixed else space
+        errors, absent, stopped = [], list[list[Any]](), list[loading.Place]()
+        ends = {(str(name), int(line)) for name, line in skipped}
+        time_left = loading.LoadingLimit(limit)
+        skips_main = source.leaves_main_out(text)
+        with loading.own_settings():
+            for cell_name, code in source.cells(text, filename):
+                linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
+                try:
+                    tree = source.without_main(code, cell_name, skips_main)
+                    missing = loading.run_piece(tree, cell_name, (space, names), time_left, ends)
+                    absent += [[name, line, cell_name] for name, line in missing]
+                except loading.LoadingTimeoutError as late:
+                    place = next((end for end in ends if end[0] == cell_name), None)
+                    stopped.append(place or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name))))
+                    errors.append(self._stopped_at(stopped[-1]))
+                    time_left.begin_rest()
+                except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+                    errors.append(self.describe_error(error))
+        places = [[name, line] for name, line in stopped]
+        return {"errors": errors[:20], "stopped": places[:20], "absent": absent[:20]}
+
+    def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
+        name, line = place
+        frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
+        told = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
+        return {**vars(told), "frames": [[*vars(each).values()] for each in told.frames]}
+
+    def find(self, name: str) -> dict[str, Any]:
+        """Return the module's attribute as a `value`, or only its `kind`."""
+        if name not in self.module.__dict__:
+            return {"kind": "missing"}
+        value = self.module.__dict__[name]
+        if isinstance(value, type):
+            return {"kind": "class"}
+        if isinstance(value, nn.Module) or not callable(value):
+            return {"kind": "value", "value": value}
+        return {"kind": "function"}
+
+    def get(self, target: list[Any]) -> dict[str, Any]:
+        """Return the attribute at the end of a path; callables remain here and are called by path."""
+        with self.entries.active():
+            value = self.resolve(target)
+        if isinstance(value, type) or (callable(value) and not isinstance(value, nn.Module)):
+            return {"kind": "callable"}
+        return {"kind": "value", "value": value}
+
+    def set(self, target: list[Any], value: Any) -> None:
+        *path, name = target[1]
+        setattr(self.resolve([target[0], path]), name, self.localise(value))
+
+    def seed(self, seed: int, reads_output: bool = False) -> None:
+        """Start a test: seed the random generators, and drop all objects of earlier tests."""
+        self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
+        self.folder = None
+        for book in (self.objects, self.numbers, self.graphs):
+            book.clear()
+        self.calls = 0
+        self.entries.begin()
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed also queries every accelerator
+        np.random.seed(seed % 2**32)
+        random.seed(seed)
+
+    def convert(self, target: list[Any], sync: list[Any], options: dict[str, Any]) -> Any:
+        """Apply the module's own `.to(...)`, which leaves plain attributes unchanged."""
+        self.apply_sync(sync)
+        self.resolve(target).to(**options)
+        return self.objects[target[0].number]
+
+    def call(
+        self,
+        target: list[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        sync: list[Any],
+        grad: bool,
+        wanted: list[Any],
+        modules: list[Any],
+    ) -> dict[str, Any]:
+        """Call the object at a path. `wanted` numbers the tensors in the arguments to differentiate,
+        `modules` the modules that take part; `sync` contains the changes of their state on the other side.
+        """
+        self.apply_sync(sync)
+        function = self.resolve(target)
+        tensors: list[torch.Tensor] = []
+        generators: list[torch.Generator] = []
+        args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
+        held = [(container, contents(container)) for container in containers((args, kwargs))]
+        before = [tensor.detach().clone() for tensor in tensors]
+        before_call = [(number, self.objects[number], Snapshot(self.objects[number])) for number in modules]
+        with torch.set_grad_enabled(grad), self.entries.active():
+            result = function(*args, **kwargs)
+        if isinstance(function, type) and isinstance(result, (dict, tuple)):
+            result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
+        watched = [(number, module, old, ModuleState(module)) for number, module, old in before_call]
+        outputs = _tensors(result)
+        self.calls += 1
+        differentiable = [grad and tensor.requires_grad for tensor in outputs]
+        if any(differentiable):
+            sources = [tensors[i] for i in wanted]
+            sources += [p for *_, now in watched for p in now.parameters.values()]
+            self.graphs.keep(self.calls, outputs, sources)
+        return {
+            "call": self.calls,
+            "result": result,
+            "differentiable": differentiable,
+            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if not is_same(t, old)],
+            "refilled": [
+                [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
+            ],
+            "modules": [[number, change] for number, *rest in watched if (change := self.change(*rest))],
+            "generators": generators,
+            **_marks(tensors, wanted),
+        }
+
+    def backward(self, call: int, gradients: list[Any]) -> list[Any]:
+        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
+        with self.entries.active():
+            return self.graphs.pull_back(call, gradients)
+
+    def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
+        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
+
+        def own(leaf: Any) -> Any:
+            if isinstance(leaf, torch.Tensor):
+                tensors.append(leaf)
+                return leaf.requires_grad_() if len(tensors) - 1 in wanted else leaf
+            if isinstance(leaf, torch.Generator):
+                generators.append(leaf)
+            return self._local(leaf)
+
+        return mapped(own, value)
+
+    def localise(self, value: Any) -> Any:
+        """Replace handles in a value by the objects that they stand for."""
+        return mapped(self._local, value)
+
+    def _local(self, leaf: Any) -> Any:
+        if isinstance(leaf, wire.Handle):
+            return self.resolve([leaf, leaf.description or []])
+        if isinstance(leaf, wire.CallableHandle):
+            return TestCallable(self, leaf.number, leaf.description or {})
+        if isinstance(leaf, wire.SharedPath) and self.folder is not None:
+            return self.folder.path / leaf.name
+        return leaf
+
+    def resolve(self, target: list[Any]) -> Any:
+        handle, path = target
+        value = self.module if handle is None else self.objects[handle.number]
+        for name in path:
+            value = getattr(value, name)
+        return value
+
+    def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
+        """Return the changes made by a call: new values, a full description if names changed, or None."""
+        if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
+            return {"description": self.describe(module)}
+        return now.changes_since(old)
+
+    def apply_sync(self, sync: list[Any]) -> None:
+        for handle, values, requires_grad, modes in sync:
+            module = self.objects[handle.number]
+            module_state = ModuleState(module)
+            own = module_state.tensors
+            for name, value in values.items():
+                _assign(own[name], value)
+            for name, flag in requires_grad.items():
+                own[name].requires_grad_(flag)
+            if len(set(modes.values())) == 1 and "" in modes:
+                module.train(modes[""])
+            elif modes:
+                for name, sub in module_state.own:
+                    sub.training = modes[name]
+
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
+        """Return a handle for an object of a student's or library class, or for a path in the test's folder."""
+        if isinstance(value, PurePath) and self.folder is not None and (name := self.folder.name_of(value)):
+            return wire.SharedPath(name)
+        if isinstance(value, TestCallable):
+            return wire.CallableHandle(value._number)
+        origin = str(type(value).__module__)
+        own = origin == self.module.__name__ or origin.partition(".")[0] not in _NO_OBJECTS_OF
+        stays = isinstance(value, types.FunctionType | nn.Module | Iterator)
+        if not (own or stays):
+            return None
+        return wire.Handle(self.number(value), self.describe(value))
+
+    def number(self, value: Any) -> int:
+        number = self.numbers.setdefault(id(value), len(self.objects))
+        if number == len(self.objects):
+            self.objects.append(value)
+        return number
+
+    def describe(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, nn.Module):
+            facts = {"callable": callable(value), "iterator": isinstance(value, Iterator)}
+            return {"kind": "object", "type": type(value).__name__, **facts}
+        first: dict[int, str] = {}
+
+        def once(name: str, tensor: torch.Tensor) -> Any:
+            known = first.setdefault(id(tensor), name)
+            return tensor.detach() if known == name else known  # tied: the name suffices
+
+        module_state = ModuleState(value)
+        return {
+            "kind": "module",
+            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in module_state.all("_parameters")],
+            "buffers": [[n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")],
+            "modules": [
+                [name, type(sub).__name__, bool(sub.training), known] for name, sub, known in module_state.parts
+            ],
+        }
+
+    def describe_error(self, error: BaseException) -> dict[str, Any]:
+        told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
+        text = told.text.replace(str(self.folder.path), "tmp_path") if self.folder else told.text
+        return {**vars(told), "text": text, "frames": [[*vars(frame).values()] for frame in told.frames]}
+
+    def receive(self, files: Any) -> None:
+        """Write the files that came with a message; those of a test's first message into a new folder."""
+        if files is None:
+            return
+        if self.folder is None:
+            folder = Path(tempfile.gettempdir(), "tmp_path")
+            shutil.rmtree(folder, ignore_errors=True)  # of an earlier test
+            folder.mkdir()
+            self.folder = SharedFolder(folder)
+        self.folder.write(checked(files))
+
+    def beside(self) -> dict[str, Any]:
+        """Return what goes with the next message: forbidden names that were entered, printed text and changed files."""
+        entered = self.entries.news()
+        try:
+            files = self.folder.news() if self.folder else {}
+            return {**files, **self.printed(), **({"entered": entered} if entered else {})}
+        except RefusedError as refusal:
+            raise OSError(str(refusal)) from None
+
+    def printed(self) -> dict[str, list[str]]:
+        """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
+        with suppress(ValueError):  # closed by the student's code
+            texts = [stream.buffer.take() for stream in self.output]  # type: ignore[attr-defined]
+            return {"printed": texts} if any(texts) else {}
+        return {}
+
+
+class _PrintedText(io.BytesIO):
+    """Text that is printed during a test; what exceeds the limit of a text on the wire is dropped."""
+
+    @classmethod
+    def stream(cls) -> io.TextIOWrapper:
+        return io.TextIOWrapper(cls(), "utf-8", "backslashreplace", newline="", write_through=True)
+
+    def write(self, data: Any) -> int:
+        super().write(bytes(data)[: max(0, wire.MAX_TEXT - self.tell())])
+        return len(data)
+
+    def take(self) -> str:
+        text = self.getvalue().decode("utf-8", "ignore")
+        self.seek(0)
+        self.truncate()
+        return text
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer requests until the other side closes the connection."""
+    torch.compile = loading.uncompiled
+    torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
+    server = Server(types.ModuleType("submission"))
+    server.exchange = partial(exchange, server, sock)
+    while True:
+        try:
+            number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        except EOFError:
+            return
+        answer_one(server, sock, number, operation, arguments)
+
+
+def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
+    """Ask the other side, and answer its requests until its reply comes."""
+    wire.send(sock, question, register=server.register)
+    while True:
+        number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+        if operation == "return":
+            reply: dict[str, Any] = arguments
+            return reply
+        answer_one(server, sock, number, operation, arguments)
+
+
+def rehearse() -> None:
+    """Run every common code path once, so that forks of this process share its pages and imports."""
+    server = Server(types.ModuleType("rehearsal"))
+    server.seed(0)
+    text = Path(__file__).with_name("rehearsal.py.txt").read_text("utf-8")
+    server.names_used(text, "rehearsal.py")
+    server.load(text, "rehearsal.py")
+    call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
+    made = answer(server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call})
+    wire.parse(wire.dumps(made, server.register))
+    x = torch.randn(2, 3, 4)
+    call |= {"target": [wire.Handle(0), []], "args": (x,), "wanted": [0], "modules": [0]}
+    wire.parse(wire.dumps(answer(server, "call", call), server.register))
+    server.backward(server.calls, [torch.ones(2, 3, 4)])
+    wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
+    answer(server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []})
+    for name in ("rehearsal", "rehearsal.py"):
+        sys.modules.pop(name, None)
+        linecache.cache.pop(name, None)
+
+
+def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]) -> None:
+    reply = answer(server, operation, arguments)
+    if not number:
+        return  # this request has no reply
+    _flush()
+    try:
+        frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
+    except wire.WireError as error:
+        frame = wire.dumps({"id": number, "error": unsendable(error)})
+    except BaseException as error:  # the student's own properties and class names may fail, too
+        frame = wire.dumps({"id": number, "error": server.describe_error(error)})
+    wire.send_frame(sock, frame)
+
+
+def unsendable(error: wire.WireError) -> dict[str, Any]:
+    """Describe a reply that cannot be encoded."""
+    return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
+
+
+def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Handle one request; return `ok` with a value, or `error` with a description."""
+    with ExitStack() as streams:
+        for redirect, stream in zip((redirect_stdout, redirect_stderr), server.output):
+            streams.enter_context(redirect(stream))
+        try:
+            server.receive(arguments.pop("files", None))
+            reply = {"ok": getattr(server, operation)(**arguments)}
+        except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
+            reply = {"error": server.describe_error(error)}
+    try:
+        return {**reply, **server.beside()}
+    except OSError as error:
+        return {"error": server.describe_error(error), **server.printed()}
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed by the student, or its file is full
+            stream.flush()
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """Return the tensors in a result, in the order of the wire format."""
+    found, waiting, seen = [], [value], 0
+    while waiting:
+        item, seen = waiting.pop(), seen + 1
+        if seen > wire.MAX_VALUES:
+            raise wire.WireError("it holds too many values")
+        if isinstance(item, torch.Tensor):
+            found.append(item)
+        elif type(item) is list or isinstance(item, tuple):
+            waiting.extend(reversed(item))
+        elif isinstance(item, dict):
+            waiting.extend(reversed(item.values()))
+    return found
+
+
+def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
+    """Return the inputs that require or hold a gradient only since the call; without any, no key."""
+    marked = [
+        [i, tensor.requires_grad, tensor.grad]
+        for i, tensor in enumerate(tensors)
+        if i not in wanted and tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None)
+    ]
+    return {"marked": marked} if marked else {}
+
+
+def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    if tensor.shape == value.shape and tensor.dtype == value.dtype:
+        tensor.data.copy_(value)
+    else:
+        tensor.data = value

@@ -1,0 +1,394 @@
+"""The fork server: imports PyTorch once, then forks one isolated worker for each request.
+
+It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes on the data socket
+unread. It ends with all its workers when the grader closes the control socket.
+
+Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status socket),
+acknowledged with a newline. Status socket: if the grader closes it, the worker is killed; a blank carries the
+descriptor of its statistics in the kernel; when the worker has ended, a JSON object describes its ending.
+"""
+
+import ctypes
+import fcntl
+import gc
+import importlib
+import io
+import json
+import os
+import resource
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from autograder.sandbox.inside import jail
+from autograder.sandbox.inside.libc import libc
+
+OPEN_FILES = 4096
+DATA, SETUP = 3, 4
+FAILED = 70
+LARGE_PAGE = 2 << 20
+COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
+DESCRIPTORS = 3
+IMPORTING = "importing"  # a line of output before each import
+STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with it
+
+Entry = Callable[[socket.socket], None]
+
+
+class BoundedOutput(io.FileIO):
+    """A worker's output stream; bytes beyond `limit` are dropped without an error."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self.left = limit
+
+    def write(self, data: Any) -> int:
+        kept = bytes(data)[: self.left]
+        self.left -= len(kept)
+        if kept:
+            super().write(kept)
+        return len(data)
+
+
+@dataclass
+class Child:
+    """A worker that has not been reaped yet."""
+
+    pid: int
+    status: socket.socket
+    setup: int
+    deadline: float
+    cpu_limit: float
+    reason: str = "exit"
+
+    def kill(self, reason: str) -> None:
+        """Kill the worker; the first reason counts."""
+        if self.reason == "exit":
+            self.reason = reason
+            os.kill(self.pid, signal.SIGKILL)
+
+    def report(self, wait_status: int, usage: resource.struct_rusage) -> None:
+        """Report the worker's ending to the grader."""
+        code = os.waitstatus_to_exitcode(wait_status)
+        cpu = usage.ru_utime + usage.ru_stime
+        if self.reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
+            self.reason = "cpu"
+        setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
+        ending = {"reason": self.reason, "code": code, "processor_seconds": cpu, "setup_error": setup_error}
+        with suppress(OSError):  # the grader has closed the status socket
+            self.status.sendall(json.dumps(ending).encode())
+        self.status.close()
+        os.close(self.setup)
+
+
+class Zygote:
+    """Serves the control socket until the grader closes it."""
+
+    def __init__(self, control: socket.socket, walls: jail.Unsafe, entry: Entry) -> None:
+        self.control, self.walls, self.entry = control, walls, entry
+        self.children: dict[int, Child] = {}
+        self.footprint = jail.Footprint.now()
+        self.open = True
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(control, selectors.EVENT_READ, self._on_request)
+        self.alarm, self.alarm_end = socket.socketpair()
+        for end in (self.alarm, self.alarm_end):
+            end.setblocking(False)
+        self.selector.register(self.alarm, selectors.EVENT_READ, lambda: self.alarm.recv(4096))
+        signal.set_wakeup_fd(self.alarm_end.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+
+    def serve(self) -> None:
+        """Serve requests until the grader closes the control socket and all workers are dead."""
+        while self.open:
+            for key, _ in self.selector.select(self._seconds_to_deadline()):
+                key.data()
+            self._reap()
+            self._enforce_deadlines()
+        for child in self.children.values():
+            child.kill("closed")
+        while self.children:
+            self._reap(wait=True)
+
+    def _seconds_to_deadline(self) -> float | None:
+        deadlines = [child.deadline for child in self.children.values() if child.reason == "exit"]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _enforce_deadlines(self) -> None:
+        now = time.monotonic()
+        for child in self.children.values():
+            if child.deadline < now:
+                child.kill("wall")
+
+    def _on_request(self) -> None:
+        request = receive(self.control)
+        if request is None:
+            self.open = False
+            return
+        limits, descriptors = request
+        self.control.sendall(b"\n")
+        self._spawn(limits, *descriptors)
+
+    def _spawn(self, limits: Mapping[str, float], data: int, output: int, status: int) -> None:
+        setup, setup_end = os.pipe()
+        os.set_blocking(setup, False)
+        status_socket = socket.socket(fileno=status)
+        try:
+            pid = self.walls.fork()
+        except OSError as error:
+            status_socket.sendall(json.dumps({"setup_error": str(error)}).encode())
+            status_socket.close()
+            os.close(setup)
+        else:
+            if pid == 0:
+                send_statistics(status_socket)
+                self._become_worker(limits, data, output, setup_end)
+            deadline = time.monotonic() + limits["submission_seconds"]
+            child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
+            self.children[pid] = child
+            self.selector.register(status_socket, selectors.EVENT_READ, lambda: self._on_hangup(child))
+        finally:
+            for descriptor in (data, output, setup_end):
+                os.close(descriptor)
+
+    def _on_hangup(self, child: Child) -> None:
+        self.selector.unregister(child.status)
+        child.kill("closed")
+
+    def _reap(self, wait: bool = False) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, 0 if wait else os.WNOHANG)
+            except ChildProcessError:
+                self.children.clear()
+                return
+            if pid == 0:
+                return
+            child = self.children.pop(pid, None)
+            if child is not None:
+                with suppress(ProcessLookupError, PermissionError):  # what is left of its session, without a filter
+                    os.killpg(pid, signal.SIGKILL)
+                self.walls.remove_files(pid)
+                if child.status in self.selector.get_map():
+                    self.selector.unregister(child.status)
+                child.report(status, usage)
+
+    def _become_worker(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> NoReturn:
+        code = FAILED
+        try:
+            self._forget_the_others()
+            channel = self._wall_in(limits, data, output, setup)
+            self.entry(channel)
+            code = 0
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else 1
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            flush_output()
+            os._exit(code & 0xFF)
+
+    def _wall_in(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> socket.socket:
+        """Isolate the worker and return the data socket; a failure is reported to the zygote."""
+        try:
+            arrange_descriptors(data, output, setup)
+            setup = SETUP
+            channel = socket.socket(fileno=DATA)
+            redirect_output(int(limits["output_kb"]) * 1024)
+            self.walls.enter(limits, self.footprint)
+        except BaseException as error:
+            os.write(setup, f"{type(error).__name__}: {error}".encode()[:4000])
+            raise
+        os.close(setup)
+        return channel
+
+    def _forget_the_others(self) -> None:
+        """Drop objects that could close a reused descriptor when they are collected."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self.selector.close()
+        for each in (self.control, self.alarm, self.alarm_end, *(c.status for c in self.children.values())):
+            each.detach()
+        self.children.clear()
+
+
+def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None:
+    """Receive one request; None if the grader closed the connection."""
+    text, descriptors = b"", list[int]()
+    while not text.endswith(b"\n"):
+        try:
+            chunk, more, _, _ = socket.recv_fds(control, 65536, DESCRIPTORS)
+        except ConnectionError:
+            return None
+        if not chunk:
+            return None
+        text += chunk
+        descriptors += more
+    return json.loads(text)["limits"], descriptors
+
+
+def send_statistics(status: socket.socket) -> None:
+    """Send the grader a descriptor of this process's statistics in the kernel: its state and its processor time."""
+    try:
+        statistics = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # another system
+        return
+    socket.send_fds(status, [STATISTICS], [statistics])
+    os.close(statistics)
+
+
+def arrange_descriptors(data: int, output: int, setup: int) -> None:
+    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no others."""
+    data, output, setup = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (data, output, setup))
+    empty = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((empty, 0), (output, 1), (output, 2), (data, DATA), (setup, SETUP)):
+        os.dup2(source, target)
+    os.closerange(SETUP + 1, OPEN_FILES)
+
+
+def redirect_output(limit: int) -> None:
+    """Limit `print`: output beyond the limit is dropped."""
+    sys.stdout = sys.__stdout__ = _text_stream(1, limit)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _text_stream(2, limit)  # type: ignore[misc]
+
+
+def _text_stream(descriptor: int, limit: int) -> io.TextIOWrapper:
+    raw = io.BufferedWriter(BoundedOutput(descriptor, limit))
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def flush_output() -> None:
+    """Flush the buffers; ignore streams closed by a student's code."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
+class ImportFailedError(Exception):
+    """A module cannot be imported inside the sandbox; `module` is its name, `reason` the last line."""
+
+    def __init__(self, module: str, error: BaseException) -> None:
+        self.module = module
+        self.reason = traceback.format_exception_only(error)[-1].strip()
+
+
+@contextmanager
+def files_for_imports(scratch: str | None) -> Iterator[None]:
+    """Let the imports in this block write temporary files and caches below HOME; remove them at the end.
+
+    `scratch` is the sandbox's own disk, over which each worker mounts another one. Without one,
+    imports write to a new folder below /tmp.
+    """
+    folder = scratch or tempfile.mkdtemp(prefix="autograder-imports-", dir="/tmp")
+    variables = {"HOME": os.environ["HOME"], "TMPDIR": os.environ["TMPDIR"]}
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = None
+        os.environ.update(variables)
+        remove_content(folder)
+        if scratch is None:
+            os.rmdir(folder)
+
+
+def remove_content(folder: str) -> None:
+    """Remove everything in a folder, but not the folder itself."""
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
+def import_for_workers(module: str) -> Any:
+    """Import a module that workers inherit; its name in the output tells where a crash happened."""
+    print(IMPORTING, module, flush=True)
+    try:
+        imported = importlib.import_module(module)
+    except BaseException as error:
+        raise ImportFailedError(module, error) from error
+    return imported
+
+
+def warm_up() -> None:
+    """Import PyTorch and IPython, so that forks share their pages."""
+    torch = import_for_workers("torch")
+    torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
+    torch.set_num_interop_threads(1)
+    transformer = import_for_workers("IPython.core.inputtransformer2")
+    transformer.TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
+
+
+def import_all(options: Mapping[str, Any]) -> Entry:
+    """Import everything that workers share and return their entry point; raises ImportFailedError.
+
+    The entry's `rehearse` runs the common code paths, which imports more.
+    """
+    module, function = options["entry"].split(":")
+    with files_for_imports(options["scratch"]):
+        if options["warm"]:
+            warm_up()
+        for name in options["preload"]:
+            import_for_workers(name)
+        entry = import_for_workers(module)
+        if options["warm"] and hasattr(entry, "rehearse"):
+            entry.rehearse()
+    serve: Entry = getattr(entry, function)
+    return serve
+
+
+def use_large_pages() -> None:
+    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per page.
+
+    On a kernel without support or free pages, only the speed differs.
+    """
+    if not jail.ON_LINUX:
+        return
+    with open("/proc/self/maps") as file:
+        regions = [line.split() for line in file]
+    for addresses, access, _, _, _, *name in regions:
+        if access == "rw-p" and (not name or name == ["[heap]"]):
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
+            if start < end:
+                libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), COLLAPSE)
+
+
+def limit_own_files() -> None:
+    """Limit the number of descriptors that a fork has to close."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+
+
+def main() -> None:
+    """Parse the launcher's options, and serve the control socket that they name."""
+    options = json.loads(sys.argv[1])
+    sys.argv[:], sys.orig_argv[:] = ["autograder"], []
+    control = socket.socket(fileno=options["control"])
+    limit_own_files()
+    walls = jail.TIERS[options["tier"]](options["readable"])
+    walls.prepare()
+    try:
+        entry = import_all(options)
+    except ImportFailedError as failed:
+        problem = {"module": failed.module, "reason": failed.reason}
+        control.sendall(json.dumps({"problem": problem}).encode() + b"\n")
+        sys.exit(FAILED)
+    gc.collect()
+    gc.freeze()
+    use_large_pages()
+    zygote = Zygote(control, walls, entry)
+    control.sendall(json.dumps({"note": walls.note}).encode() + b"\n")
+    zygote.serve()

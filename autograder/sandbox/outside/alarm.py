@@ -1,0 +1,52 @@
+"""A time limit for code in the student's own process, as an exception, which may leave any state behind.
+
+A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from autograder.sandbox.outside import deadline
+
+AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
+
+
+class TestAlarm(BaseException):
+    """The time limit was exceeded; a BaseException, so that `except Exception` does not catch it."""
+
+    __test__ = False
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise TestAlarm in the main thread after `seconds` of this process's processor time.
+
+    Code that sleeps is interrupted by the clock (`deadline.CLOCK_FACTOR`). In other threads, and on Windows, do nothing.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    longest = deadline.CLOCK_FACTOR * seconds
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGPROF:
+            raise TestAlarm(
+                f"This test used more than {seconds:g} seconds of processor time. Is there an endless loop?"
+            )
+        raise TestAlarm(f"This test took more than {longest:g} seconds. Does it wait for something?")
+
+    limits = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, longest)}
+    previous = {number: signal.signal(number, ring) for number in limits}
+    try:
+        for timer, most in limits.values():
+            signal.setitimer(timer, most, AGAIN_SECONDS)
+        yield
+    finally:
+        for timer, _ in limits.values():
+            signal.setitimer(timer, 0)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,75 @@
+"""A module in this process, for a student's own checks and for the reference; it isolates nothing."""
+
+import linecache
+import sys
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograder.sandbox.shared.errors import describe_error, missing_name
+from autograder.source import text as source
+from autograder.source.modules import provide
+
+if TYPE_CHECKING:
+    from autograder.sandbox.inside.entries import Place
+
+
+class LocalStudent:
+    """A student's module that raises MissingNameError for missing names."""
+
+    def __init__(self, module: types.ModuleType, load_error: BaseException | None = None) -> None:
+        self._module = module
+        self.load_error = load_error
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(self._module, name)
+        except AttributeError:
+            own = from_file(self._module.__file__ or "")
+            stopped = None if self.load_error is None else describe_error(self.load_error, own)
+            raise missing_name(name, stopped) from self.load_error
+
+
+@contextmanager
+def recording(
+    student: LocalStudent, names: Sequence[str], test_file: Path, found: "dict[str, Place]"
+) -> Iterator[None]:
+    """Add to `found` which of these names a module enters while a test in this process runs."""
+    from autograder.sandbox.inside.entries import Entries  # imports PyTorch, which `--help` has no need of
+
+    module = student._module
+    entries = Entries(names, from_file(module.__file__ or ""), str(test_file))
+    try:
+        with entries.install(module), entries.active():
+            yield
+    finally:
+        found.update(entries.found)
+
+
+def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
+    """Run a module's text, which can import `modules`; an error is kept in `load_error`, with the names before it."""
+    provide(modules)
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    for cell_name, code in source.cells(text, filename):
+        try:
+            exec(compile(code, cell_name, "exec"), module.__dict__)
+        except (Exception, SystemExit) as error:
+            return LocalStudent(module, error)
+    return LocalStudent(module)
+
+
+def load_file(path: Path, name: str | None = None, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
+    """As `load_text`, for a file; raises OSError or UnicodeDecodeError if it cannot be read."""
+    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem, modules)
+
+
+def from_file(filename: str | tuple[str, ...]) -> Callable[[types.FrameType], bool]:
+    """Return a function that decides whether a traceback frame is in that file, or in one of several."""
+    return lambda step: step.f_code.co_filename.startswith(filename)

@@ -1,0 +1,136 @@
+"""The launcher's side of a worker: the sandboxed process that executes one student's code."""
+
+import json
+import os
+import socket
+import time
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from autograder.records import InfrastructureError
+from autograder.sandbox.inside.zygote import STATISTICS
+
+END_SECONDS = 10
+BRIEF_SECONDS = 2
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
+
+    `code` is the exit code, or minus the number of the signal; `processor_seconds` is what it used in its whole life.
+    """
+
+    reason: str
+    code: int
+    processor_seconds: float = field(default=0.0, compare=False)
+
+
+class WorkerProcess(AbstractContextManager["WorkerProcess"]):
+    """A worker and the descriptors connected to it, as a context manager that kills it.
+
+    `socket` is the data socket. Everything that a worker sends is an unverified claim. `has_scratch` tells whether it
+    can write files.
+    """
+
+    def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket, has_scratch: bool) -> None:
+        self.socket, self.has_scratch = data, has_scratch
+        self._output = output
+        self._status = status
+        self._ending: Ending | None = None
+        self._statistics: int | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def output(self, limit: int = 64 * 1024) -> str:
+        """Return the first `limit` bytes of the worker's output so far, including control characters."""
+        return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
+
+    def processor_seconds(self) -> float:
+        """Return the processor time of all threads of the worker; 0.0 if the system does not provide it."""
+        if self._ending is not None:
+            return self._ending.processor_seconds
+        user, system = self._read_statistics()[11:13] or (0, 0)
+        return (int(user) + int(system)) / TICKS
+
+    def wants_processor(self) -> bool:
+        """Return whether the worker runs, or waits for a processor or the disk; False if it sleeps."""
+        return self._read_statistics()[:1] in ([b"R"], [b"D"])
+
+    def _read_statistics(self) -> list[bytes]:
+        """Return the fields of its /proc/self/stat from the state on; none after its end."""
+        if self._statistics is None and self._ending is None:
+            self._statistics = _receive_statistics(self._status)
+        if self._statistics is not None:
+            with suppress(OSError):
+                return os.pread(self._statistics, 1024, 0).rpartition(b")")[2].split()
+        return []
+
+    def end(self, kill: bool = True) -> Ending:
+        """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it ended.
+
+        Raises InfrastructureError if the sandbox failed.
+        """
+        if self._ending is None:
+            self._ending = self._await_ending(kill)
+        return self._ending
+
+    def close(self) -> None:
+        """Kill the worker if it is alive, wait until it is reaped, and close all descriptors."""
+        try:
+            self.end()
+        except InfrastructureError:
+            pass  # the fork server is gone, and its workers with it
+        finally:
+            self.socket.close()
+            self._status.close()
+            self._output.close()
+            if self._statistics is not None:
+                os.close(self._statistics)
+                self._statistics = None
+
+    def _await_ending(self, kill: bool) -> Ending:
+        report = None if kill else receive(self._status, BRIEF_SECONDS)
+        if report is None:
+            with suppress(OSError):  # it makes the fork server kill the worker, unless it has ended
+                self._status.shutdown(socket.SHUT_WR)
+            report = receive(self._status, END_SECONDS)
+        if not report or not report.strip():
+            raise InfrastructureError("The sandbox's fork server ended before it said how a worker ended.")
+        ending: dict[str, Any] = json.loads(report)
+        problem = ending.pop("setup_error")
+        if problem:
+            raise InfrastructureError(f"The sandbox could not put up the walls round a worker: {problem}.")
+        return Ending(**ending)
+
+
+def receive(connection: socket.socket, seconds: float, end: bytes | None = None) -> bytes | None:
+    """Receive until the text ends in `end` or the other side closes the connection; None if that takes too long."""
+    until, text = time.monotonic() + seconds, b""
+    try:
+        while end is None or not text.endswith(end):
+            connection.settimeout(max(0.001, until - time.monotonic()))
+            chunk = connection.recv(4096)
+            if not chunk:
+                break
+            text += chunk
+    except TimeoutError:
+        return None
+    except OSError:
+        pass
+    return text
+
+
+def _receive_statistics(connection: socket.socket) -> int | None:
+    """Receive the descriptor that a worker sends first; None if it has not arrived."""
+    try:
+        connection.settimeout(0)
+        if connection.recv(1, socket.MSG_PEEK) != STATISTICS:
+            return None
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
+        return descriptors[0] if descriptors else None
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""What both sides of the sandbox's wall use: messages, values, errors."""

@@ -1,0 +1,164 @@
+"""The errors of the student's side, distinguished for the feedback."""
+
+import builtins
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from autograder.sandbox.shared import claims
+from autograder.source import text as source
+
+MAX_FRAMES = 6
+MAX_ERROR_TEXT = 2000
+MAX_FRAME_TEXT = 300
+LOADING_STOPPED = "LoadingTimeoutError"
+BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
+EXCEPTIONS = {
+    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+}  # built-in exceptions by name
+
+
+class StudentError(Exception):
+    """Base class of errors in the student's code; `str(error)` is a sentence."""
+
+
+class MissingNameError(StudentError, AttributeError):
+    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
+
+    def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
+        super().__init__(sentence)
+        self.stopped = stopped
+
+
+class StudentTimeoutError(StudentError):
+    """No answer within the time limit; `starved` if the machine was too busy to run the student's code."""
+
+    def __init__(self, sentence: str, starved: bool = False) -> None:
+        super().__init__(sentence)
+        self.starved = starved
+
+
+class StudentCrashedError(StudentError):
+    """The worker's process ended, or sent an invalid answer."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
+
+    `shapes` describes the tensors that the line names.
+    """
+
+    file: str
+    line: int
+    function: str
+    code: str
+    before: str = ""
+    shapes: str = ""
+    module: str = ""
+
+    @property
+    def place(self) -> str:
+        """`line 3`, or `line 3 of cell 5` in a notebook, or of a further `module`."""
+        within = self.module or (self.file.partition(" ")[2] if " cell " in self.file else "")
+        return f"line {self.line} of {within}" if within else f"line {self.line}"
+
+
+@dataclass(frozen=True)
+class RemoteException:
+    """An exception as reported by the worker: untrusted, and bounded in size."""
+
+    type: str
+    bases: tuple[str, ...] = ()
+    text: str = ""
+    frames: tuple[Frame, ...] = ()
+
+
+class StudentRaisedError(StudentError):
+    """The student's code raised. Also an instance of the built-in type raised, so `raises(ValueError)` works."""
+
+    def __init__(self, remote: RemoteException) -> None:
+        super().__init__(remote.text)
+        self.remote = remote
+
+    def __str__(self) -> str:
+        return self.remote.text
+
+
+def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
+    """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
+    frames = [
+        Frame(Path(step.f_code.co_filename).name, line, *(text[:MAX_FRAME_TEXT] for text in texts))
+        for step, line in traceback.walk_tb(error.__traceback__)
+        if own(step) and (texts := source.frame_texts(step, line, error))
+    ]
+    if isinstance(error, SyntaxError) and not frames:
+        text = (error.text or "").strip()[:MAX_FRAME_TEXT]
+        frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
+    bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
+    return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
+
+
+def told_exception(claim: dict[str, Any]) -> RemoteException:
+    """Parse an exception from the other side, bounded in size; an invalid one raises any exception."""
+    claims.table(claim)
+    return RemoteException(
+        type=claims.text(claim["type"])[:80],
+        bases=tuple(claims.text(base)[:80] for base in claims.items(claim["bases"])[:20]),
+        text=claims.text(claim["text"])[:MAX_ERROR_TEXT],
+        frames=tuple(_told_frame(*claims.items(frame)) for frame in claims.items(claim["frames"])[:8]),
+    )
+
+
+def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
+    told = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
+    return Frame(claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *told)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(str(error)[:MAX_ERROR_TEXT])
+    except BaseException:  # the student's own __str__ may fail, or leave, too
+        return ""
+
+
+def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
+    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
+    if stopped is None:
+        return MissingNameError(f"There is no `{name}` in the submission.")
+    where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
+    if stopped.type == LOADING_STOPPED:
+        return MissingNameError(f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped)
+    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped)
+
+
+# errors that take a single message, by name; no outcomes of pytest, no SystemExit
+_OTHERS = (ImportError, OSError, StopAsyncIteration, StopIteration, SyntaxError, UnicodeError, Warning)
+MIRRORED = frozenset(
+    name
+    for name in EXCEPTIONS - {"Exception", "ExceptionGroup"}
+    if issubclass(getattr(builtins, name), Exception) and not issubclass(getattr(builtins, name), _OTHERS)
+)
+
+
+def student_raised(remote: RemoteException) -> StudentRaisedError:
+    """Return the exception to raise in the grader for an exception in the worker."""
+    base = next((name for name in remote.bases if name in MIRRORED), "Exception")
+    return _mirror(base)(remote)
+
+
+def mirrored_name(error: BaseException) -> str:
+    """Return the built-in type that represents one of the test's errors in the worker."""
+    names = [base.__name__ for base in type(error).__mro__]
+    return next((name for name in names if name in MIRRORED), "RuntimeError")
+
+
+@cache
+def _mirror(base: str) -> type[StudentRaisedError]:
+    if base == "Exception":
+        return StudentRaisedError
+    return type(f"StudentRaised{base}", (StudentRaisedError, getattr(builtins, base)), {})

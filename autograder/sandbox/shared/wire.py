@@ -1,0 +1,485 @@
+"""The wire format across the sandbox: JSON for structure, raw bytes for tensors.
+
+A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values represent themselves,
+except one-key objects with a key that starts with `!`: tensors, arrays, tuples, dicts and so on. The bytes of tensors
+follow in the order in which the header names them; without offsets, they can neither overlap nor point outside.
+Nothing is unpickled and no class of the sender is instantiated.
+
+No part of a frame is trusted. Lengths, depth and the number of values are limited, every byte must be used exactly
+once, and a hostile frame can cause nothing but a `WireError`.
+"""
+
+import json
+import math
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from autograder.sandbox.shared.files import check_name
+
+MAX_HEADER = 1 << 20
+MAX_DATA = 64 << 20
+MAX_VALUES = 50_000
+MAX_DEPTH = 40
+MAX_SAME_HASH = 500  # keys of one dict or set beyond one for each hash; -1 and -2 share theirs
+MAX_TEXT = 64 << 10
+SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
+LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
+PIECE = 1 << 20  # initial buffer; it then grows by the amount received
+
+_TORCH_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
+        torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
+    )
+}  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
+_NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+_AS_IT_IS = frozenset((type(None), bool, float))
+_SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}  # of plain data; another set is opaque
+_LENGTHS = struct.Struct("!II")
+_GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
+_GENERATOR_NUMBERS = 624
+
+
+class WireError(Exception):
+    """A value that cannot be encoded, or a frame that cannot be decoded."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A placeholder for a value that is not data, such as a generator: only the name of its kind is sent."""
+
+    kind: str
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} object>"
+
+
+@dataclass(frozen=True, eq=False)
+class Handle:
+    """An object that stays on the student's side; `description` contains its public structure."""
+
+    number: int
+    description: Any = None
+
+
+@dataclass(frozen=True)
+class CallableHandle:
+    """A callable that stays on the test's side and is called back; `description` as for `Handle`."""
+
+    number: int
+    description: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class SharedPath:
+    """A path in the folder that both sides share (see `files`), by its name there; `.` is the folder itself."""
+
+    name: str
+
+
+Register = Callable[[Any], "Handle | CallableHandle | SharedPath | None"]
+
+
+class Countdown(Protocol):
+    """A deadline that can be extended."""
+
+    def left(self, arrived: Callable[[], bool] = ...) -> float:
+        """Return the seconds to wait before the next check; raises TimeoutError after the deadline.
+
+        `arrived` says whether unread data waits: an answer that was in time does not count as late.
+        """
+
+
+Deadline = float | Countdown  # a number means `time.monotonic`
+
+
+def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
+    """Encode `value` as one frame. `register` can return a handle for an object that stays on this side.
+
+    Raises WireError if the value is too large, too long or nested too deeply.
+    """
+    encoder = _Encoder(register, max_text)
+    header = _JSON.encode(encoder.encode(value, 0)).encode()
+    if len(header) > MAX_HEADER:
+        raise WireError("it holds too many values or too long a text")
+    return b"".join((_LENGTHS.pack(len(header), encoder.size), header, *encoder.chunks))
+
+
+def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MAX_TEXT) -> Any:
+    """Decode a frame. Raises WireError, and nothing else, if it is invalid."""
+    try:
+        decoder = _Decoder(data, max_text)
+        value = decoder.decode(json.loads(header.decode("utf-8")), 0)
+    except WireError:
+        raise
+    except Exception as error:  # json, torch and numpy raise different types; their messages can quote the sender
+        raise WireError(f"it is not a frame ({type(error).__name__})") from None
+    if decoder.position != len(data):
+        raise WireError("bytes are left over")
+    return value
+
+
+def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
+    """Decode one whole frame, as encoded by `dumps`."""
+    if len(frame) < _LENGTHS.size:
+        raise WireError("a frame is too short")
+    header_length, _ = _LENGTHS.unpack_from(frame)
+    data_start = _LENGTHS.size + header_length
+    return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
+
+
+def send(sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None) -> None:
+    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot block."""
+    send_frame(sock, dumps(value, register), deadline)
+
+
+def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = None) -> None:
+    """As `send`, for a frame from `dumps`."""
+    rest = memoryview(frame)
+    while rest:
+        _arm(sock, deadline)
+        with suppress(TimeoutError):  # the deadline decides
+            rest = rest[sock.send(rest) :]
+
+
+def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
+    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot block.
+
+    Raises EOFError if the peer closed the connection, TimeoutError, or WireError.
+    """
+    return loads(*receive_frame(sock, deadline), max_text)
+
+
+def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tuple[bytearray, bytearray]:
+    """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
+    header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
+    if header_length > MAX_HEADER or data_length > MAX_DATA:
+        raise WireError("a frame is too large")
+    both = _exactly(sock, header_length + data_length, deadline)
+    return both[:header_length], both[header_length:]
+
+
+def _arm(sock: socket.socket, deadline: Deadline | None, arrived: Callable[[], bool] = lambda: False) -> None:
+    if isinstance(deadline, float):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        sock.settimeout(left)
+    elif deadline is not None:
+        sock.settimeout(deadline.left(arrived))
+
+
+def _has_data(sock: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
+    buffer, filled = bytearray(min(count, PIECE)), 0
+    while filled < count:
+        if filled == len(buffer):
+            buffer += bytes(min(count - filled, filled))  # the declared length is not trusted
+        _arm(sock, deadline, partial(_has_data, sock))
+        try:
+            with memoryview(buffer) as view:
+                got = sock.recv_into(view[filled:])
+        except TimeoutError:  # the deadline decides
+            continue
+        if not got:
+            raise EOFError("the other side hung up")
+        filled += got
+    return buffer
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
+
+
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no bfloat16."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)  # an axis of one number can have any stride
+
+
+class _Encoder:
+    """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
+
+    def __init__(self, register: Register | None, max_text: int) -> None:
+        self.register = register
+        self.max_text, self.short_text = max_text, min(max_text, SHORT_TEXT)
+        self.chunks: list[Any] = []
+        self.size = 0
+        self.values = 1
+
+    def encode(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind in _AS_IT_IS:
+            return value
+        if kind is int:
+            return value if -(2**63) <= value < 2**63 else {"!opaque": "number beyond 64 bits"}
+        if kind is str:
+            return self._text(value)
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if kind is list:
+            return self._items(value, depth + 1)
+        if isinstance(value, tuple):
+            return {"!tuple": self._items(value, depth + 1)}
+        if isinstance(value, dict):
+            flat = self._items([each for pair in value.items() for each in pair], depth + 1)
+            return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
+        return self._other(value, depth)
+
+    def _items(self, items: Collection[Any], depth: int) -> list[Any]:
+        """Encode a container's items, most of which are plain and need no recursive call."""
+        self.values += len(items)
+        if self.values > MAX_VALUES:
+            raise WireError("it holds too many values")
+        if items and depth > MAX_DEPTH:
+            raise WireError("it is nested too deeply")
+        short = self.short_text
+        return [
+            item
+            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= short and item.isascii())
+            else self.encode(item, depth)
+            for item in items
+        ]
+
+    def _other(self, value: Any, depth: int) -> Any:
+        if isinstance(value, np.generic) and not isinstance(item := value.item(), np.generic):
+            return self.encode(item, depth)
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if type(value) in _SETS and all(map(is_plain, value)):
+            return {_SETS[type(value)]: self._items(sorted(value, key=repr), depth + 1)}
+        if type(value) is bytes:
+            return {"!bytes": self._append(value, len(value))}
+        if isinstance(value, torch.dtype) and value in _NAMES:
+            return {"!dtype": _NAMES[value]}
+        if isinstance(value, torch.Generator) and value.device.type == "cpu":
+            return {"!generator": self._tensor(value.get_state())["!tensor"]}
+        if isinstance(value, Opaque):
+            return {"!opaque": value.kind}
+        handle = value
+        if not isinstance(value, (Handle, CallableHandle, SharedPath)):
+            handle = self.register(value) if self.register else None
+        if isinstance(handle, SharedPath):
+            return {"!path": handle.name}
+        if isinstance(handle, (Handle, CallableHandle)):
+            tag = "!handle" if isinstance(handle, Handle) else "!callable"
+            return {tag: [handle.number, *self._items([handle.description], depth + 1)]}
+        return {"!opaque": _clean(str(type(value).__name__))[:80]}
+
+    def _text(self, text: str) -> Any:
+        raw = text.encode("utf-8", "replace")
+        if len(raw) > self.max_text:
+            raise WireError("a text is too long")
+        return raw.decode() if len(raw) <= LONG_TEXT else {"!text": self._append(raw, len(raw))}
+
+    def _append(self, chunk: Any, size: int) -> int:
+        """Append `size` bytes; `chunk` is any object with the buffer protocol."""
+        self.size += size
+        if self.size > MAX_DATA:
+            raise WireError(f"it is larger than {MAX_DATA >> 20} MB")
+        self.chunks.append(chunk)
+        return size
+
+    def _tensor(self, tensor: torch.Tensor) -> Any:
+        name = _NAMES.get(tensor.dtype)
+        if name is None or tensor.layout != torch.strided:
+            return {"!opaque": f"{str(tensor.dtype).removeprefix('torch.')} tensor"}
+        size = tensor.numel() * tensor.element_size()
+        if size > MAX_DATA:
+            raise WireError(f"a tensor of shape {tuple(tensor.shape)} is too large")
+        if tensor.is_meta:
+            return {"!meta": [name, *tensor.shape]}
+        if size:
+            self._append(as_bytes(tensor).numpy(), size)
+        return {"!tensor": [name, *tensor.shape]}
+
+    def _array(self, array: np.ndarray[Any, Any]) -> Any:
+        if array.dtype.name not in _NUMPY_DTYPES:
+            return {"!opaque": f"{array.dtype.name} array"}
+        native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        self._append(native, native.nbytes)
+        return {"!array": [array.dtype.name, *array.shape]}
+
+
+class _Decoder:
+    def __init__(self, data: bytes | bytearray, max_text: int) -> None:
+        self.data = data
+        self.max_text = max_text
+        self.position = 0
+        self.values = 1
+
+    def decode(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind in _AS_IT_IS:
+            return value
+        if kind is int and -(2**63) <= value < 2**63:
+            return value
+        if kind is str and len(value) <= self.max_text:
+            return _clean(value)
+        if kind is list:
+            return self._items(value, depth + 1)
+        if kind is dict and len(value) == 1:
+            ((tag, content),) = value.items()
+            if tag not in _TAGS:
+                raise WireError("unknown tag")
+            return _TAGS[tag](self, content, depth)
+        raise WireError("a value is not of a known kind, or a text is too long")
+
+    def _items(self, items: list[Any], depth: int) -> list[Any]:
+        """Decode a container's items, as `_Encoder._items` encodes them."""
+        self.values += len(items)
+        if self.values > MAX_VALUES or (items and depth > MAX_DEPTH):
+            raise WireError("too many values, or nested too deeply")
+        longest = self.max_text
+        return [
+            item
+            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= longest and item.isascii())
+            else self.decode(item, depth)
+            for item in items
+        ]
+
+    def _dict(self, content: Any, depth: int) -> dict[str, Any]:
+        flat: list[Any] = []
+        for pair in _list(content):
+            key, value = _list(pair)
+            flat += (key, value)
+        flat = self._items(flat, depth + 1)
+        if not all(map(is_plain, flat[::2])):
+            raise WireError("a key of a dict is not plain data")
+        _check_hashes(flat[::2])
+        found = dict(zip(flat[::2], flat[1::2], strict=True))
+        if 2 * len(found) != len(flat):
+            raise WireError("a dict has a key twice")
+        return found
+
+    def _set(self, content: Any, depth: int) -> set[Any]:
+        items = self._items(_list(content), depth + 1)
+        if not all(map(is_plain, items)):
+            raise WireError("an item of a set is not plain data")
+        _check_hashes(items)
+        return set(items)
+
+    def _take(self, size: Any) -> memoryview:
+        if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
+            raise WireError("the data are shorter than the header says")
+        start = self.position
+        self.position += size
+        return memoryview(self.data)[start : self.position]
+
+    def _long_text(self, content: Any, depth: int) -> str:
+        raw = self._take(content)
+        if len(raw) > self.max_text:
+            raise WireError("a text is too long")
+        return bytes(raw).decode("utf-8", "replace")
+
+    def _dtype(self, content: Any, depth: int) -> torch.dtype:
+        if type(content) is not str or content not in _TORCH_DTYPES:
+            raise WireError("unknown dtype")
+        return _TORCH_DTYPES[content]
+
+    def _opaque(self, content: Any, depth: int) -> Opaque:
+        if type(content) is not str:
+            raise WireError("an opaque value has no name")
+        return Opaque(_clean(content)[:80])
+
+    def _meta(self, content: Any, depth: int) -> torch.Tensor:
+        dtype, shape = self._header(content)
+        if dtype.itemsize * math.prod(shape) > MAX_DATA:
+            raise WireError("a tensor without numbers is too large")  # using its shape would allocate the numbers
+        return torch.empty(shape, dtype=dtype, device="meta")
+
+    def _tensor(self, content: Any, depth: int) -> torch.Tensor:
+        dtype, shape = self._header(content)
+        raw = self._take(dtype.itemsize * math.prod(shape))
+        if not len(raw):
+            return torch.empty(shape, dtype=dtype)
+        flat = torch.frombuffer(raw, dtype=torch.uint8).clone()  # a clone is aligned and aliases nothing
+        if dtype is torch.bool:
+            return (flat != 0).reshape(shape)  # a bool whose byte is 2 compares as neither true nor false
+        return flat.view(dtype).reshape(shape)
+
+    def _array(self, content: Any, depth: int) -> np.ndarray[Any, Any]:
+        tensor = self._tensor(content, depth)
+        if tensor.dtype is torch.bfloat16:
+            raise WireError("numpy has no bfloat16")
+        return tensor.numpy()
+
+    def _generator(self, content: Any, depth: int) -> torch.Generator:
+        state = self._tensor(content, depth)
+        _, left, _, position = _GENERATOR.unpack_from(state.numpy().tobytes())
+        if left < 1 or left + position > _GENERATOR_NUMBERS + 1:
+            raise WireError("a generator's state contradicts itself")  # PyTorch would read out of bounds
+        generator = torch.Generator()
+        generator.set_state(state)
+        return generator
+
+    def _numbered(self, content: Any, depth: int) -> tuple[int, Any]:
+        number, description = _list(content)
+        if type(number) is not int or not 0 <= number < 1 << 20:
+            raise WireError("bad number of a handle")
+        return number, *self._items([description], depth + 1)
+
+    def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
+        name, *shape = _list(content)
+        if type(name) is not str or name not in _TORCH_DTYPES or len(shape) > 16:
+            raise WireError("bad header of a tensor")
+        if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
+            raise WireError("bad shape of a tensor")
+        return _TORCH_DTYPES[name], shape
+
+
+def is_plain(key: Any) -> bool:
+    """Whether a key or an item of a set consists of plain data, so that comparing it with another cannot fail."""
+    kind = type(key)
+    if kind is str:
+        return True
+    return all(map(is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
+
+
+def _check_hashes(keys: list[Any]) -> None:
+    """Raise WireError for many keys with one hash: each of them is compared with all others."""
+    if len(keys) - len(set(map(hash, keys))) > MAX_SAME_HASH:
+        raise WireError("too many keys have the same hash")
+
+
+def _list(content: Any) -> list[Any]:
+    if type(content) is not list:
+        raise WireError("a list was expected")
+    return content
+
+
+_TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
+    "!array": _Decoder._array,
+    "!bytes": lambda decoder, size, depth: bytes(decoder._take(size)),
+    "!callable": lambda decoder, content, depth: CallableHandle(*decoder._numbered(content, depth)),
+    "!dict": _Decoder._dict,
+    "!dtype": _Decoder._dtype,
+    "!frozenset": lambda decoder, content, depth: frozenset(decoder._set(content, depth)),
+    "!generator": _Decoder._generator,
+    "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
+    "!meta": _Decoder._meta,
+    "!opaque": _Decoder._opaque,
+    "!path": lambda decoder, name, depth: SharedPath(name if name == "." else check_name(name)),
+    "!set": _Decoder._set,
+    "!tensor": _Decoder._tensor,
+    "!text": _Decoder._long_text,
+    "!tuple": lambda decoder, content, depth: tuple(decoder._items(_list(content), depth + 1)),
+}
