@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from autograder.course.config import Limits
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "autograder"
@@ -15,11 +21,16 @@ ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_fil
 }
 
 
+INSIDE = ("sandbox.inside", "sandbox.shared")
+BELOW = ["records", "source", "source.gate", "source.magics", "source.modules", "source.names_used", "source.text"]
+BELOW += ["text", "text.names", "version"]  # modules of rooms below the sandbox that a worker uses, too
+
+
 def rows() -> list[tuple[list[str], list[str]]]:
     """Return the rooms and the modules in each row of the table of rooms."""
-    table = TEXT.partition("| room | contents | main modules |")[2].partition("\n\n")[0]
+    table = TEXT.partition("| room | contents | modules |")[2].partition("\n\n")[0]
     cells = [line.strip("|").split("|") for line in table.strip().splitlines()[1:]]
-    return [(re.findall(r"`(\w+)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules)) for room, _, modules in cells]
+    return [(re.findall(r"`([\w/]+?)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules)) for room, _, modules in cells]
 
 
 def exists(dotted: str) -> bool:
@@ -28,7 +39,8 @@ def exists(dotted: str) -> bool:
 
 
 def test_table_contains_every_room_of_the_engine() -> None:
-    assert sorted(room for rooms, _ in rows() for room in rooms) == sorted(ROOMS)
+    listed = {room.partition("/")[0] for rooms, _ in rows() for room in rooms}
+    assert listed == ROOMS
 
 
 def test_picture_contains_every_room_in_the_order_of_the_import_contract() -> None:
@@ -40,10 +52,24 @@ def test_picture_contains_every_room_in_the_order_of_the_import_contract() -> No
     assert [word for word in re.findall(r"\w+", drawn) if word in ROOMS] == order
 
 
-def test_modules_of_the_table_exist() -> None:
-    for rooms, modules in rows():
-        for module in modules:
-            assert any(exists(f"{room}.{module}") for room in rooms), module
+def test_table_contains_every_module() -> None:
+    listed = {f"{rooms[-1]}/{module}.py" for rooms, modules in rows() for module in modules}
+    there = {str(file.relative_to(ENGINE)) for file in ENGINE.glob("*/**/*.py") if file.stem != "__init__"}
+    assert listed == there
+
+
+def test_a_worker_imports_only_what_belongs_inside(sandbox: Sandbox) -> None:
+    limits = Limits()
+    connection = WorkerConnection(sandbox.spawn(limits), limits.call_seconds)
+    with closing(connection):
+        connection.request(
+            "load", text="import sys\n\ndef names():\n    return list(sys.modules)\n", filename="answer.py"
+        )
+        connection.start_test(1)
+        loaded = {name for name in RemoteStudent(connection).names() if name.partition(".")[0] == "autograder"}
+    modules = {name.removeprefix("autograder.") for name in loaded} - {"autograder", "sandbox"}
+    assert "sandbox.inside.server" in modules  # the worker is a real one
+    assert sorted(name for name in modules if not name.startswith(INSIDE)) == BELOW
 
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z_]+\.[a-z_]+)`", TEXT))))
