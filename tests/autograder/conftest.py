@@ -6,6 +6,7 @@ Everything is imported on first use, so that tests which need none of it start a
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,6 +59,18 @@ def released(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     from tests.autograder.student_folder import release
 
     return release(shutil.copytree(built_course, tmp_path_factory.mktemp("released") / "course"))
+
+
+@pytest.fixture(autouse=True)
+def notebook_functions() -> Iterator[None]:
+    """Put back `autograder.notebook`, which a submission that is loaded in this process replaces by a silent one."""
+    name = "autograder.notebook"
+    before = sys.modules.get(name)
+    yield
+    if before is None:
+        sys.modules.pop(name, None)
+    elif sys.modules.get(name) is not before:
+        sys.modules[name] = before
 
 
 @pytest.fixture
