@@ -291,8 +291,7 @@ def export(
     hidden: str | None = None,
 ) -> exports.Exported:
     """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
-    if to not in exports.EXPORTERS:
-        raise RefusedError(f"There is no export to `{to}`; there is: {', '.join(exports.EXPORTERS)}.")
+    exporter = exports.find_exporter(to)
     loaded = load_course(course)
     request = exports.ExportRequest(
         course=loaded,
@@ -304,9 +303,9 @@ def export(
         output=_path(output),
         hidden=hidden,
     )
-    if to not in exports.WITHOUT_GRADES:
+    if exporter.has_grades:
         request = exports.read_grades(request, Path(grades), to, section)
-    if to in exports.WITH_HAND_GRADING:
+    if exporter.adds_hand_grading:
         request = with_hand_grading(request)
     return exports.export(to, request)
 

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -23,7 +22,7 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.extras.lms.exports import EXPORTERS, Exported, ExportRequest, export
+from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.exports.classroom50 import scale
 from autograder.extras.lms.exports.container_memory import ContainerMemory
 from autograder.extras.lms.exports.gradescope import files
@@ -32,6 +31,7 @@ from autograder.extras.lms.roster import read_roster
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.lateness import Final
+from autograder.installation.extensions import extensions
 from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
@@ -1097,8 +1097,42 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def test_every_exporter_defines_one_export_function():
-    assert all(callable(import_module(module).export) for module in EXPORTERS.values())
+BRIGHTSPACE = """
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
+
+
+class BrightspaceExport(Exporter):
+    def export(self, request: ExportRequest) -> Exported:
+        lines = [f"{grade.student},{grade.score:g}\\n" for grade in request.wanted]
+        path = request.write("brightspace.csv", ["Username,Points\\n", *lines], mark=b"Username,")
+        return Exported(f"{len(lines)} grades in {path}.")
+"""
+
+
+def installed_package(folder: Path, module: str, text: str, entry_points: str) -> None:
+    """Write a package as pip leaves it: a module, and the names that it registers."""
+    information = folder / f"{module}-1.0.dist-info"
+    information.mkdir(parents=True)
+    (folder / f"{module}.py").write_text(text)
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(entry_points)
+
+
+def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "[autograder.exports]\nbrightspace = of_a_stranger:BrightspaceExport\nbroken = of_a_stranger:Nothing\n"
+    installed_package(tmp_path / "site-packages", "of_a_stranger", BRIGHTSPACE, names)
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    extensions.cache_clear()
+    try:
+        told = [command(str(tmp_path / "grades"), "--to", tool) for tool in ("brightspace", "broken", "mood")]
+    finally:
+        extensions.cache_clear()
+    assert told[0].exit_code == 0, told[0].output
+    assert Path("brightspace.csv").read_text().startswith("Username,Points\n")
+    assert (
+        told[1].exit_code == 3 and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
+    )
+    assert told[2].exit_code == 2 and "nbgrader, brightspace, broken" in told[2].stderr
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-"""Exports of grades: each exporter is a module with one function, `export(request)`; `EXPORTERS` lists them."""
+"""Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group `autograder.exports`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,13 @@ from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown
+from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
 from autograder.submissions.identity import Described, Id, anything
 from autograder.text.files import check_file, marked, write_whole
 
-EXPORTERS = {
-    "csv": "autograder.extras.lms.exports.table",
-    "canvas": "autograder.extras.lms.exports.canvas",
-    "moodle": "autograder.extras.lms.exports.moodle",
-    "moodle-feedback": "autograder.extras.lms.exports.moodle_feedback",
-    "gradescope": "autograder.extras.lms.exports.gradescope",
-    "classroom50": "autograder.extras.lms.exports.classroom50",
-    "junit": "autograder.extras.lms.exports.junit",
-    "nbgrader": "autograder.extras.lms.exports.nbgrader",
-}
-WITHOUT_GRADES = ("gradescope",)
-WITH_THE_LAST_TEXT = ("nbgrader",)
-WITH_SECONDS = ("junit",)
-FOR_STUDENTS = ("classroom50", "junit")
-WITH_HAND_GRADING = ("csv", "canvas", "moodle")
+GROUP = "autograder.exports"
 SUBMITTED = Path("submitted")
 
 
@@ -194,6 +181,29 @@ class Exported:
         return {"summary": self.summary, "problems": self.problems, "files": files, "scores": self.scores}
 
 
+class Exporter(ABC):
+    """An export to one tool. A package registers its class as `TOOL = "module:Class"` under `autograder.exports`."""
+
+    has_grades = True  # else it exports an assignment, not grades
+    adds_hand_grading = False  # points entered in nbgrader's formgrader count
+    is_for_students = False  # what `feedback` in course.yml hides is left out
+    shows_seconds = False
+    follows_nbgrader = False  # the last attempt counts, and there are no groups
+
+    @abstractmethod
+    def export(self, request: ExportRequest) -> Exported:
+        """Write the files with `request.write`. Raises RefusedError, or InfrastructureError if a package is missing."""
+
+
+def find_exporter(tool: str) -> Exporter:
+    """Return the exporter of a tool; raises RefusedError for an unknown one."""
+    known = extensions(GROUP)
+    if known and tool not in known:
+        raise RefusedError(f"There is no export to `{tool}`; there is: {', '.join(known)}.")
+    exporter: Exporter = load_extension(GROUP, tool)()
+    return exporter
+
+
 def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
     """Return the request with the effective grades for a tool, from a journal or its folder.
 
@@ -202,9 +212,10 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
     """
     found = grades_at(path)
     folder, course, roster = found.path.parent, request.course, request.roster
-    if tool in WITH_THE_LAST_TEXT:
+    exporter = find_exporter(tool)
+    if exporter.follows_nbgrader:
         course, roster = course.model_copy(update={"attempts": "last"}), Roster()
-    effective = what_counts(folder, course, found, roster.class_list, section, seconds=tool in WITH_SECONDS)
+    effective = what_counts(folder, course, found, roster.class_list, section, seconds=exporter.shows_seconds)
     return replace(
         request,
         grades=tuple(effective.grades),
@@ -219,12 +230,13 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 
 
 def export(tool: str, request: ExportRequest) -> Exported:
-    """Export to a tool of `EXPORTERS`; raises RefusedError, and InfrastructureError if a package is missing."""
+    """Export to a tool; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
         raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
-    if tool in FOR_STUDENTS:
+    exporter = find_exporter(tool)
+    if exporter.is_for_students:
         request = _as_shown(request)
-    exported: Exported = import_module(EXPORTERS[tool]).export(request)
+    exported = exporter.export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
     grades, finals = request.wanted, request.finals
     problems = [*request.problems, *differing(request.course, grades, finals), *exported.problems]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from autograder.course.config import Assignment
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
 from autograder.extras.lms.sheet import Sheet, titles
 from autograder.records import RefusedError
@@ -22,23 +22,28 @@ KEPT = ("EX", "N/A")  # in any case, as Canvas reads them
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
-def export(request: ExportRequest) -> Exported:
-    """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
-    sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
-    students = _students(sheet)
-    others = sorted(set(range(len(sheet.rows))) - set(students))
-    filling = Filling(request, sheet, students, "EX", KEPT)
-    if request.column is not None and len(request.assignments) != 1:
-        raise RefusedError("One column is for one assignment; say which one with --assignment.")
-    for assignment in request.assignments:
-        column = _column(request, sheet, assignment, filling.problems)
-        if column is not None:
-            cells = (sheet.cell(row, column) for row in others)
-            most = next((cell for cell in cells if read_number(cell) is not None), "")
-            filling.fill(request.grades_of(assignment), column, most)
-            filling.problems += _not_imported(sheet, assignment, column, others)
-    filling.problems += request.left_out
-    return filling.finish()
+class CanvasExport(Exporter):
+    """The scores in the gradebook that was downloaded from Canvas."""
+
+    adds_hand_grading = True
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
+        sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
+        students = _students(sheet)
+        others = sorted(set(range(len(sheet.rows))) - set(students))
+        filling = Filling(request, sheet, students, "EX", KEPT)
+        if request.column is not None and len(request.assignments) != 1:
+            raise RefusedError("One column is for one assignment; say which one with --assignment.")
+        for assignment in request.assignments:
+            column = _column(request, sheet, assignment, filling.problems)
+            if column is not None:
+                cells = (sheet.cell(row, column) for row in others)
+                most = next((cell for cell in cells if read_number(cell) is not None), "")
+                filling.fill(request.grades_of(assignment), column, most)
+                filling.problems += _not_imported(sheet, assignment, column, others)
+        filling.problems += request.left_out
+        return filling.finish()
 
 
 def _students(sheet: Sheet) -> dict[int, SheetRow]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.records import Grade, RefusedError
 from autograder.submissions import safe_name
 from autograder.text.wording import counted_are
@@ -25,23 +25,28 @@ FOLDER = "classroom50"
 FINEST = 1000  # the maximum factor
 
 
-def export(request: ExportRequest) -> Exported:
-    """Write `result.json`, or a folder of them for several grades. Raises RefusedError if there is no grade."""
-    grades = request.wanted
-    if not grades:
-        raise RefusedError("There are no grades to export.")
-    alone = len(grades) == 1
-    place = request.output or Path(FILE_NAME if alone else FOLDER)
-    for grade in grades:
-        record = result(request, grade, os.environ if alone else {})
-        data = (json.dumps(record, ensure_ascii=False, indent=2 if alone else None) + "\n").encode()
-        path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
-        replace(request, output=path, written=[]).write(FILE_NAME, data, mark=SCHEMA.encode())
-    request.written.append(place)
-    if alone and os.environ.get("SUBMISSION_TAG"):
-        return Exported(f"The result is in {place}.")
-    sentence = "Without a runner of Classroom 50 around, commit and release are not known."
-    return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
+class Classroom50Export(Exporter):
+    """Results for the runner of Classroom 50."""
+
+    is_for_students = True
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Write `result.json`, or a folder of them for several grades. Raises RefusedError if there is no grade."""
+        grades = request.wanted
+        if not grades:
+            raise RefusedError("There are no grades to export.")
+        alone = len(grades) == 1
+        place = request.output or Path(FILE_NAME if alone else FOLDER)
+        for grade in grades:
+            record = result(request, grade, os.environ if alone else {})
+            data = (json.dumps(record, ensure_ascii=False, indent=2 if alone else None) + "\n").encode()
+            path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
+            replace(request, output=path, written=[]).write(FILE_NAME, data, mark=SCHEMA.encode())
+        request.written.append(place)
+        if alone and os.environ.get("SUBMISSION_TAG"):
+            return Exported(f"The result is in {place}.")
+        sentence = "Without a runner of Classroom 50 around, commit and release are not known."
+        return Exported(f"{counted_are(len(grades), 'result')} in {place}. {sentence}")
 
 
 def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> dict[str, Any]:

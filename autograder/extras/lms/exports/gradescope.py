@@ -6,7 +6,7 @@ from pathlib import Path
 import autograder
 from autograder.course.config import Assignment, Course
 from autograder.extras.cluster.bundle import course_files
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.installation.distribution import plain_name, requirements
 from autograder.records import InfrastructureError, RefusedError
 from autograder.source.stub import source_files
@@ -19,20 +19,25 @@ PROGRAMS = ("setup.sh", "run_autograder")
 _SCRIPTS = Path(__file__).parent
 
 
-def export(request: ExportRequest) -> Exported:
-    """Write the zip for one assignment; raises RefusedError if the assignment is ambiguous."""
-    if request.assignment is None:
-        raise RefusedError("Gradescope has an autograder for each assignment; say which one with --assignment.")
-    hidden = request.hidden or _usual(request.course)
-    if hidden not in VISIBILITIES:
-        raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
-    assignment = request.course.assignment(request.assignment)
-    data = zipped(files(request.course, assignment, hidden).items(), PROGRAMS)
-    path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
-    return Exported(
-        f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution and "
-        "the hidden tests: upload it to Gradescope and give it to nobody else."
-    )
+class GradescopeExport(Exporter):
+    """The autograder of one assignment for Gradescope."""
+
+    has_grades = False
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Write the zip for one assignment; raises RefusedError if the assignment is ambiguous."""
+        if request.assignment is None:
+            raise RefusedError("Gradescope has an autograder for each assignment; say which one with --assignment.")
+        hidden = request.hidden or _usual(request.course)
+        if hidden not in VISIBILITIES:
+            raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
+        assignment = request.course.assignment(request.assignment)
+        data = zipped(files(request.course, assignment, hidden).items(), PROGRAMS)
+        path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())
+        return Exported(
+            f"{path} is the autograder of {assignment.name}, out of {assignment.points:g} points. It holds the solution "
+            "and the hidden tests: upload it to Gradescope and give it to nobody else."
+        )
 
 
 def _usual(course: Course) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.gradebook.final_scores import final_of, number
 from autograder.gradebook.lateness import Final
 from autograder.records import Grade, TestResult
@@ -16,12 +16,18 @@ _KINDS = {"failed": "failure", "skipped": "skipped", "timeout": "error", "crashe
 _IMPOSSIBLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def export(request: ExportRequest) -> Exported:
-    """Write all grades, or those of one assignment, to one file."""
-    grades = list(request.grades) if request.assignment is None else request.wanted
-    lines = _lines(Element("testsuites", _counts(grades), name=_text(request.course.title)), grades, request)
-    path = request.write("junit.xml", lines, mark=b"<testsuites")
-    return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
+class JUnitExport(Exporter):
+    """The results as JUnit XML."""
+
+    is_for_students = True
+    shows_seconds = True
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Write all grades, or those of one assignment, to one file."""
+        grades = list(request.grades) if request.assignment is None else request.wanted
+        lines = _lines(Element("testsuites", _counts(grades), name=_text(request.course.title)), grades, request)
+        path = request.write("junit.xml", lines, mark=b"<testsuites")
+        return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
 
 
 def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterator[str]:

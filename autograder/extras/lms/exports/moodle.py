@@ -5,7 +5,7 @@ Therefore the downloaded sheet is filled in and its dates are kept.
 """
 
 from autograder.course.config import Assignment
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
 from autograder.extras.lms.roster import hidden_name, participant
 from autograder.extras.lms.sheet import Sheet, titles
@@ -19,15 +19,20 @@ COLUMNS = titles("moodle")
 SITE = "moodle"
 
 
-def export(request: ExportRequest) -> Exported:
-    """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
-    filling, _, column = worksheet(request)
-    sheet, assignment = filling.sheet, the_assignment(request)
-    most = _maximum(sheet, column)
-    grades = _changeable(request.grades_of(assignment), filling)
-    filling.fill(grades, column, most)
-    _comment(grades, filling)
-    return filling.finish()
+class MoodleExport(Exporter):
+    """The grades in the worksheet that was downloaded from Moodle."""
+
+    adds_hand_grading = True
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
+        filling, _, column = worksheet(request)
+        sheet, assignment = filling.sheet, the_assignment(request)
+        most = _maximum(sheet, column)
+        grades = _changeable(request.grades_of(assignment), filling)
+        filling.fill(grades, column, most)
+        _comment(grades, filling)
+        return filling.finish()
 
 
 def the_assignment(request: ExportRequest) -> Assignment:

@@ -6,7 +6,7 @@ student sees. The number is that of `Participant 657831` in the assignment's gra
 
 from pathlib import Path
 
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.moodle import the_assignment, worksheet
 from autograder.extras.lms.roster import participant
 from autograder.feedback.pages import feedback_path
@@ -17,27 +17,30 @@ from autograder.text.wording import counted_are
 KIND = "_assignsubmission_file_"
 
 
-def export(request: ExportRequest) -> Exported:
-    """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is ambiguous."""
-    assignment = the_assignment(request)
-    filling, identifier, _ = worksheet(request)
-    pages: dict[str, Path] = {}
-    problems = []
-    for grade in request.grades_of(assignment):
-        row = filling.row(grade)
-        page = (request.folder or Path()) / feedback_path(grade)
-        number = "" if row is None else participant(filling.sheet.cell(row, identifier))
-        if not number:
-            problems.append(filling.why_not(grade))
-        elif not page.is_file():
-            problems.append(f"{page} is not there; `autograder report` makes it.")
-        else:
-            pages[_name(request.name(grade.student), number, assignment.name)] = page
-    if not pages:
-        return Exported("No file was written.", problems or ["There is no grade of this assignment."])
-    data = zipped((name, page.read_bytes()) for name, page in pages.items())
-    path = request.write(f"moodle-feedback-{assignment.name}.zip", data, mark=KIND.encode())
-    return Exported(f"{counted_are(len(pages), 'page')} in {path}, for Moodle's feedback files.", problems)
+class MoodleFeedbackExport(Exporter):
+    """The feedback pages as a zip for Moodle."""
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is ambiguous."""
+        assignment = the_assignment(request)
+        filling, identifier, _ = worksheet(request)
+        pages: dict[str, Path] = {}
+        problems = []
+        for grade in request.grades_of(assignment):
+            row = filling.row(grade)
+            page = (request.folder or Path()) / feedback_path(grade)
+            number = "" if row is None else participant(filling.sheet.cell(row, identifier))
+            if not number:
+                problems.append(filling.why_not(grade))
+            elif not page.is_file():
+                problems.append(f"{page} is not there; `autograder report` makes it.")
+            else:
+                pages[_name(request.name(grade.student), number, assignment.name)] = page
+        if not pages:
+            return Exported("No file was written.", problems or ["There is no grade of this assignment."])
+        data = zipped((name, page.read_bytes()) for name, page in pages.items())
+        path = request.write(f"moodle-feedback-{assignment.name}.zip", data, mark=KIND.encode())
+        return Exported(f"{counted_are(len(pages), 'page')} in {path}, for Moodle's feedback files.", problems)
 
 
 def _name(student: str, number: str, assignment: str) -> str:

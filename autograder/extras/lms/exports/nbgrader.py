@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autograder.course.config import Assignment, Course
 from autograder.course.digests import submission_digest
-from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.gradebook.final_scores import final_of, number
 from autograder.installation.distribution import install_extra
 from autograder.nbgrader.decided_points import by_part
@@ -21,42 +21,49 @@ CONFIG = "nbgrader_config.py"
 Work = dict[str, tuple[Submission, Grade]]  # by nbgrader's student id
 
 
-def export(request: ExportRequest) -> Exported:
-    """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
-    course = request.course
-    app = _application(course)
-    submissions = request.submissions or Path(app.coursedir.format_path(app.coursedir.submitted_directory, ".", "."))
-    problems: list[str] = []
-    texts = _texts(course, submissions)
-    done = 0
-    for assignment in request.assignments:
-        work: Work = {}
-        for grade in request.grades_of(assignment):
-            submission, whose = texts.get(grade.key), f"{grade.student}, {grade.assignment}"
-            if submission is None:
-                problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
-            elif submission_digest(submission) != grade.submission_sha256:
-                problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
-            else:
-                work[safe_name(grade.student)] = submission, by_part(grade, assignment)
-            if final_of(grade, request.finals).excused:
-                problems.append(f"{whose}: nbgrader cannot excuse, and counts the score.")
-        if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
-            most = number(sum(assignment.points_in_nbgrader.values()))
-            problems.append(
-                f"{assignment.name}: nbgrader keeps the maximum of {most} points although a test was dropped. With "
-                "`counts: full`, the test gives its points there, too."
-            )
-        if work:
-            _hand_in(app, assignment, work)
-            done += _bring(app, assignment, work, problems)
-    wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
-    unknown = sum(course.find(grade.assignment) is None for grade in wanted)
-    if unknown:
-        problems.append(f"{unknown} grades are for assignments that are not in this course.")
-    summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
-    after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
-    return Exported(f"{summary} {after}", problems)
+class NbgraderExport(Exporter):
+    """The grades in nbgrader's gradebook and folders."""
+
+    follows_nbgrader = True
+
+    def export(self, request: ExportRequest) -> Exported:
+        """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
+        course = request.course
+        app = _application(course)
+        submissions = request.submissions or Path(
+            app.coursedir.format_path(app.coursedir.submitted_directory, ".", ".")
+        )
+        problems: list[str] = []
+        texts = _texts(course, submissions)
+        done = 0
+        for assignment in request.assignments:
+            work: Work = {}
+            for grade in request.grades_of(assignment):
+                submission, whose = texts.get(grade.key), f"{grade.student}, {grade.assignment}"
+                if submission is None:
+                    problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
+                elif submission_digest(submission) != grade.submission_sha256:
+                    problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
+                else:
+                    work[safe_name(grade.student)] = submission, by_part(grade, assignment)
+                if final_of(grade, request.finals).excused:
+                    problems.append(f"{whose}: nbgrader cannot excuse, and counts the score.")
+            if any(grade.max_score < assignment.points for grade in request.grades_of(assignment)):
+                most = number(sum(assignment.points_in_nbgrader.values()))
+                problems.append(
+                    f"{assignment.name}: nbgrader keeps the maximum of {most} points although a test was dropped. With "
+                    "`counts: full`, the test gives its points there, too."
+                )
+            if work:
+                _hand_in(app, assignment, work)
+                done += _bring(app, assignment, work, problems)
+        wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
+        unknown = sum(course.find(grade.assignment) is None for grade in wanted)
+        if unknown:
+            problems.append(f"{unknown} grades are for assignments that are not in this course.")
+        summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
+        after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
+        return Exported(f"{summary} {after}", problems)
 
 
 def _application(course: Course) -> "NbGrader":
