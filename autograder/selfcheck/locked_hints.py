@@ -33,7 +33,6 @@ from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.subject import RemoteSubject
 from autograder.sandbox.outside.transcript import Answer, Transcript
-from autograder.sandbox.shared.wire import SharedPath
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -174,7 +173,7 @@ class _Reading:
         elif value is None or isinstance(value, (bool, int, str, bytes)):
             self._note(repr(value))
         else:
-            self._note(str(value) if isinstance(value, torch.dtype | SharedPath) else type(value).__name__)
+            self._note(str(value) if isinstance(value, torch.dtype) else type(value).__name__)
 
     def _read_table(self, table: torch.Tensor | np.ndarray[Any, Any]) -> None:
         self._note(f"table {table.dtype} {tuple(table.shape)}".replace("torch.", ""))

@@ -83,13 +83,6 @@ def read_text(path: Path, limit: int = FILE_BYTES) -> str:
         raise RefusedError(f"{shown(path.name)} is not UTF-8 text.") from None
 
 
-def write_bytes(path: Path, data: bytes, root: Path | None = None) -> None:
-    """Write a student's bytes to a file, new or not, through no link below `root`; raises OSError."""
-    descriptor = _open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, root)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(data)
-
-
 def too_large(name: str, limit: int) -> str:
     advice = " Clear the notebook's outputs and save it again." if name.lower().endswith(".ipynb") else ""
     size = f"{limit // MEGABYTE} MB" if limit >= MEGABYTE else f"{limit} bytes"

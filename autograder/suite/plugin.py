@@ -6,9 +6,9 @@ fixtures and the header exist only in sessions that collect a suite.
 
 import inspect
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -83,16 +83,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"waits for `{missing}`")
     reads_output = not markers.CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
     suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: Any, request: Any) -> Generator[None, Any, Any]:
-    """Let the submission share the folder of a test with `tmp_path`."""
-    value = yield
-    item = request.node
-    if fixturedef.argname == "tmp_path" and isinstance(item, pytest.Item) and is_test_of_suite(item):
-        item.config.stash[SUITE].subject(item).share(value)
-    return value
 
 
 @pytest.hookimpl(wrapper=True)

@@ -234,7 +234,7 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
             "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "
-            "pytest's own, such as `tmp_path`, `monkeypatch` and `capsys`."
+            "pytest's own, such as `monkeypatch` and `capsys`."
             for name in item.fixturenames  # type: ignore[attr-defined]
             if name not in known
         ]

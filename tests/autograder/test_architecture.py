@@ -22,8 +22,7 @@ ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_fil
 
 
 INSIDE = ("sandbox.inside", "sandbox.shared")
-BELOW = ["records", "source", "source.gate", "source.magics", "source.modules", "source.names_used", "source.text"]
-BELOW += ["text", "text.names", "version"]  # modules of rooms below the sandbox that a worker uses, too
+BELOW = ["source", "source.magics", "source.modules", "source.names_used", "source.text", "version"]  # used there, too
 
 
 def rows() -> list[tuple[list[str], list[str]]]:

@@ -13,7 +13,6 @@ from autograder.sandbox.outside.remote import RemoteModule, call
 from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.shared import claims, wire
 from autograder.sandbox.shared.errors import StudentCrashedError, told_exception
-from autograder.sandbox.shared.files import checked
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}
@@ -130,13 +129,6 @@ def test_operation_of_a_stand_in_is_not_quoted(read: list[str]) -> None:
     connection = Replies({})
     connection._callables.append(StandIns(object(), ()).answer)
     assert "error" in connection.answer_callback({**QUESTION, "args": (COSTLY, "name")})
-    assert read == []
-
-
-@pytest.mark.parametrize("contents", [COSTLY, {"a.txt": COSTLY}, [COSTLY]])
-def test_files_are_checked_before_they_are_measured(read: list[str], contents: Any) -> None:
-    with pytest.raises(Exception, match="expected|neither a file"):
-        checked(contents)
     assert read == []
 
 

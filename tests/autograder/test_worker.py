@@ -633,7 +633,7 @@ def test_depth_of_nested_callbacks_is_limited(hostile):
 
 
 def test_callbacks_with_new_objects_do_not_fill_memory(hostile):
-    student = hostile("def use(model):\n for _ in range(3000): model.me")
+    student = hostile("def use(model):\n for _ in range(300): model.me")
     fake = Fake()
     type(fake).me = property(lambda self: self)
     try:

@@ -61,7 +61,6 @@ class Unsafe:
 
     name = "unsafe"
     needs_filter = False
-    has_scratch = True  # whether a worker can write files
 
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
@@ -120,7 +119,6 @@ class Landlock(Unsafe):
 
     name = "landlock"
     needs_filter = True
-    has_scratch = False  # nothing could limit all its files together
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         os.chdir("/")

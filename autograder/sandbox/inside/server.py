@@ -8,22 +8,19 @@ import builtins
 import io
 import linecache
 import random
-import shutil
 import socket
 import sys
-import tempfile
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from autograder.records import RefusedError
 from autograder.sandbox.inside import loading
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
@@ -31,7 +28,6 @@ from autograder.sandbox.inside.stand_ins import Names, stand_in
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
 from autograder.sandbox.shared.errors import LOADING_STOPPED, MIRRORED, Frame, RemoteException, describe_error
-from autograder.sandbox.shared.files import SharedFolder, checked
 from autograder.sandbox.shared.graphs import Graphs
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.source import text as source
@@ -55,14 +51,12 @@ class Server:
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
         self.entries = Entries()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
-        self.folder: SharedFolder | None = None  # of a test with `tmp_path`
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Call the test's side during a call, and raise what a callable of the test raised."""
         assert self.exchange is not None
         with self.entries.active(False):
             reply = self.exchange({**question, **self.beside()})
-        self.receive(reply.pop("files", None))
         if "error" in reply:
             kind = reply["type"]
             raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
@@ -149,7 +143,6 @@ class Server:
     def seed(self, seed: int, reads_output: bool = False) -> None:
         """Start a test: seed the random generators, and drop all objects of earlier tests."""
         self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
-        self.folder = None
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
@@ -237,8 +230,6 @@ class Server:
             return self.resolve([leaf, leaf.description or []])
         if isinstance(leaf, wire.CallableHandle):
             return TestCallable(self, leaf.number, leaf.description or {})
-        if isinstance(leaf, wire.SharedPath) and self.folder is not None:
-            return self.folder.path / leaf.name
         return leaf
 
     def resolve(self, target: list[Any]) -> Any:
@@ -269,10 +260,8 @@ class Server:
                 for name, sub in module_state.own:
                     sub.training = modes[name]
 
-    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
-        """Return a handle for an object of a student's or library class, or for a path in the test's folder."""
-        if isinstance(value, PurePath) and self.folder is not None and (name := self.folder.name_of(value)):
-            return wire.SharedPath(name)
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
+        """Return a handle for an object of a student's or library class."""
         if isinstance(value, TestCallable):
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
@@ -310,28 +299,12 @@ class Server:
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
-        text = told.text.replace(str(self.folder.path), "tmp_path") if self.folder else told.text
-        return {**vars(told), "text": text, "frames": [[*vars(frame).values()] for frame in told.frames]}
-
-    def receive(self, files: Any) -> None:
-        """Write the files that came with a message; those of a test's first message into a new folder."""
-        if files is None:
-            return
-        if self.folder is None:
-            folder = Path(tempfile.gettempdir(), "tmp_path")
-            shutil.rmtree(folder, ignore_errors=True)  # of an earlier test
-            folder.mkdir()
-            self.folder = SharedFolder(folder)
-        self.folder.write(checked(files))
+        return {**vars(told), "frames": [[*vars(frame).values()] for frame in told.frames]}
 
     def beside(self) -> dict[str, Any]:
-        """Return what goes with the next message: forbidden names that were entered, printed text and changed files."""
+        """Return what goes with the next message: forbidden names that were entered, and printed text."""
         entered = self.entries.news()
-        try:
-            files = self.folder.news() if self.folder else {}
-            return {**files, **self.printed(), **({"entered": entered} if entered else {})}
-        except RefusedError as refusal:
-            raise OSError(str(refusal)) from None
+        return {**self.printed(), **({"entered": entered} if entered else {})}
 
     def printed(self) -> dict[str, list[str]]:
         """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
@@ -430,14 +403,10 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
         for redirect, stream in zip((redirect_stdout, redirect_stderr), server.output):
             streams.enter_context(redirect(stream))
         try:
-            server.receive(arguments.pop("files", None))
             reply = {"ok": getattr(server, operation)(**arguments)}
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
             reply = {"error": server.describe_error(error)}
-    try:
-        return {**reply, **server.beside()}
-    except OSError as error:
-        return {"error": server.describe_error(error), **server.printed()}
+    return {**reply, **server.beside()}
 
 
 def _flush() -> None:

@@ -6,13 +6,13 @@ import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 import torch
 from torch import nn
 
-from autograder.records import InfrastructureError, RefusedError
+from autograder.records import InfrastructureError
 from autograder.sandbox.inside.entries import Place
 from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.outside.transcript import Transcript
@@ -25,7 +25,6 @@ from autograder.sandbox.shared.errors import (
     student_raised,
     told_exception,
 )
-from autograder.sandbox.shared.files import SharedFolder, checked
 from autograder.sandbox.shared.graphs import Graphs
 
 RECORDED = {"call", "backward", "get", "convert"}
@@ -44,7 +43,6 @@ class Connection:
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
-        self.folder: SharedFolder | None = None  # of a test with `tmp_path`
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -58,7 +56,7 @@ class Connection:
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
         """Send a request and return its value; raises a StudentError on failure."""
         try:
-            reply = self.exchange(operation, {**arguments, **self._own_news()}, seconds)
+            reply = self.exchange(operation, arguments, seconds)
             self._take_beside(reply)
             with malformed("an answer"):
                 if "error" in reply:
@@ -89,7 +87,6 @@ class Connection:
         for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
             book.clear()
         self._callbacks = 0
-        self.folder = None
         self.transcript = self.new_transcript()
         self.request("seed", seed=seed_of("student", seed), reads_output=self.reads_output)
         return self.transcript
@@ -98,23 +95,16 @@ class Connection:
         """Record in this block which of these names are entered; a worker has recorded all since it was loaded."""
         return nullcontext()
 
-    def share(self, folder: Path) -> None:
-        """Let the test and the student's code share a folder of the test until the next test starts."""
-        self.folder = SharedFolder(folder)
-
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
         """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
         self._stand_ins = [stand_ins.answer]
         self.start_test(0)
         return stand_ins.kinds
 
-    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | wire.SharedPath | None:
-        """Return the handle of a student's object, or of a test's callable or path; raises WireError for another path."""
+    def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
+        """Return the handle of a student's object or of a test's callable; raises WireError for a path."""
         if isinstance(value, PurePath):
-            name = self.folder.name_of(value) if self.folder else None
-            if name is None:
-                raise wire.WireError("a path is not in the `tmp_path` of the test")
-            return wire.SharedPath(name)
+            raise wire.WireError("a path leads to nothing in the sandbox; hand over the text of the file")
         as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
@@ -140,7 +130,7 @@ class Connection:
             if "pull_back" in frame:
                 number, gradients = claims.integer(frame["pull_back"]), claims.items(frame["gradients"])
                 return {"value": self.graphs.pull_back(number, gradients)}
-            return {**self._call_own(frame), **self._own_news()}
+            return self._call_own(frame)
         except AssertionError as error:
             self._callback_failure = error
             return {"error": _in_words(error), "type": "AssertionError"}
@@ -174,15 +164,8 @@ class Connection:
             self.graphs.keep(self._callbacks, results, sources)
         return {"value": value, "call": self._callbacks, "differentiable": flags}
 
-    def _own_news(self) -> dict[str, Any]:
-        """Return the files of the test that go with the next message."""
-        try:
-            return self.folder.news() if self.folder else {}
-        except RefusedError as refusal:
-            raise StudentError(f"What the test hands over cannot be sent: {refusal}") from None
-
     def _take_beside(self, frame: dict[str, Any]) -> None:
-        """Note the forbidden names that ran; repeat what the student's code printed and wrote, if the test reads it."""
+        """Note the forbidden names that ran; repeat what the student's code printed, if the test reads it."""
         if "entered" in frame:
             with malformed("a list of names"):
                 for name, file, line in claims.rows(claims.items(frame["entered"])[:MOST_ENTERED], str, str, int):
@@ -194,14 +177,6 @@ class Connection:
                 for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
                     stream.write(text)
             self.transcript.record_beside("print", texts)
-        if self.folder is not None and "files" in frame:
-            with malformed("a list of files"):
-                contents = checked(frame["files"])
-            try:
-                self.folder.write(contents)
-            except OSError as error:
-                raise InfrastructureError(f"A submission's files cannot be written here: {error}.") from None
-            self.transcript.record_beside("files", contents)
 
     def _raise_callback_failure(self) -> None:
         failure, self._callback_failure = self._callback_failure, None

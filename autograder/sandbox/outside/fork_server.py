@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 from typing import BinaryIO
 
-from autograder.sandbox.inside.jail import TIERS
 from autograder.sandbox.inside.zygote import IMPORTING
 from autograder.sandbox.outside import cgroup
 from autograder.sandbox.outside.command import COMMANDS, Layout, import_failed, unavailable
@@ -85,7 +84,7 @@ class ForkServer:
         finally:
             their_data.close()
             their_status.close()
-        return WorkerProcess(data, output, status, TIERS[self.tier].has_scratch)
+        return WorkerProcess(data, output, status)
 
     def _failure(self) -> SandboxUnavailableError:
         """Return the reason why it has not started: an import that ended it, or the tier itself."""

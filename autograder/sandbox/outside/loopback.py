@@ -4,7 +4,6 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,11 +40,6 @@ class LoopbackConnection(Connection):
         self.server.entries = entries
         with entries.install(self.server.module, sys.modules["__main__"]):
             yield
-
-    def share(self, folder: Path) -> None:
-        """As for any connection; in one process, both sides use the folder itself."""
-        super().share(folder)
-        self.server.folder = self.folder
 
     def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         try:

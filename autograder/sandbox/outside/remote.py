@@ -31,7 +31,7 @@ from autograder.sandbox.shared.errors import (
     student_raised,
 )
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot
-from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque, SharedPath
+from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque
 
 Entry = TypeVar("Entry")
 MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
@@ -436,10 +436,6 @@ def adopt(connection: Connection, value: Any) -> Any:
         if isinstance(leaf, CallableHandle):
             with malformed("a callable"):
                 return connection.own_callable(leaf.number)
-        if isinstance(leaf, SharedPath):
-            with malformed("a path"):
-                assert connection.folder is not None
-                return connection.folder.path / leaf.name
         return leaf
 
     return mapped(stand_in, value)

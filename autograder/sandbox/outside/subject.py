@@ -65,9 +65,6 @@ class Subject:
             return recording(self.student, names, test_file, self._entered)
         return nullcontext()
 
-    def share(self, folder: Path) -> None:
-        """Let the student's code read and write a folder of the present test, wherever that code runs."""
-
     def use_of(self, names: Sequence[str]) -> Use | None:
         """Return the first of these names that the student's code entered in the present test, or None."""
         name = next((name for name in self.entered if name in names), None)
@@ -105,9 +102,6 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
 
     def recording(self, names: Sequence[str], test_file: Path) -> AbstractContextManager[None]:
         return self.connection.recording(names)
-
-    def share(self, folder: Path) -> None:
-        self.connection.share(folder)
 
     def _located(self, name: str, file: str, line: int) -> Use:
         """Return a name with its place, without it if the files have no such line: a worker could tell anything."""

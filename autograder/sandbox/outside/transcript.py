@@ -63,7 +63,7 @@ class Transcript:
         self.add(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
 
     def record_beside(self, kind: str, value: Any) -> None:
-        """Record printed text or written files, which came with an answer."""
+        """Record printed text, which came with an answer."""
         self.add(Answer(kind, "", _outside(value)))
 
     def add(self, answer: Answer) -> None:

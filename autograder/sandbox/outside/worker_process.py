@@ -31,12 +31,11 @@ class Ending:
 class WorkerProcess(AbstractContextManager["WorkerProcess"]):
     """A worker and the descriptors connected to it, as a context manager that kills it.
 
-    `socket` is the data socket. Everything that a worker sends is an unverified claim. `has_scratch` tells whether it
-    can write files.
+    `socket` is the data socket. Everything that a worker sends is an unverified claim.
     """
 
-    def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket, has_scratch: bool) -> None:
-        self.socket, self.has_scratch = data, has_scratch
+    def __init__(self, data: socket.socket, output: BinaryIO, status: socket.socket) -> None:
+        self.socket = data
         self._output = output
         self._status = status
         self._ending: Ending | None = None

@@ -24,8 +24,6 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from autograder.sandbox.shared.files import check_name
-
 MAX_HEADER = 1 << 20
 MAX_DATA = 64 << 20
 MAX_VALUES = 50_000
@@ -83,14 +81,7 @@ class CallableHandle:
     description: Any = field(default=None, compare=False)
 
 
-@dataclass(frozen=True)
-class SharedPath:
-    """A path in the folder that both sides share (see `files`), by its name there; `.` is the folder itself."""
-
-    name: str
-
-
-Register = Callable[[Any], "Handle | CallableHandle | SharedPath | None"]
+Register = Callable[[Any], "Handle | CallableHandle | None"]
 
 
 class Countdown(Protocol):
@@ -275,10 +266,8 @@ class _Encoder:
         if isinstance(value, Opaque):
             return {"!opaque": value.kind}
         handle = value
-        if not isinstance(value, (Handle, CallableHandle, SharedPath)):
+        if not isinstance(value, (Handle, CallableHandle)):
             handle = self.register(value) if self.register else None
-        if isinstance(handle, SharedPath):
-            return {"!path": handle.name}
         if isinstance(handle, (Handle, CallableHandle)):
             tag = "!handle" if isinstance(handle, Handle) else "!callable"
             return {tag: [handle.number, *self._items([handle.description], depth + 1)]}
@@ -477,7 +466,6 @@ _TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
     "!meta": _Decoder._meta,
     "!opaque": _Decoder._opaque,
-    "!path": lambda decoder, name, depth: SharedPath(name if name == "." else check_name(name)),
     "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,
