@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def tiers() -> dict[str, TierReport]:
     """The doctor's report for each tier of the sandbox."""
-    from autograder.sandbox.doctor.doctor import doctor
+    from autograder.sandbox.doctor import doctor
 
     return {report.tier: report for report in doctor.examine()}
 
