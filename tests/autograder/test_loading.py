@@ -423,12 +423,19 @@ def state() -> tuple:
     return (
         *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()),
         *(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.ones(1).device.type),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
     )
 
 
 def test_settings_of_a_text_end_with_its_loading() -> None:
     before = state()
     assert load(SETTINGS)[1]["errors"] == [] and state() == before
+
+
+def test_settings_that_a_text_leaves_alone_are_not_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This call imports PyTorch's compiler, for which the first `check` would wait."""
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", None)
+    assert load("x = 1")[1]["errors"] == []
 
 
 COMPILED = """
