@@ -42,6 +42,15 @@ def sandbox() -> Iterator[Sandbox]:
     Sandbox.close(shared)
 
 
+@pytest.fixture(scope="module")
+def grader_at_hand(sandbox: Sandbox) -> Iterator[None]:
+    """Let the runs of a module grade in this process and in the warm sandbox; for tests of what surrounds a grade."""
+    from tests.autograder.at_hand import graders_at_hand
+
+    with graders_at_hand(sandbox):
+        yield
+
+
 @pytest.fixture(scope="session")
 def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of the tiny course, built; a test that changes it must copy it first."""

@@ -94,7 +94,7 @@ def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
     assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (True, True, False, 2)
 
 
-def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path):
+def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path, grader_at_hand):
     file = tmp_path / "class" / "ada" / NAME / "adding.ipynb"
     file.parent.mkdir(parents=True)
     file.write_text(handed_in(course, TEXT).text, "utf-8")
