@@ -249,7 +249,7 @@ DISASTERS = {
     "pytest.exit": (IN_ATTENTION, "import pytest; pytest.exit('done', 0)", AFTER_ATTENTION, "Your code raised an Exit"),
     "interrupt": (IN_ATTENTION, "raise KeyboardInterrupt", AFTER_ATTENTION, "Your code raised a KeyboardInterrupt"),
 }
-SAMPLE = ("endless loop", "os._exit", "much output")
+SAMPLE = ("endless loop", "os._exit")
 
 
 @pytest.mark.parametrize("name", sampled(DISASTERS, SAMPLE.__contains__))
@@ -281,7 +281,7 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("way", LEAKS)
+@pytest.mark.parametrize("way", sampled(LEAKS, "an exception's name".__eq__))
 def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solution, way):
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
     found = grade(solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}"))
@@ -565,6 +565,7 @@ def broken_bubblewrap(folder: Path) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
+@pytest.mark.slow
 def test_a_sandbox_that_does_not_start_ends_the_run_at_once(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", broken_bubblewrap(tmp_path))
     plan = Plan(tiny, run_seed=7, tier="namespaces")

@@ -44,11 +44,11 @@ def cells(*texts: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+def grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
     folder = write_tiny_course(tmp_path_factory.mktemp("loading") / "course")
     (folder / "course.yml").write_text(COURSE.replace("load_seconds: 5", "load_seconds: 1"))
     course = load_course(folder)
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    grader = Grader(course, sandbox, 7)
     yield grader
     grader.close()
 
@@ -430,12 +430,6 @@ def state() -> tuple:
 def test_settings_of_a_text_end_with_its_loading() -> None:
     before = state()
     assert load(SETTINGS)[1]["errors"] == [] and state() == before
-
-
-def test_settings_that_a_text_leaves_alone_are_not_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This call imports PyTorch's compiler, for which the first `check` would wait."""
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", None)
-    assert load("x = 1")[1]["errors"] == []
 
 
 COMPILED = """

@@ -160,10 +160,7 @@ def test_notebook_needs_nothing_that_only_unix_has(folder: Path) -> None:
     assert "Hint 1 of" in told and "0 of 3 points of the visible tests." in told
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["check"], ["check", "--picture"], ["hint"], ["progress"], ["answers"], ["pack"]],
-)
+@pytest.mark.parametrize("words", [["check"], ["check", "--picture"], ["hint"], ["progress"], ["answers"], ["pack"]])
 @pytest.mark.slow
 def test_commands_need_nothing_that_only_unix_has(folder: Path, words: list[str]) -> None:
     write_answer(folder, RIGHT)

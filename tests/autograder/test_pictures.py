@@ -239,6 +239,7 @@ def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_pa
     assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
 
 
+@pytest.mark.slow
 def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def test_the_witness_sees_an_import(room: Room) -> None:
 
 SLOW = pytest.mark.slow
 COMMANDS = [
-    pytest.param("grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW),  # `room` grades
+    pytest.param("grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW),
     pytest.param("grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW),
     pytest.param("report {root}/grades --pictures --jobs 1", id="pictures", marks=SLOW),
     pytest.param("collect {root}/submitted --from folders --output {root}/collected", id="collect"),
