@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def tiers() -> dict[str, TierReport]:
     """The doctor's report for each tier of the sandbox."""
-    from autograder.sandbox.doctor.doctor import doctor
+    from autograder.sandbox.doctor import doctor
 
     return {report.tier: report for report in doctor.examine()}
 
@@ -40,6 +40,15 @@ def sandbox() -> Iterator[Sandbox]:
     shared = SharedSandbox("best")
     yield shared
     Sandbox.close(shared)
+
+
+@pytest.fixture(scope="module")
+def grader_at_hand(sandbox: Sandbox) -> Iterator[None]:
+    """Let the runs of a module grade in this process and in the warm sandbox; for tests of what surrounds a grade."""
+    from tests.autograder.at_hand import graders_at_hand
+
+    with graders_at_hand(sandbox):
+        yield
 
 
 @pytest.fixture(scope="session")

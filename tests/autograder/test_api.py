@@ -32,7 +32,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(course: Path) -> autograder.Run:
+def run(course: Path, grader_at_hand: None) -> autograder.Run:
     return autograder.grade(course / "submitted", course=course, output=course / "grades", jobs=1)
 
 

@@ -53,21 +53,23 @@ class RecordingWatch(Watch):
 
 
 @contextmanager
-def grader_of(course: Course, watch: RecordingWatch, *names: str) -> Iterator[Grader]:
-    grader = Grader(course, Sandbox("best", hidden=course.hidden_folders), SEED, names or None, watch)
+def grader_of(sandbox: Sandbox, course: Course, watch: RecordingWatch, *names: str) -> Iterator[Grader]:
+    grader = Grader(course, sandbox, SEED, names or None, watch)
     try:
         yield grader
     finally:
         grader.close()
 
 
-def graded(folder: Path, text: str, seconds: float, watch: RecordingWatch | None = None) -> tuple[Grade, Budget]:
+def graded(
+    sandbox: Sandbox, folder: Path, text: str, seconds: float, watch: RecordingWatch | None = None
+) -> tuple[Grade, Budget]:
     write_tiny_course(folder)
     file = folder / "course.yml"
     limits = f"limits: {{submission_cpu_seconds: {seconds}, "
     file.write_text(file.read_text("utf-8").replace("limits: {", limits), "utf-8")
     course, watch = load_course(folder), watch or RecordingWatch()
-    with grader_of(course, watch) as grader:
+    with grader_of(sandbox, course, watch) as grader:
         grade = grader.grade(Submission("ada", course.assignments[0].name, (SourceFile("adding.py", text),)))
     return grade, watch.budgets[0]
 
@@ -79,13 +81,13 @@ def said(grade: Grade) -> list[str]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name == SAMPLE else [pytest.mark.slow]) for name in NAMES]
 )
-def test_solution_uses_less_than_a_third_of_its_budget(name: str) -> None:
+def test_solution_uses_less_than_a_third_of_its_budget(name: str, sandbox: Sandbox) -> None:
     """On a machine that is three times slower, it keeps full marks."""
     course, watch = load_course(ROOT), RecordingWatch()
     assignment = course.assignment(name)
     modules = course.modules(assignment, course.solution_folder(assignment))
     file = SourceFile(f"{assignment.stem}.py", course.read_solution(assignment), modules)
-    with grader_of(course, watch, name) as grader:
+    with grader_of(sandbox, course, watch, name) as grader:
         grade = grader.grade(Submission("ada", name, (file,)))
     assert grade.score == grade.max_score
     (budget,) = watch.budgets
@@ -93,23 +95,23 @@ def test_solution_uses_less_than_a_third_of_its_budget(name: str) -> None:
     assert 0 < budget.received < MAX_BYTES / 3
 
 
-def test_import_that_takes_long_once_costs_no_points(tmp_path: Path) -> None:
-    grade, budget = graded(tmp_path, SOLUTION + BURNS.format(seconds=SHORT), LONG)
+def test_import_that_takes_long_once_costs_no_points(sandbox: Sandbox, tmp_path: Path) -> None:
+    grade, budget = graded(sandbox, tmp_path, SOLUTION + BURNS.format(seconds=SHORT), LONG)
     assert grade.score == grade.max_score
     assert budget.used >= SHORT, "loading counts"
 
 
-def test_imports_of_repeats_and_follow_through_share_one_budget(tmp_path: Path) -> None:
+def test_imports_of_repeats_and_follow_through_share_one_budget(sandbox: Sandbox, tmp_path: Path) -> None:
     """Each import stays below its own limit; there would be one for each wrong test, and for each part."""
-    grade, budget = graded(tmp_path, WRONG + BURNS.format(seconds=SHORT), 1.5 * SHORT)
+    grade, budget = graded(sandbox, tmp_path, WRONG + BURNS.format(seconds=SHORT), 1.5 * SHORT)
     assert SHORT <= budget.used < 3 * SHORT
     right = [test.name for test in grade.tests if test.part == "total" and test.outcome != "passed"]
     assert right == [], "repeats leave half of the budget to the tests that have not run"
 
 
-def test_when_the_budget_is_spent_the_submission_is_graded_with_what_it_has(tmp_path: Path) -> None:
+def test_when_the_budget_is_spent_the_submission_is_graded_with_what_it_has(sandbox: Sandbox, tmp_path: Path) -> None:
     slow = SOLUTION.replace("self.value = self.value + number", f"self.value += number\n{indented(SHORT)}")
-    grade, budget = graded(tmp_path, slow, SHORT / 2)
+    grade, budget = graded(sandbox, tmp_path, slow, SHORT / 2)
     assert grade.status == "graded"
     assert {test.part for test in grade.tests if test.outcome == "passed"} >= {"add"}
     assert 0 < grade.score < grade.max_score
@@ -123,15 +125,17 @@ def indented(seconds: float) -> str:
     return "\n".join(f"        {line}" for line in BURNS.format(seconds=seconds).strip().split("\n"))
 
 
-def test_passed_tests_are_not_run_again_in_a_process_that_replaces_one(tmp_path: Path) -> None:
+def test_passed_tests_are_not_run_again_in_a_process_that_replaces_one(sandbox: Sandbox, tmp_path: Path) -> None:
     watch = RecordingWatch()
-    grade, _ = graded(tmp_path / "first", SOLUTION, LONG, watch)
+    grade, _ = graded(sandbox, tmp_path / "first", SOLUTION, LONG, watch)
     assert watch.remembered == {test.name for test in grade.tests}
-    again, budget = graded(tmp_path / "again", "raise SystemExit", LONG, RecordingWatch(frozenset(watch.remembered)))
+    again, budget = graded(
+        sandbox, tmp_path / "again", "raise SystemExit", LONG, RecordingWatch(frozenset(watch.remembered))
+    )
     assert (again.score, budget.used) == (grade.score, 0.0), "nothing was loaded"
 
 
-def test_wrong_test_is_not_remembered(tmp_path: Path) -> None:
+def test_wrong_test_is_not_remembered(sandbox: Sandbox, tmp_path: Path) -> None:
     watch: Any = RecordingWatch()
-    grade, _ = graded(tmp_path, WRONG, LONG, watch)
+    grade, _ = graded(sandbox, tmp_path, WRONG, LONG, watch)
     assert watch.remembered == {test.name for test in grade.tests if test.outcome == "passed"} != set()

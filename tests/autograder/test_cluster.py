@@ -100,10 +100,12 @@ def left_behind(scratch: Path) -> list[Path]:
     return [path for path in scratch.rglob("*") if path.name.startswith(("worker-", "grader-"))]
 
 
-def test_grades_are_the_same_as_on_one_machine_and_nothing_is_left(course: Course, tmp_path: Path, scratch: Path):
-    before = descendants(os.getpid())
+def test_grades_are_the_same_as_on_one_machine_and_nothing_is_left(
+    course: Course, tmp_path: Path, scratch: Path, grader_at_hand: None
+):
     plan, submissions = Plan(course, 7, jobs=1), small_class(course)
     here = graded(plan, tmp_path / "here", submissions, None)
+    before = descendants(os.getpid())
     there = graded(plan, tmp_path / "there", submissions, "local:1")
     assert there == here and len(here) == len(submissions)
     assert wait_until(lambda: not started_since(before))

@@ -15,7 +15,8 @@ import pytest
 from autograder.cli.console import show_tiers
 from autograder.records import Grade, InfrastructureError
 from autograder.runs import trial_submission
-from autograder.sandbox.doctor.doctor import TierReport, doctor
+from autograder.sandbox.doctor import doctor
+from autograder.sandbox.doctor.doctor import TierReport
 from autograder.sandbox.inside import landlock, seccomp
 from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.outside import cgroup, remedies

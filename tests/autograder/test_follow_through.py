@@ -219,10 +219,10 @@ def course() -> Course:
 
 
 @pytest.fixture(scope="module")
-def grader(course: Course) -> Iterator[Grader]:
+def grader(course: Course, sandbox: Sandbox) -> Iterator[Grader]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prepared, "load_mistakes", lambda *which: ())
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS, BLOCKS, COUNTS])
+        grader = Grader(course, sandbox, 7, [HEADS, BLOCKS, COUNTS])
         yield grader
         grader.close()
 
@@ -295,7 +295,7 @@ def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
 
 
 @pytest.mark.slow
-def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(course, monkeypatch):
+def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(course, sandbox, monkeypatch):
     """Under the wrong attention, no answer of the head is that of a head with one mistake."""
     edits = {
         "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
@@ -303,7 +303,7 @@ def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(cour
     }
     known = [mistake for mistake in load_mistakes(course, course.assignment(HEADS)) if mistake.id in edits]
     monkeypatch.setattr(prepared, "load_mistakes", lambda *which: tuple(known))
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7, [HEADS])
+    grader = Grader(course, sandbox, 7, [HEADS])
     try:
         grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
     finally:
@@ -321,12 +321,12 @@ def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grad
 
 
 @pytest.mark.slow
-def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(course):
+def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(course, sandbox):
     text = solution_of(course, HEADS, ATTENTION_WRONG)
     scores = {}
     for share in (0.0, 0.5, 1.0):
         other = course.model_copy(update={"follow_through": share})
-        grader = Grader(other, Sandbox(hidden=course.hidden_folders), 7, [HEADS])
+        grader = Grader(other, sandbox, 7, [HEADS])
         try:
             grade = graded(grader, HEADS, text)
         finally:

@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import autograder
+from autograder.cli import app
 from autograder.course.config import load_course
 from autograder.extras.lms.exports import gradescope_run
 from autograder.gradebook.journal import FILE_NAME, Reading
@@ -44,6 +46,12 @@ class Room:
 
     def run(self, *words: object, codes: tuple[int, ...] = (0,)) -> str:
         """What the command says. It must end by itself, in sentences, and say nothing of what lies outside."""
+        done = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*map(str, words)])
+        return self._harmless(done.exit_code, done.output, codes)
+
+    def grade(self) -> None:
+        """Grade the class as an instructor does, in a process of its own."""
+        words = ("grade", self.submitted, "--output", "grades", "--seed", 3, "--jobs", 1, "--trust-timestamps")
         done = subprocess.run(
             [sys.executable, "-c", "from autograder.cli import main; main()", *map(str, words)],
             cwd=self.root,
@@ -52,8 +60,11 @@ class Room:
             capture_output=True,
             timeout=HANGS,
         )
-        said = (done.stdout + done.stderr).decode("utf-8", "replace")
-        assert done.returncode in codes, said
+        self._harmless(done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), (0,))
+
+    @staticmethod
+    def _harmless(code: int, said: str, codes: tuple[int, ...]) -> str:
+        assert code in codes, said
         assert "Traceback" not in said and SECRET not in said
         assert "\x1b[2J" not in said
         return said
@@ -70,9 +81,15 @@ class Room:
 @pytest.fixture(scope="module")
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     room = Room(tmp_path_factory.mktemp("hostile") / "course")
-    room.run("grade", room.submitted, "--output", "grades", "--seed", 3, "--jobs", 1, "--trust-timestamps")
+    room.grade()
     yield room
     subprocess.run(["rm", "-rf", str(room.submitted)], check=True)  # deeper than Python's own way goes
+
+
+@pytest.fixture(autouse=True)
+def in_the_course(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "room" in request.fixturenames:
+        monkeypatch.chdir(request.getfixturevalue("room").root)
 
 
 def test_grade(room: Room) -> None:

@@ -44,11 +44,11 @@ def cells(*texts: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+def grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
     folder = write_tiny_course(tmp_path_factory.mktemp("loading") / "course")
     (folder / "course.yml").write_text(COURSE.replace("load_seconds: 5", "load_seconds: 1"))
     course = load_course(folder)
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    grader = Grader(course, sandbox, 7)
     yield grader
     grader.close()
 
@@ -423,6 +423,7 @@ def state() -> tuple:
     return (
         *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()),
         *(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.ones(1).device.type),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
     )
 
 

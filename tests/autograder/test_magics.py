@@ -198,9 +198,9 @@ def test_python_is_left_alone() -> None:
 
 
 @pytest.fixture(scope="module")
-def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+def grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
     course = load_course(write_tiny_course(tmp_path_factory.mktemp("magics") / "course"))
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    grader = Grader(course, sandbox, 7)
     yield grader
     grader.close()
 

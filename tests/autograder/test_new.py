@@ -15,6 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from autograder import __version__
+from autograder.authoring.kit import kit
 from autograder.authoring.new import new, with_entry
 from autograder.cli import app
 from autograder.course.config import CourseError, course_schema, load_course
@@ -33,6 +34,14 @@ def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+@pytest.fixture(autouse=True)
+def wheel_of_the_kit(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file in the place of the wheel; test_packaging.py and test_release.py build one."""
+    wheel = tmp_path_factory.mktemp("kit") / f"attention_by_hand-{__version__}-py3-none-any.whl"
+    wheel.touch()
+    monkeypatch.setattr("autograder.authoring.new.kit", lambda: kit(wheel))
 
 
 # ---------------------------------------------------------------------- course.yml
@@ -155,8 +164,8 @@ def test_workflows_for_the_course_and_for_students(tmp_path, site, course, stude
         installs = [shlex.split(step) for step in steps if not step.startswith("autograder ")]
         assert [command[:2] for command in installs] == [["python", "kit/install.py"]]
         assert installs[0][2:] == (["kit/*.whl"] if file == course else ["-r", "requirements.txt"])
-    kit = sorted(path.name for path in (tmp_path / "kit").iterdir())
-    assert kit == [f"attention_by_hand-{__version__}-py3-none-any.whl", "install.py"]
+    files_of_the_kit = sorted(path.name for path in (tmp_path / "kit").iterdir())
+    assert files_of_the_kit == [f"attention_by_hand-{__version__}-py3-none-any.whl", "install.py"]
 
 
 def test_kit_that_is_there_is_kept(tmp_path):

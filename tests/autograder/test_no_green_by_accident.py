@@ -219,7 +219,7 @@ def _uploaded(root: Path, material: Material, state: str) -> Seen:
     write_state(root / "submission", STATES.get(state, renamed_copy)(material))
     elsewhere = [root / "site-packages"] if state == "solved elsewhere" else []
     with solved_on_the_path(material, *elsewhere):
-        code = gradescope_run.main([str(root)])
+        code = gradescope_run.main([str(root), str(root / "no control group")])
     record = json.loads((root / "results" / "results.json").read_text("utf-8"))
     passed = [test["name"] for test in record["tests"] if test["status"] == "passed"]
     return Seen(record["score"] > 0 or bool(passed), code, json.dumps([record["score"], record["output"]]))

@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import autograder
+from autograder.authoring.kit import kit
 from autograder.cli import app
 from autograder.course.config import Assignment, load_course
 from autograder.course.document import load_document
@@ -222,7 +223,8 @@ def test_nothing_in_the_source_installs_a_foreign_package(tmp_path):
     assert len(installing_a_foreign_package(source)) == 2, "the two examples above"
 
 
-def test_nothing_that_the_commands_write_installs_a_foreign_package(built_course, wheel, tmp_path):
+def test_nothing_that_the_commands_write_installs_a_foreign_package(built_course, wheel, tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.authoring.new.kit", lambda: kit(wheel))
     course = shutil.copytree(built_course, tmp_path / "course")
     at_course = ["--course", str(course)]
     run("new", "02_mean", "--ci", "github", *at_course)

@@ -19,7 +19,9 @@ from types import SimpleNamespace
 
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.feedback import painter
 from autograder.feedback.painter import draw_pictures
@@ -32,6 +34,7 @@ from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.sandbox.outside.launcher import Sandbox
+from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden
@@ -69,7 +72,7 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def graded(course: Course) -> tuple[Path, str]:
+def graded(course: Course, sandbox: Sandbox) -> tuple[Path, str]:
     """The folder of a graded class with its pictures, and the output of the command."""
     handed_in, grades = course.root.parent / "class", course.root.parent / "grades"
     for student, text in CLASS.items():
@@ -78,9 +81,11 @@ def graded(course: Course) -> tuple[Path, str]:
         (folder / "adding.py").write_text(text, "utf-8")
     (handed_in / "zoe" / NAME).mkdir(parents=True)
     (handed_in / "zoe" / NAME / "adding.py").write_bytes(b"# caf\xe9\n")
-    options = ["--course", course.root, "--jobs", 1, "--seed", 3]
-    done = autograder("grade", handed_in, "--output", grades, "--pictures", *options)
-    assert done.returncode == 0, done.stderr
+    words = ["grade", handed_in, "--output", grades, "--pictures"]
+    words += ["--course", course.root, "--jobs", 1, "--seed", 3]
+    with graders_at_hand(sandbox):
+        done = CliRunner(env={"COLUMNS": "80"}).invoke(app, [*map(str, words)])
+    assert done.exit_code == 0, done.output
     assert "Traceback" not in done.stderr and "Warning" not in done.stderr
     return grades, done.stdout
 
@@ -234,6 +239,7 @@ def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_pa
     assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
 
 
+@pytest.mark.slow
 def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:

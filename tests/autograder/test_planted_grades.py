@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded(tmp_path_factory: pytest.TempPathFactory, grader_at_hand: None) -> Path:
     """A folder with a course, the work of two students, and their grades."""
     root = tmp_path_factory.mktemp("planted")
     write_tiny_course(root / "course")

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 import typer
 import yaml
+from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import load_course
@@ -191,7 +192,7 @@ def test_table_of_names_lists_the_assignments_that_use_them() -> None:
         assert listed == {number for number, used in names.items() if name in used}, name
 
 
-def test_example_of_a_failure_matches_the_output(tmp_path):
+def test_example_of_a_failure_matches_the_output(tmp_path, monkeypatch):
     """Every line of the README's excerpt is in the output of `autograder check` for that mistake."""
     course = load_course(ROOT)
     assignment = course.assignment("03_masked_heads")
@@ -203,14 +204,8 @@ def test_example_of_a_failure_matches_the_output(tmp_path):
     (folder / "masked_heads.py").write_text(leak.source, "utf-8")
     (excerpt,) = blocks(ROOT / "README.md", "console")
     command, *shown = excerpt.splitlines()
-    program = "from autograder.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program, *shlex.split(command)[2:]],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-    )
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(app, shlex.split(command)[2:])
     assert done.stderr == ""
     output = [line.rstrip() for line in done.stdout.splitlines()]
     assert [line for line in shown if line not in output] == []

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
-from autograder.sandbox.doctor.doctor import doctor
+from autograder.sandbox.doctor import doctor
 from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.outside import launcher
 from autograder.sandbox.outside.launcher import Sandbox
@@ -1033,7 +1033,7 @@ def test_course_inside_pythons_folders_is_refused(tier):
 
 ORDINARY = """
 import json
-from autograder.sandbox.doctor.doctor import doctor
+from autograder.sandbox.doctor import doctor
 print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
 """
 

@@ -28,6 +28,7 @@ def run_pytest(folder, *arguments):
     return result.stdout + result.stderr
 
 
+@pytest.mark.slow
 def test_suite_runs_against_the_reference(course):
     assert "5 passed" in run_pytest(course, SUITE)
 
@@ -120,6 +121,7 @@ def test_plugin_does_not_affect_a_project_with_the_same_names(tmp_path):
     assert "autograder:" not in output
 
 
+@pytest.mark.slow
 def test_projects_own_fixtures_override_those_of_suites(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.partition("def test_without")[0], "utf-8")

@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.sandbox.doctor.doctor import MatrixCell, TierReport, verify
+from autograder.sandbox.doctor import verify
+from autograder.sandbox.doctor.doctor import MatrixCell, TierReport
 from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.inside.trials import LEFT_BEHIND
 from tests.autograder.sampling import sampled

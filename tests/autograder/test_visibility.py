@@ -16,7 +16,6 @@ from autograder.gradebook.journal import Journal
 from autograder.gradebook.visibility import as_shown, visibility
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.tiny_course import COURSE, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
@@ -143,10 +142,10 @@ def test_the_setting_changes_the_suite_only_where_it_changes_the_messages(tmp_pa
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory) -> Grade:
+def wrong(tmp_path_factory, sandbox) -> Grade:
     """The grade of an answer that subtracts, by the engine."""
     found = course(tmp_path_factory.mktemp("course"), "{before_due: hints, after_due: full}")
-    grader = Grader(found, Sandbox("unsafe"), 7, [NAME])
+    grader = Grader(found, sandbox, 7, [NAME])
     try:
         text = SOLUTION.replace("a + b", "a + b + 1 if a > 9 or a < 2 else a + b")
         return grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))

@@ -135,16 +135,6 @@ def test_watch_shows_only_the_first_failures_in_full(folder: Path) -> None:
     assert "✗ 2 more do not pass yet" in Session(folder).step()
 
 
-def test_watch_works_without_fork(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "fork")
-    write(folder, SUBTRACTS)
-    session = Session(folder)
-    assert "Do two heaps become smaller" in session.step()
-    write(folder, RIGHT)
-    assert "Well done!" in session.step()
-    assert "a_row_of_sums.png" in session.step("p")
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Nothing can be forked here.")
 def test_watch_keeps_pytorch_loaded(folder: Path) -> None:
     """Each check is forked from this process, where PyTorch is loaded; a new process would load it again."""
@@ -202,9 +192,7 @@ def test_watch_works_in_a_pseudo_terminal(folder: Path) -> None:
     try:
         wait_for(look, "q quit")
         after(lambda: write(folder, SUBTRACTS), "Do two heaps become smaller")
-        after(lambda: os.write(leader, b"h"), "Hint 1 of 4")
-        after(lambda: os.write(leader, b"H"), "Hint 2 of 4")
-        after(lambda: write(folder, RIGHT), "Well done!")
+        after(lambda: os.write(leader, b"H"), "Hint 1 of 4")
         os.write(leader, b"q")
         assert child.wait(HANGS) == 0
         assert termios.tcgetattr(follower) == before, "the terminal is left as it was found"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
     assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (True, True, False, 2)
 
 
-def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path):
+def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path, grader_at_hand):
     file = tmp_path / "class" / "ada" / NAME / "adding.ipynb"
     file.parent.mkdir(parents=True)
     file.write_text(handed_in(course, TEXT).text, "utf-8")
@@ -119,16 +120,25 @@ def test_exports_without_nbgrader_leave_answers_out(course, grades, tmp_path):
     ]
 
 
-@pytest.fixture
-def gradebook(course: Course, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that writes nbgrader's gradebook: what Ada's and Ben's cells have, with Ada's manual points."""
+@pytest.fixture(scope="module")
+def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gradebook without students; nbgrader starts a program to make one."""
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+    file = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+        api.Gradebook(f"sqlite:///{file}", "a course").close()
+    return file
 
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+
+@pytest.fixture
+def gradebook(course: Course, empty_gradebook: Path):
+    """Return a function that writes nbgrader's gradebook: what Ada's and Ben's cells have, with Ada's manual points."""
+    api = pytest.importorskip("nbgrader.api")
 
     def write(points: float | None, automatic: float = 4, review: bool = False) -> None:
         file = course.root / "gradebook.db"
-        file.unlink(missing_ok=True)
+        shutil.copy(empty_gradebook, file)
         with api.Gradebook(f"sqlite:///{file}", "a course") as book:
             book.add_assignment(NAME)
             book.add_notebook("adding", NAME)

@@ -108,8 +108,7 @@ def own_settings() -> Iterator[None]:
     grad = torch.is_grad_enabled()
     anomaly = torch.is_anomaly_enabled()
     check_nan = torch.is_anomaly_check_nan_enabled()
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    determinism = _determinism()
     precision = torch.get_float32_matmul_precision()
     threads = torch.get_num_threads()
     compiler = torch.compile
@@ -121,12 +120,19 @@ def own_settings() -> Iterator[None]:
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
         torch.autograd.set_detect_anomaly(anomaly, check_nan)
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        if _determinism() != determinism:
+            torch.use_deterministic_algorithms(determinism[0], warn_only=determinism[1])
         torch.set_float32_matmul_precision(precision)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         if "torch.utils._device" in sys.modules:
             torch.set_default_device(None)
+
+
+def _determinism() -> tuple[bool, bool]:
+    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's compiler."""
+    enabled = torch.are_deterministic_algorithms_enabled()
+    return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def uncompiled(model: Any = None, **options: Any) -> Any:

@@ -1,0 +1,52 @@
+"""A grader in the process of the tests, in place of processes that each import PyTorch twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from autograder.grading.grader import Grader
+from autograder.runs.pool import Plan
+from autograder.sandbox.outside.launcher import Sandbox
+
+
+class GraderAtHand:
+    """Does what a pool of graders does, but at once, in this process and in a sandbox that is already warm."""
+
+    def __init__(self, plan: Plan, sandbox: Sandbox) -> None:
+        self._plan = plan
+        self._sandbox = sandbox
+        self._grader: Grader | None = None
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future = Future[Any]()
+        with pytest.MonkeyPatch.context() as patch:
+            for module in ("autograder.runs.pool", "autograder.feedback.painter"):
+                patch.setattr(f"{module}.this_grader", self._this_grader)
+            try:
+                future.set_result(function(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+        return future
+
+    def _this_grader(self) -> Grader:
+        if self._grader is None:
+            self._grader = Grader(self._plan.course, self._sandbox, self._plan.run_seed, self._plan.names)
+        return self._grader
+
+    def shutdown(self, **options: bool) -> None:
+        if self._grader is not None:
+            self._grader.close()
+
+
+@contextmanager
+def graders_at_hand(sandbox: Sandbox) -> Iterator[None]:
+    """Let runs grade, and draw pictures, in this process. What a grader does to its process is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("autograder.runs.run", "autograder.feedback.painter"):
+            patch.setattr(f"{module}.graders", lambda plan: GraderAtHand(plan, sandbox))
+        yield
