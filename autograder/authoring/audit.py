@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -20,7 +21,7 @@ from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import Weight, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
@@ -273,9 +274,14 @@ def try_case(case: Case) -> AuditFinding:
 
 def _wrong_name(case: Case) -> str:
     course = this_grader().course
-    assignment = course.assignment(case.assignment)
-    mistake = next(each for each in load_mistakes(course, assignment) if each.id == case.name)
-    return name_at_home(course, assignment, mistake).problem
+    return name_at_home(course, course.assignment(case.assignment), _mistakes(case.assignment)[case.name]).problem
+
+
+@cache
+def _mistakes(assignment: str) -> dict[str, Mistake]:
+    """Return an assignment's mistakes by id, read once in a grader's process."""
+    course = this_grader().course
+    return {mistake.id: mistake for mistake in load_mistakes(course, course.assignment(assignment))}
 
 
 def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:

@@ -4,6 +4,8 @@ The visible tests run in this process, as on a student's computer, with the rele
 """
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake
@@ -12,6 +14,7 @@ from autograder.sandbox.outside.local import from_file
 from autograder.sandbox.outside.subject import lines_of
 from autograder.selfcheck.check import Finding, check_student
 from autograder.selfcheck.workspace import Text, run_text
+from autograder.suite.session import SuiteSession
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,15 @@ def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Findin
     own = from_file((name, *(module for module, _ in modules)))
     files = {file: lines_of(source) for file, source in [(name, text), *modules]}
     test_file = folder / f"test_{assignment.stem}.py"
-    return check_student(loaded.module, test_file, own, saved=Text(text, name), files=files)
+    return check_student(
+        loaded.module, test_file, own, saved=Text(text, name), files=files, session=_session_of(test_file)
+    )
+
+
+@cache
+def _session_of(test_file: Path) -> SuiteSession:
+    """Return the collected tests of one assignment, which all its mistakes meet in turn."""
+    return SuiteSession([test_file], test_file.parent)
 
 
 def _counts(finding: Finding) -> bool:

@@ -161,13 +161,20 @@ def check_student(
     part: str | None = None,
     saved: Text | None = None,
     files: Mapping[str, int] | None = None,
+    session: SuiteSession | None = None,
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
     `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
-    `files` are the student's, with their numbers of lines, if the code stands in files.
+    `files` are the student's, with their numbers of lines, if the code stands in files. A `session` has collected the
+    test file before; without one, the file is read again.
     """
-    return tuple(_Examination(test_file, module, own, saved or Text("", "notebook.py"), files).findings(part))
+    examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), files)
+    if session is None:
+        with suite_of(test_file) as session_of_file:
+            return tuple(examination.findings(session_of_file, part))
+    session.start(SEED)
+    return tuple(examination.findings(session, part))
 
 
 class _OwnServer(Server):
@@ -198,13 +205,13 @@ class _Examination:
         self._packages = needed_packages(test_file.parent)
         self._untested: set[str] = set()  # tests that failed because of a package
 
-    def findings(self, part: str | None = None) -> list[Finding]:
-        with suite_of(self._test_file) as session:
-            tests = [test for test in session.tests() if part is None or test.part == part]
-            found = {test.name: self._take(session, test) for test in tests}
-            unknown = [test for test in tests if test.name not in self._untested]
-            if failed := [test for test in unknown if found[test.name].result.outcome == "failed"]:
-                self._add_clues(session, failed, found)
+    def findings(self, session: SuiteSession, part: str | None = None) -> list[Finding]:
+        tests = [test for test in session.tests() if part is None or test.part == part]
+        found = {test.name: self._take(session, test) for test in tests}
+        unknown = [test for test in tests if test.name not in self._untested]
+        failed = [test for test in unknown if found[test.name].result.outcome == "failed"]
+        if failed:
+            self._add_clues(session, failed, found)
         return list(found.values())
 
     def _take(self, session: SuiteSession, test: Test) -> Finding:
