@@ -1097,18 +1097,6 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-BRIGHTSPACE = """
-from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-
-
-class BrightspaceExport(Exporter):
-    def export(self, request: ExportRequest) -> Exported:
-        lines = [f"{grade.student},{grade.score:g}\\n" for grade in request.wanted]
-        path = request.write("brightspace.csv", ["Username,Points\\n", *lines], mark=b"Username,")
-        return Exported(f"{len(lines)} grades in {path}.")
-"""
-
-
 def installed_package(folder: Path, module: str, text: str, entry_points: str) -> None:
     """Write a package as pip leaves it: a module, and the names that it registers."""
     information = folder / f"{module}-1.0.dist-info"
@@ -1120,7 +1108,13 @@ def installed_package(folder: Path, module: str, text: str, entry_points: str) -
 
 def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = "[autograder.exports]\nbrightspace = of_a_stranger:BrightspaceExport\nbroken = of_a_stranger:Nothing\n"
-    installed_package(tmp_path / "site-packages", "of_a_stranger", BRIGHTSPACE, names)
+    text = (
+        (Path(__file__).parents[2] / "docs/exports.md")
+        .read_text("utf-8")
+        .partition("```python\n")[2]
+        .partition("```")[0]
+    )
+    installed_package(tmp_path / "site-packages", "of_a_stranger", text, names)
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     extensions.cache_clear()
     try:
@@ -1128,7 +1122,9 @@ def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.M
     finally:
         extensions.cache_clear()
     assert told[0].exit_code == 0, told[0].output
-    assert Path("brightspace.csv").read_text().startswith("Username,Points\n")
+    lines = Path("brightspace.csv").read_text("utf-8").splitlines()
+    assert lines[0] == f"Username,{NAME} Points Grade,End-of-Line Indicator"
+    assert lines[1:] == ["1001,7.5,#", "1002,10,#", "1003,2,#", "1004,0,#"]
     assert (
         told[1].exit_code == 3 and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
     )
