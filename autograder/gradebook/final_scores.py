@@ -4,7 +4,7 @@ import csv
 import re
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, groupby
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook import lateness
-from autograder.gradebook.decisions import ids_of, lay_over, read_decisions, unfitting
+from autograder.gradebook.decisions import Decided, Entry, ids_of, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_originals, read_times
@@ -165,31 +165,51 @@ def what_counts(
     Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
     decisions.yml and RefusedError for an unknown section.
     """
-    (times, late), names = read_times(folder), read_names(folder)
+    times, late = read_times(folder)
+    names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
     counted = counting(course, _noting(grades, several, times, seconds), times)
-    people = class_of({g.student: names.get(g.student, "") for g in counted}) if class_of else ClassList()
+    people = class_of({grade.student: names.get(grade.student, "") for grade in counted}) if class_of else ClassList()
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
-    counted = latest_grades(counted)
-    decided = list(lay_over(course, entries, counted, groups))
-    times |= {(student, *key[1:]): at for key, at in times.items() for student in _members(groups, key)}
-    late |= {(student, *key[1:]) for key in late for student in _members(groups, key)}
-    scores = {}
-    for one in decided:
-        final = lateness.final(course, one.grade, times.get(one.grade.attempt), one.made)
-        marked = final.submitted is None and one.grade.attempt in late
-        scores[one.grade.key] = replace(final, marked=marked, journal=one.journal)
+    decided = list(lay_over(course, entries, latest_grades(counted), groups))
+    members = _members(groups)
+    times |= {(student, *key[1:]): at for key, at in times.items() for student in members.get(key[:2], ())}
+    late |= {(student, *key[1:]) for key in late for student in members.get(key[:2], ())}
+    finals = {one.grade.key: _final(course, one, times, late) for one in decided}
     known = {*people.names, *people.groups, *names}
-    for decision in (entry.decision for entry in entries):
-        everybody = {*known, *(student for student, _ in scores)} if decision.excuse else set()
-        for student in [each for each in ids_of(decision) if each in everybody][:1]:
-            scores.setdefault((student, decision.assignment), Final(0.0, decisions=(decision,)))
+    _add_excused(finals, entries, known)
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    own = ((grade.key, (groups.get(grade.key, grade.student), grade.assignment)) for grade in counted)
-    past = {place: tuple(several[key].values()) for place, key in own if key in several}
-    effective = Effective([one.grade for one in decided], scores, problems, people, past)
+    past = _past_attempts(decided, groups, several)
+    effective = Effective([one.grade for one in decided], finals, problems, people, past)
     return effective.of_section(section) if section else effective
+
+
+def _final(course: Course, decided: Decided, times: Mapping[Attempt, datetime], late: Collection[Attempt]) -> Final:
+    attempt = decided.grade.attempt
+    final = lateness.final(course, decided.grade, times.get(attempt), decided.made)
+    return replace(final, marked=final.submitted is None and attempt in late, journal=decided.journal)
+
+
+def _add_excused(finals: dict[GradeKey, Final], entries: Iterable[Entry], known: Collection[str]) -> None:
+    """Add a final score for each excused student of the class who has no grade."""
+    everybody = {*known, *(student for student, _ in finals)}
+    for decision in [entry.decision for entry in entries if entry.decision.excuse]:
+        excused = [student for student in ids_of(decision) if student in everybody]
+        if excused:
+            finals.setdefault((excused[0], decision.assignment), Final(0.0, decisions=(decision,)))
+
+
+def _past_attempts(
+    decided: Iterable[Decided], groups: Mapping[GradeKey, str], several: Mapping[GradeKey, Mapping[str, PastAttempt]]
+) -> dict[GradeKey, Sequence[PastAttempt]]:
+    """Return the submissions of each student who has several, the group's for a member of a group."""
+    past: dict[GradeKey, Sequence[PastAttempt]] = {}
+    for grade in [one.grade for one in decided]:
+        whose = (groups.get(grade.key, grade.student), grade.assignment)
+        if whose in several:
+            past[grade.key] = tuple(several[whose].values())
+    return past
 
 
 def _noting(
@@ -213,8 +233,12 @@ def _past(grade: Grade, submitted: datetime | None) -> PastAttempt:
     return PastAttempt(grade.submission_sha256, grade.status, grade.score, grade.max_score, submitted)
 
 
-def _members(groups: Mapping[GradeKey, str], attempt: Attempt) -> list[str]:
-    return [student for (student, assignment), group in groups.items() if (group, assignment) == attempt[:2]]
+def _members(groups: Mapping[GradeKey, str]) -> dict[GradeKey, list[str]]:
+    """Return the members who get the work of a group, by group and assignment."""
+    members: dict[GradeKey, list[str]] = {}
+    for (student, assignment), group in groups.items():
+        members.setdefault((group, assignment), []).append(student)
+    return members
 
 
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:

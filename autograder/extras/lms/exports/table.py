@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from autograder.course.config import Assignment, WrittenAnswer
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.gradebook.final_scores import csv_lines, final_of, harmless, number, points_of
-from autograder.records import Grade
+from autograder.gradebook.lateness import GradeKey
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
@@ -17,45 +17,74 @@ class TableExport(Exporter):
 
     def export(self, request: ExportRequest) -> Exported:
         """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
-        assignments = request.assignments
-        names = {a.name for a in assignments}
-        grades: dict[str, dict[str, Grade]] = {}
-        for one in request.wanted:
-            grades.setdefault(one.student, {})[one.assignment] = one
-        excused = {place for place, final in request.finals.items() if final.excused and place[1] in names}
-        graded = {*grades, *(student for student, _ in excused)}
-        absent = request.absent(graded)
-        students = sorted({*graded, *absent}, key=lambda name: (name.casefold(), name))
-        comments = _comments(request, names)
-        titles = ["student", "name"]
-        most = ["", "points possible"]
-        possible = 0.0
-        answers = {assignment.name: _answers(request, assignment) for assignment in assignments}
-        for assignment in assignments:
-            points = points_of(assignment, request.grades, request.finals)
-            possible += points
-            titles += [assignment.name, *(f"{assignment.name}: {answer.name}" for answer in answers[assignment.name])]
-            most += [number(points), *(number(answer.points) for answer in answers[assignment.name])]
-        titles.append("total")
-        rows = [[*titles, "comments"] if comments else titles]
-        rows.append([*most, number(possible)])
-        for student in students:
-            cells, total = [], 0.0
-            for a in assignments:
-                grade, is_excused = grades.get(student, {}).get(a.name), (student, a.name) in excused
-                score = final_of(grade, request.finals).score if grade else 0.0
-                total += score
-                cells.append("excused" if is_excused else number(score) if grade else "")
-                given = request.answers.get((student, a.name), {})
-                cells += [_cell(given, answer.name) for answer in answers[a.name]]
-            people = [harmless(request.original(student)), harmless(absent.get(student) or request.name(student))]
-            row = [*people, *cells, number(total)]
-            rows.append([*row, harmless(comments.get(student, ""))] if comments else row)
-        path = request.write("scores.csv", csv_lines(rows), mark=b"student,name,")
-        summary = f"{counted_are(len(students), 'student')} in {path}."
-        if absent:
-            summary += f" No work of {listed([shown(name or student) for student, name in absent.items()])} was graded."
+        table = _Table(request)
+        path = request.write("scores.csv", csv_lines(table.rows()), mark=b"student,name,")
+        summary = f"{counted_are(len(table.students), 'student')} in {path}."
+        if table.absent:
+            people = [shown(name or student) for student, name in table.absent.items()]
+            summary += f" No work of {listed(people)} was graded."
         return Exported(summary, request.left_out)
+
+
+class _Table:
+    """The rows of a class; `absent` are the names of students in the roster without a grade, by id."""
+
+    def __init__(self, request: ExportRequest) -> None:
+        names = {assignment.name for assignment in request.assignments}
+        self._request = request
+        self._grades = {grade.key: grade for grade in request.wanted}
+        self._excused = {key for key, final in request.finals.items() if final.excused and key[1] in names}
+        self._comments = _comments(request, names)
+        self._answers = {assignment.name: _answers(request, assignment) for assignment in request.assignments}
+        graded = {student for student, _ in (*self._grades, *self._excused)}
+        self.absent = request.absent(graded)
+        self.students = sorted({*graded, *self.absent}, key=lambda student: (student.casefold(), student))
+
+    def rows(self) -> list[list[str]]:
+        """Return the titles, the points possible, and a row for each student."""
+        rows = [self._titles(), self._points_possible()]
+        rows += [self._row(student) for student in self.students]
+        return rows
+
+    def _titles(self) -> list[str]:
+        titles = ["student", "name"]
+        for name, answers in self._answers.items():
+            titles.append(name)
+            titles += [f"{name}: {answer.name}" for answer in answers]
+        titles.append("total")
+        return [*titles, "comments"] if self._comments else titles
+
+    def _points_possible(self) -> list[str]:
+        cells = ["", "points possible"]
+        total = 0.0
+        for assignment in self._request.assignments:
+            points = points_of(assignment, self._request.grades, self._request.finals)
+            total += points
+            cells.append(number(points))
+            cells += [number(answer.points) for answer in self._answers[assignment.name]]
+        return [*cells, number(total)]
+
+    def _row(self, student: str) -> list[str]:
+        name = self.absent.get(student) or self._request.name(student)
+        cells = [harmless(self._request.original(student)), harmless(name)]
+        total = 0.0
+        for assignment, answers in self._answers.items():
+            key = (student, assignment)
+            score = self._score(key)
+            total += score or 0.0
+            cells.append("excused" if key in self._excused else _number_or_nothing(score))
+            points_of_answers = self._request.answers.get(key, {})
+            cells += [_cell(points_of_answers, answer.name) for answer in answers]
+        cells.append(number(total))
+        return [*cells, harmless(self._comments.get(student, ""))] if self._comments else cells
+
+    def _score(self, key: GradeKey) -> float | None:
+        grade = self._grades.get(key)
+        return None if grade is None else final_of(grade, self._request.finals).score
+
+
+def _number_or_nothing(score: float | None) -> str:
+    return "" if score is None else number(score)
 
 
 def _answers(request: ExportRequest, assignment: Assignment) -> tuple[WrittenAnswer, ...]:
