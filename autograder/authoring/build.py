@@ -52,7 +52,8 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     digests = needs_check(course, course.select(names))
     assignments = course.select(digests)
     texts = _texts(course, assignments)
-    problems = [diff for file, text in texts.items() if (diff := _stale(course, file, text))]
+    differences = [_stale(course, file, text) for file, text in texts.items()]
+    problems = [difference for difference in differences if difference]
     with_hints = [a for a in assignments if has_hints(course, a)]
     problems += [_stale_hints(course, a) for a in with_hints if not _is_whole(course, a, texts)]
     built = {*texts, *(hints_path(course, a) for a in with_hints)}

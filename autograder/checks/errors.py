@@ -39,7 +39,8 @@ def raises(
     NotImplementedError, a timeout and the end of the process pass through, because none of them is a reaction to a
     bad argument.
     """
-    words = () if naming is None else naming if isinstance(naming, tuple) else (naming,)
+    words = naming if isinstance(naming, tuple) else (naming,)
+    words = tuple(word for word in words if word is not None)
     texts = tuple(value for value in (*args, *kwargs.values()) if isinstance(value, str))
     refusal = _Refusal(what or _call(function, args, kwargs), exception, words, texts)
     try:

@@ -98,8 +98,9 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
     A worker could report inputs as the name of an exception or a function, or as a line that does not exist.
     """
     names = (name for name in (error.type, *error.bases) if name in errors.EXCEPTIONS or _defines(file, name))
-    frames = [step for frame in error.frames[-1:] if (step := _step_of(file, frame)) is not None]
-    return replace(error, type=next(names, "Exception"), text="", frames=tuple(frames))
+    steps = [_step_of(file, frame) for frame in error.frames[-1:]]
+    frames = tuple(step for step in steps if step is not None)
+    return replace(error, type=next(names, "Exception"), text="", frames=frames)
 
 
 def _step_of(file: SourceFile, frame: Frame) -> Frame | None:

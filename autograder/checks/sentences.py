@@ -219,9 +219,9 @@ def kind(value: Any) -> str:
         return f"the text {_quoted(value, 60)}"
     if isinstance(value, PurePath):
         return f"the path {_quoted(value.name, 60)}"  # the folders above it are the grader's
-    if isinstance(value, (list, tuple, dict)):
-        word = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "dict"
-        return f"a {word} of {len(value)}"
+    for kind in (list, tuple, dict):
+        if isinstance(value, kind):
+            return f"a {kind.__name__} of {len(value)}"
     if isinstance(value, nn.Module):
         return f"a module ({cut(str(value._get_name()), 60)})"
     return _strange_kind(value)

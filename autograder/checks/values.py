@@ -121,7 +121,10 @@ def between(actual: Any, low: float, high: float, what: str = "the result") -> N
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(actual, "a number", what)
     if not low <= value <= high:
-        side = "NaN" if value != value else "too small" if value < low else "too large"
+        if value != value:
+            side = "NaN"
+        else:
+            side = "too small" if value < low else "too large"
         end = f"{number(low)} to {number(high)} was expected."
         raise CheckFailed(
             f"{returned(what, number(value))}; {end}",

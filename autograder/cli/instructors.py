@@ -70,7 +70,9 @@ def grade(
         )
     say(*run.messages)
     show_class(console, course, run, as_json=as_json)
-    return INFRASTRUCTURE if run.summary.failures else FOUND if run.undrawn else DONE
+    if run.summary.failures:
+        return INFRASTRUCTURE
+    return FOUND if run.undrawn else DONE
 
 
 def report(

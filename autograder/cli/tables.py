@@ -117,8 +117,11 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
         return "[dim]excused[/]"
     if grade.status == "refused" and not final.score:
         return "[yellow]refused[/]"
-    style = "green" if grade.score == grade.max_score else "red" if grade.score == 0 else ""
-    score = f"[{style}]{number(final.score)}[/]" if style else number(final.score)
+    score = number(final.score)
+    if grade.score == grade.max_score:
+        score = f"[green]{score}[/]"
+    elif grade.score == 0:
+        score = f"[red]{score}[/]"
     return f"[yellow]late[/] {score}" if final.minus else score
 
 

@@ -219,7 +219,9 @@ class Feedback(YamlRecord):
     @property
     def graded(self) -> str:
         """The messages that grading stores: `hints`, `full` or `both`."""
-        return "full" if self.before_due == "full" else "both" if self.after_due == "full" else "hints"
+        if self.before_due == "full":
+            return "full"
+        return "both" if self.after_due == "full" else "hints"
 
 
 def _feedback(value: object) -> object:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from heapq import nsmallest
@@ -19,7 +19,7 @@ from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
 from autograder.gradebook.final_scores import FILE_NAME as GRADEBOOK
 from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
-from autograder.gradebook.lateness import Final
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, read_originals
 from autograder.records import Grade
 
@@ -129,7 +129,7 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
         gradebook=GRADEBOOK,
         most_listed=MOST_LISTED,
         refused=[grade for grade in grades if grade.status == "refused"],
-        flagged=[(grade, notes) for grade in grades if (notes := worth_a_look(grade, final_of(grade, finals)))],
+        flagged=_flagged(grades, finals),
         decisions=_decisions(effective),
         unfitting=effective.problems,
         late=[grade for grade in grades if final_of(grade, finals).days],
@@ -238,11 +238,15 @@ def _rows(students: Sequence[tuple[str, list[Grade]]], sections: list[Section], 
     for student, grades in students:
         own = {grade.assignment: grade for grade in grades}
         final = {name: final_of(grade, effective.finals) for name, grade in own.items()}
-        excused = {s.name for s in sections if (one := effective.finals.get((student, s.name))) and one.excused}
-        cells = [
-            EXCUSED if s.name in excused else _cell(s, own[s.name], final[s.name]) if s.name in own else None
-            for s in sections
-        ]
+        excused = {section.name for section in sections if _is_excused(effective, student, section)}
+        cells: list[TableCell | None] = []
+        for section in sections:
+            if section.name in excused:
+                cells.append(EXCUSED)
+            elif section.name in own:
+                cells.append(_cell(section, own[section.name], final[section.name]))
+            else:
+                cells.append(None)
         score = sum(final[section.name].score for section in sections if section.name in own)
         points = sum(section.points for section in sections if section.name not in excused)
         other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
@@ -254,8 +258,21 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
     if grade.status == "refused" and not final.score:
         return _refused(grade, section.title, section.points)
     reached = stats.share(final.score, grade.max_score)
-    kind = "lowest" if reached < LOWEST else "low" if reached < LOW else ""
+    kind = "low" if reached < LOW else ""
+    if reached < LOWEST:
+        kind = "lowest"
     return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
+
+
+def _is_excused(effective: Effective, student: str, section: Section) -> bool:
+    final = effective.finals.get((student, section.name))
+    return final is not None and final.excused
+
+
+def _flagged(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[tuple[Grade, list[str]]]:
+    """Return the grades with notes for a person."""
+    noted = [(grade, worth_a_look(grade, final_of(grade, finals))) for grade in grades]
+    return [(grade, notes) for grade, notes in noted if notes]
 
 
 def _refused(grade: Grade, title: str = "", lost: float = 0.0) -> TableCell:

@@ -132,7 +132,9 @@ def _change(student: str, assignment: str, before: Grade, after: Grade | None) -
     difference = after.score - before.score
     if not tests and facts[0] == facts[1] and abs(difference) <= TOLERANCE:
         return None
-    kind: ChangeKind = "same" if abs(difference) <= TOLERANCE else "up" if difference > 0 else "down"
+    kind: ChangeKind = "up" if difference > 0 else "down"
+    if abs(difference) <= TOLERANCE:
+        kind = "same"
     return Change(student, assignment, kind, before, after, tests)
 
 

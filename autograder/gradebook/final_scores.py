@@ -272,7 +272,8 @@ def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey,
     for grade in (final_of(grade, finals).journal or grade for grade in grades):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, set()).add(grade.max_score)
-    return [sentence for name in sorted(found) if (sentence := _differs(course.find(name), name, found[name]))]
+    sentences = [_differs(course.find(name), name, found[name]) for name in sorted(found)]
+    return [sentence for sentence in sentences if sentence]
 
 
 def _differs(assignment: Assignment | None, name: str, points: set[float]) -> str:

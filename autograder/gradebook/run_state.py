@@ -45,7 +45,10 @@ class OpenRun:
             self._lock.release()
             raise
         stopped = None if restarted else _read(self._file).get("seed")
-        self.seed = seed if seed is not None else stopped if isinstance(stopped, int) else fresh_seed()
+        if seed is not None:
+            self.seed = seed
+        else:
+            self.seed = stopped if isinstance(stopped, int) else fresh_seed()
 
     def __enter__(self) -> "OpenRun":
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")

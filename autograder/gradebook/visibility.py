@@ -73,6 +73,7 @@ def when(moment: datetime) -> str:
 def _last_due(course: Course, assignment: Assignment) -> datetime | None:
     late = course.late
     students = ["", *(extension.student for extension in late.extensions)] if late else [""]
-    dues = [due for student in students if (due := due_for(course, assignment, student))]
+    every_due = [due_for(course, assignment, student) for student in students]
+    dues = [due for due in every_due if due]
     grace = timedelta(minutes=late.grace_minutes if late else 0)
     return max(dues, key=lambda due: due.astimezone(timezone.utc)) + grace if dues else None

@@ -176,7 +176,7 @@ class Diagnosis:
     def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript) -> float:
         key = mistake.id, test.name
         attempt = self._attempts.get(key)
-        if attempt is None or not attempt.finished and transcript.begins_like(attempt.transcript):
+        if attempt is None or (not attempt.finished and transcript.begins_like(attempt.transcript)):
             attempt = self._attempts[key] = self._take(mistake, test, transcript)
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):

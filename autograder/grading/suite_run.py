@@ -138,7 +138,7 @@ class SuiteRun:
             return ending.error.starved
         if isinstance(ending.error, StudentCrashedError) and alone and self._crashes > 2:
             return False
-        if ending.not_written or isinstance(ending.error, MissingNameError) and self._loaded.times > 1:
+        if ending.not_written or (isinstance(ending.error, MissingNameError) and self._loaded.times > 1):
             return False
         return ending.failed and ending.transcript is not None
 

@@ -117,7 +117,7 @@ class LoadedSubmission:
         try:
             return self._load()
         except StudentError as error:
-            if again or isinstance(error, StudentTimeoutError) and not error.starved:
+            if again or (isinstance(error, StudentTimeoutError) and not error.starved):
                 self._hopeless = error
                 self.load_seconds *= SHARE_LEFT[0]  # with the solution in place of a part, which may cure it
                 raise

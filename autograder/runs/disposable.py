@@ -47,9 +47,10 @@ class Disposable:
                 return value
             code = self.end()
             task, lasting = self._watch.task
-            late, crashed = code == -signal.SIGPROF, code > 0 or -code in CRASHES
+            late = code == -signal.SIGPROF
+            crashed = code > 0 or -code in CRASHES
             self._watch.settle(late)
-            if task and (late or crashed and task in accidents):
+            if task and (late or (crashed and task in accidents)):
                 ended[task] = late
                 if lasting:
                     self._lasting[task] = late

@@ -242,7 +242,9 @@ def salt_of(assignment: str, test: str) -> str:
 
 
 def _odd_number(number: float) -> str:
-    return "n" if math.isnan(number) else "+" if number > 0 else "-"
+    if math.isnan(number):
+        return "n"
+    return "+" if number > 0 else "-"
 
 
 def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str]]) -> tuple[str, str]:

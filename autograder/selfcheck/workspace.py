@@ -135,8 +135,10 @@ def _work_of_file(path: Path) -> Work:
 def _works_in(folder: Path) -> list[Work]:
     """Return the folder's own assignment, or else those of the folders in it, or of those in `assignments`."""
     for places in ([folder], folder.glob("*"), folder.glob("assignments/*")):
-        if works := [work for place in sorted(places) if (work := _work_in(place))]:
-            return works
+        works = [_work_in(place) for place in sorted(places)]
+        found = [work for work in works if work]
+        if found:
+            return found
     return []
 
 

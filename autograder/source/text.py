@@ -150,7 +150,8 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
     `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
     n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in the same form.
     """
-    parsed = [(name, tree) for name, code in cells(text, filename) if (tree := _parsed(code)) is not None]
+    trees = [(name, _parsed(code)) for name, code in cells(text, filename)]
+    parsed = [(name, tree) for name, tree in trees if tree is not None]
     reader = NameReader([tree for _, tree in parsed], leaves_main_out(text))
     numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
     return {

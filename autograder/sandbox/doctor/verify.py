@@ -53,7 +53,9 @@ def verify_tier(
             for wall in [wall for wall in WALLS if not only or wall in only]:
                 found = tuple(FROM_OUTSIDE.get(wall, _tell)(wall, sandbox, facts))
                 promised = tier in WALLS[wall] and not (wall == THREADS and note)
-                verdict = "held" if not found else "open" if promised else "not promised"
+                verdict = "held"
+                if found:
+                    verdict = "open" if promised else "not promised"
                 cells.append(MatrixCell(wall, verdict, found))
             return TierReport(tier, True, note, cells=tuple(cells))
     except (InfrastructureError, OSError) as problem:

@@ -198,7 +198,7 @@ class Server:
             "refilled": [
                 [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
             ],
-            "modules": [[number, change] for number, *rest in watched if (change := self.change(*rest))],
+            "modules": self._changes(watched),
             "generators": generators,
             **_marks(tensors, wanted),
         }
@@ -238,6 +238,11 @@ class Server:
         for name in path:
             value = getattr(value, name)
         return value
+
+    def _changes(self, watched: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+        """Return the number of each module that a call changed, and the change."""
+        changes = [(number, self.change(*states)) for number, *states in watched]
+        return [[number, change] for number, change in changes if change]
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""

@@ -84,4 +84,4 @@ def _value(tensor: torch.Tensor | None) -> torch.Tensor | None:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, PLAIN) or isinstance(value, tuple) and all(map(_is_plain, value))
+    return isinstance(value, PLAIN) or (isinstance(value, tuple) and all(map(_is_plain, value)))

@@ -91,11 +91,12 @@ class StudentRaisedError(StudentError):
 
 def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
     """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
-    frames = [
-        Frame(Path(step.f_code.co_filename).name, line, *(text[:MAX_FRAME_TEXT] for text in texts))
-        for step, line in traceback.walk_tb(error.__traceback__)
-        if own(step) and (texts := source.frame_texts(step, line, error))
-    ]
+    frames = []
+    for step, line in traceback.walk_tb(error.__traceback__):
+        texts = source.frame_texts(step, line, error) if own(step) else None
+        if texts:
+            short = [text[:MAX_FRAME_TEXT] for text in texts]
+            frames.append(Frame(Path(step.f_code.co_filename).name, line, *short))
     if isinstance(error, SyntaxError) and not frames:
         text = (error.text or "").strip()[:MAX_FRAME_TEXT]
         frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
