@@ -6,7 +6,7 @@ of the solution) and right answers with further seeds run in the grader's own pr
 
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -215,13 +215,12 @@ def _cases(
     course: Course, assignment: Assignment, right: tuple[int, ...], wrong: tuple[int, ...], kind: str
 ) -> Iterable[Case]:
     """Yield the answers of one kind; raises CourseError for a stub that was not built."""
-    name, solution = assignment.name, load_document(course, assignment).text
-    first, others = right[:1], right[1:]
+    name = assignment.name
+    solution = load_document(course, assignment).text
+    first = right[:1]
+    others = right[1:]
     if kind == "stub":
-        stub = course.stub_file(assignment)
-        if not stub.is_file():
-            raise CourseError(f"There is no {course.label(stub)}. Run `autograder build` first.")
-        yield Case("stub", name, stub.name, stub.read_text("utf-8"), first)
+        yield _stub(course, assignment, first)
     elif kind == "trivial":
         for label, source in trivial.trivial_answers(course, assignment):
             yield Case("trivial", name, label, source, first)
@@ -233,13 +232,26 @@ def _cases(
         for label, source in load_alternatives(course, assignment):
             yield Case("alternative", name, label, source, first, others)
     elif kind == "mistake":
-        parts = parts_of_lines(solution)
-        for mistake in load_mistakes(course, assignment):
-            part = mistake.part or parts[_first_change(solution, mistake.source)]
-            yield Case("mistake", name, mistake.id, mistake.source, wrong, (), mistake.hint, mistake.weight, part)
+        yield from _mistake_cases(course, assignment, solution, wrong)
     else:
         for mutant in mutants(solution):
             yield Case("mutant", name, mutant.id, mutant.source, (), right[:MUTANT_SEEDS], mutant.description)
+
+
+def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Case:
+    stub = course.stub_file(assignment)
+    if not stub.is_file():
+        raise CourseError(f"There is no {course.label(stub)}. Run `autograder build` first.")
+    return Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds)
+
+
+def _mistake_cases(course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]) -> Iterator[Case]:
+    parts = parts_of_lines(solution)
+    for mistake in load_mistakes(course, assignment):
+        part = mistake.part or parts[_first_change(solution, mistake.source)]
+        yield Case(
+            "mistake", assignment.name, mistake.id, mistake.source, seeds, (), mistake.hint, mistake.weight, part
+        )
 
 
 def _first_change(solution: str, mistake: str) -> int:

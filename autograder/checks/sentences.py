@@ -208,23 +208,27 @@ def kind(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
-        if not is_plain(value):
-            return "a sparse tensor" if value.layout is not torch.strided else "a tensor without numbers"
-        if value.ndim == 0:
-            return "a tensor with a single number"
-        return f"a tensor of shape {tuple(value.shape)}"
+        return _kind_of_tensor(value)
     if isinstance(value, numpy.ndarray):
         return "a numpy array"
     if isinstance(value, str):
         return f"the text {_quoted(value, 60)}"
     if isinstance(value, PurePath):
         return f"the path {_quoted(value.name, 60)}"  # the folders above it are the grader's
-    for kind in (list, tuple, dict):
-        if isinstance(value, kind):
-            return f"a {kind.__name__} of {len(value)}"
+    for container in (list, tuple, dict):
+        if isinstance(value, container):
+            return f"a {container.__name__} of {len(value)}"
     if isinstance(value, nn.Module):
         return f"a module ({cut(str(value._get_name()), 60)})"
     return _strange_kind(value)
+
+
+def _kind_of_tensor(tensor: Tensor) -> str:
+    if not is_plain(tensor):
+        return "a sparse tensor" if tensor.layout is not torch.strided else "a tensor without numbers"
+    if tensor.ndim == 0:
+        return "a tensor with a single number"
+    return f"a tensor of shape {tuple(tensor.shape)}"
 
 
 def public_kind(value: Any) -> str:
