@@ -40,15 +40,10 @@ def unusable(what: str, error: OSError) -> RefusedError | InfrastructureError:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """The text of one submitted file; `name` ends in `.py` or `.ipynb`. `modules` are the files that it can import."""
+    """The text of one submitted file; `name` ends in `.py` or `.ipynb`."""
 
     name: str
     text: str
-    modules: "tuple[SourceFile, ...]" = ()
-
-    @property
-    def module_texts(self) -> tuple[tuple[str, str], ...]:
-        return tuple((module.name, module.text) for module in self.modules)
 
     @property
     def is_notebook(self) -> bool:

@@ -303,9 +303,8 @@ def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
 
 def _graded(case: Case, seed: int) -> AuditFinding:
     grader = this_grader()
-    assignment, course = grader.assignment(case.assignment), grader.course
-    folder = course.release_folder if case.kind == "stub" else course.solution_folder
-    file = SourceFile(f"{assignment.stem}.py", case.source, course.modules(assignment, folder(assignment)))
+    assignment = grader.assignment(case.assignment)
+    file = SourceFile(f"{assignment.stem}.py", case.source)
     try:
         grader.reseed(seed)
         return _judge(case, grader.grade(Submission("audit", case.assignment, (file,))))

@@ -59,11 +59,8 @@ def write_demo(
     mark(output)
     for student in made:
         for assignment, answer in student.answers.items():
-            modules = course.modules(course.assignment(assignment), course.root / "solutions" / assignment)
             for name, content in answer.files:
                 write_whole(output / student.name / assignment / name, content)
-                for module in modules:
-                    write_whole(output / student.name / assignment / module.name, module.text)
     return made
 
 

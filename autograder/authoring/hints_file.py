@@ -38,7 +38,7 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
     """Whether there are hints or answers to lock; raises CourseError if they cannot be used."""
-    return bool(assignment.files or load_mistakes(course, assignment) or load_questions(course, assignment))
+    return bool(load_mistakes(course, assignment) or load_questions(course, assignment))
 
 
 def is_current(course: Course, assignment: Assignment, text: str) -> bool:
@@ -96,7 +96,6 @@ def make(course: Course, assignment: Assignment) -> str:
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
         "tests": entries,
-        **({"files": assignment.files} if assignment.files else {}),
         **({"answers": answers} if answers else {}),
     }
     return _sealed(record)
@@ -120,7 +119,6 @@ class _Survey:
         self._alternatives = load_alternatives(course, assignment) if self._questions else ()
         self._assignment, self._session = assignment, session
         self._solution = course.read_solution(assignment)
-        self._modules = [(m.name, m.text) for m in course.modules(assignment, course.solution_folder(assignment))]
         self._functions = code_of_functions(self._solution)
         self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
 
@@ -173,7 +171,7 @@ class _Survey:
 
         name = f"{self._assignment.stem}.py"
         with time_limit():
-            module = run_text(text, name, self._modules).module
+            module = run_text(text, name).module
         tests = self._session.tests() if every else failures(self._session, module)
         connection = RecordingConnection(module)
         self._session.start(SEED)
@@ -202,10 +200,8 @@ def code_of_functions(source: str) -> dict[str, str]:
 def _sources(course: Course, assignment: Assignment) -> str:
     digest = hashlib.sha256(f"{assignment.name}\0{ANSWERS_VERSION}".encode())
     files = [course.solution_file(assignment), course.mistakes_file(assignment), course.visible_test_file(assignment)]
-    files += [course.solution_folder(assignment) / name for name in assignment.files]
     if course.answers_file(assignment).is_file():
         files += [course.answers_file(assignment), *course.alternatives(assignment)]
-    digest.update("".join(assignment.files).encode())
     for file in files:
         if file.is_file():
             digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))

@@ -51,10 +51,9 @@ def name_at_home(course: Course, assignment: Assignment, mistake: Mistake) -> Na
 def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Finding, ...]:
     name = f"{assignment.stem}.py"
     folder = course.release_folder(assignment)
-    modules = [(module.name, module.text) for module in course.modules(assignment, course.solution_folder(assignment))]
-    loaded = run_text(text, name, modules)
-    own = from_file((name, *(module for module, _ in modules)))
-    files = {file: lines_of(source) for file, source in [(name, text), *modules]}
+    loaded = run_text(text, name)
+    own = from_file(name)
+    files = {name: lines_of(text)}
     test_file = folder / f"test_{assignment.stem}.py"
     return check_student(
         loaded.module, test_file, own, saved=Text(text, name), files=files, session=_session_of(test_file)

@@ -11,7 +11,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 
-GIVEN = "given"  # a suite's folder of further modules for students
+GIVEN = "given"  # a suite's folder of files for students
 CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".autograder")  # `hint` writes to .autograder
 _ARCHIVE = re.compile(r"(.+?)(-\d+)?\.zip")
 

@@ -63,11 +63,11 @@ def explain(
         return Failure("failed", clean(f"{error} {need}".rstrip()))
     if isinstance(error, errors.StudentRaisedError):
         if need := unmet_need(error.remote, file):
-            shown = _placed(as_submitted(error.remote, file or SourceFile("", "")), file)
+            shown = as_submitted(error.remote, file or SourceFile("", ""))
             return Failure("failed", clean(_with_place(need, shown)))
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         absent = no_return(file) if "NoneType" in error.remote.text else ""
-        return Failure("failed", clean(_raised(_placed(remote, file), full) + absent))
+        return Failure("failed", clean(_raised(remote, full) + absent))
     told = describe_error(error, own) if own else RemoteException(type(error).__name__)
     if own and (need := unmet_need(told, file)):
         return Failure("failed", clean(_with_place(need, told)))
@@ -104,8 +104,7 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 
 
 def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
-    """Return the frame with its line of code from the file or its modules; None if it cannot belong to them."""
-    file = next((module for module in file.modules if module.name == frame.file), file)
+    """Return the frame with its line of code from the file; None if it cannot belong to it."""
     if file.is_notebook:
         where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
         code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
@@ -120,13 +119,6 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     known = all(_defines(file, name) for name in frame.function.split("."))
     function = frame.function if known else ""
     return replace(frame, code=code, function=function, before=before, shapes="")
-
-
-def _placed(error: RemoteException, file: SourceFile | None) -> RemoteException:
-    """Return the exception with the module's name in each frame that is not in the student's main module."""
-    modules = {module.name for module in file.modules} if file else set()
-    frames = (replace(each, module=each.file if each.file in modules else "") for each in error.frames)
-    return replace(error, frames=tuple(frames))
 
 
 def _is_in_notebook(line: str, file: SourceFile) -> bool:

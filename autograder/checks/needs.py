@@ -49,5 +49,4 @@ def _too_old(what: str, newer: Newer) -> str:
 
 
 def _stands_in(word: str, file: SourceFile) -> bool:
-    texts = (file.text, *(module.text for module in file.modules))
-    return any(re.search(rf"\b{re.escape(word)}\b", text) for text in texts)
+    return re.search(rf"\b{re.escape(word)}\b", file.text) is not None

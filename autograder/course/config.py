@@ -5,7 +5,6 @@ Imports only the YAML reader and the records, and never PyTorch. All errors in a
 """
 
 import keyword
-import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
-from autograder.records import SourceFile
 from autograder.text.files import read_utf8
 from autograder.text.spelling import did_you_mean, one_of
 
@@ -60,16 +58,6 @@ def _module_name(name: str) -> str:
     return name
 
 
-def _file_name(name: str) -> str:
-    stem = name.removesuffix(".py")
-    if not (re.fullmatch(r"[a-z][a-z0-9_]*\.py", name) and not stem.startswith("test_")):
-        raise ValueError(f'must be the name of a module such as `helpers.py`, not the text "{name}".')
-    if sentence := unfit_stem(stem):
-        raise ValueError(f"has a name that cannot be used: {sentence}")
-    return name
-
-
-FileName = Annotated[str, AfterValidator(_file_name)]
 ModuleName = Annotated[str, AfterValidator(_module_name)]
 Moment = Annotated[
     datetime,
@@ -137,11 +125,6 @@ class Assignment(YamlRecord):
     due: Moment | None = Field(
         default=None,
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
-    )
-    files: tuple[FileName, ...] = Field(
-        default=(),
-        strict=False,
-        description="Further modules that a submission may contain beside the student's, such as `helpers.py`.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
     _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
@@ -322,11 +305,6 @@ class Course(CourseFile):
         file = self.solution_file(assignment)
         return self.read(file, CourseError, f"{assignment.name} has no solution yet: {self.label(file)} is missing.")
 
-    def modules(self, assignment: Assignment, folder: Path) -> tuple[SourceFile, ...]:
-        """Return the further modules of an assignment in a folder: the solution's, or that of the released files."""
-        files = (folder / name for name in assignment.files)
-        return tuple(SourceFile(file.name, self.read(file, CourseError)) for file in files if file.is_file())
-
     def release_folder(self, assignment: Assignment) -> Path:
         """Return the folder of the files that students receive; it is built, never edited by hand."""
         return self.root / "assignments" / assignment.name
@@ -410,8 +388,6 @@ def _check_names(document: MarkedYaml) -> None:
         stem = name.partition("_")[2] if isinstance(name, str) else ""
         if sentence := unfit_stem(stem):
             document.add(("assignments", index, "name"), sentence)
-        if f"{stem}.py" in (assignment.get("files") or () if isinstance(assignment, dict) else ()):
-            document.add(("assignments", index, "files"), f"`{stem}.py` is the student's own module; leave it out.")
 
 
 def unfit_stem(stem: str) -> str | None:

@@ -9,7 +9,7 @@ from autograder.records import Submission
 def submission_digest(submission: Submission) -> str:
     """Return the SHA-256 of all files of a submission."""
     digest = hashlib.sha256()
-    for file in (each for whole in submission.files for each in (whole, *whole.modules)):
+    for file in submission.files:
         digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
         digest.update(file.text.encode("utf-8", "replace"))
     return digest.hexdigest()
@@ -20,13 +20,11 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
 
     Due dates are not included: they affect the final score only, and need no new grading.
     """
-    record = assignment.model_dump_json(exclude={"due", *(() if assignment.files else ("files",))})
+    record = assignment.model_dump_json(exclude={"due"})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
     others += [course.solution_file(assignment), course.stub_file(assignment)]
-    folders = course.solution_folder(assignment), course.release_folder(assignment)
-    others += [folder / name for folder in folders for name in assignment.files]
     for file in [*sorted(tests), *others]:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

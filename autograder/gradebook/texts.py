@@ -27,7 +27,7 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
         digest = submission_digest(submission)
         file = _file(folder, digest)
         if submission.files and not file.exists():
-            write_whole(file, json.dumps([[one.name, one.text, *one.module_texts] for one in submission.files]))
+            write_whole(file, json.dumps([[file.name, file.text] for file in submission.files]))
         stored.append(StoredSubmission(replace(submission, files=()), digest))
     return stored
 
@@ -53,7 +53,7 @@ def files_of(folder: Path, digest: str) -> tuple[SourceFile, ...]:
     """Return the files stored under the digest of a submission; empty if they are missing or cannot be read."""
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
-        return tuple(SourceFile(str(name), str(text), tuple(SourceFile(*m) for m in ms)) for name, text, *ms in record)
+        return tuple(SourceFile(str(name), str(text)) for name, text in record)
     except (OSError, ValueError, TypeError):
         return ()
 

@@ -10,8 +10,7 @@ from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.subject import Subject
-from autograder.submissions.files import DiskFolder, disk_file, read_source
-from autograder.submissions.take import with_modules
+from autograder.submissions.files import disk_file, read_source
 from autograder.suite.subjects import FilesBeside, file_beside
 
 
@@ -48,8 +47,7 @@ class CourseSubjects(FilesBeside):
         return Subject(reference, reference, records=True)
 
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
-        beside = DiskFolder(submission.resolve().parent).entries()
-        (file,) = with_modules([read_source(disk_file(submission))], beside, assignment)
+        file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(course, sandbox, [assignment], {assignment.name: self.forbidden})
         return LoadedSubmission(self._workers, assignment, file).subject()

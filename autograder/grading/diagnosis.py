@@ -214,6 +214,6 @@ class Diagnosis:
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
         filename = f"{self._solution.name}.{name}.py"  # unique: Python finds the lines of a traceback by file name
-        load_text(text, filename, module, self._solution.module_texts)
+        load_text(text, filename, module)
         connection = LoopbackConnection(Server(sys.modules[module]))
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)

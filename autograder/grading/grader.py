@@ -162,8 +162,7 @@ class Grader:
         assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
-                modules = self._prepared[name].solution.module_texts
-                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}", modules)
+                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
         except TaskEndedError as ended:
             return f"loading it {ended}"
         subject = Subject(student, self.workers.references[name])

@@ -70,11 +70,11 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
 def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
     solution, stub = course.solution_file(assignment), course.stub_file(assignment)
     text, given = course.read_solution(assignment), stub.read_text("utf-8") if stub.exists() else ""
-    own = SourceFile(solution.name, text, course.modules(assignment, solution.parent))
+    own = SourceFile(solution.name, text)
     return PreparedAssignment(
         assignment,
         own,
-        SourceFile(stub.name, given, course.modules(assignment, stub.parent)),
+        SourceFile(stub.name, given),
         tests,
         load_mistakes(course, assignment),
         _names_in(own),
@@ -85,7 +85,6 @@ def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -
 
 def _names_in(solution: SourceFile) -> frozenset[str]:
     names = set[str]()
-    for file in (solution, *solution.modules):
-        for places in source.names_used(file.text, file.name).values():
-            names.update(name for name, *_ in places)
+    for places in source.names_used(solution.text, solution.name).values():
+        names.update(name for name, *_ in places)
     return frozenset(names)

@@ -17,8 +17,7 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
-        modules = ((each.name, each.text) for each in course.modules(assignment, path.parent))
-        reference = load_file(path, f"reference_{assignment.stem}", modules)
+        reference = load_file(path, f"reference_{assignment.stem}")
     except OSError as error:
         raise CourseError(f"The solution of {assignment.name} cannot be read: {error}.") from None
     if reference.load_error is not None:

@@ -41,7 +41,7 @@ def sent_requests(
 ) -> dict[str, str]:
     """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
     name = f"requests.{prepared.solution.name}"
-    load_text(prepared.solution.text, f"{name}.py", name, prepared.solution.module_texts)
+    load_text(prepared.solution.text, f"{name}.py", name)
     session.start(run_seed)
     digests = {}
     for test in prepared.tests:

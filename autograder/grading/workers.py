@@ -135,7 +135,6 @@ class LoadedSubmission:
                 text=self.file.text,
                 filename=_name(self.assignment, self.file),
                 forbidden=self._forbidden,
-                modules=self.file.module_texts,
                 limit=min(self.load_seconds, self.budget.left),
                 skipped=self.stopped,
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
@@ -153,21 +152,18 @@ class LoadedSubmission:
         self.times += 1
         reference = self._workers.references[self.assignment.name]
         files = {_name(self.assignment, self.file): lines_of(self.file.text)}
-        files |= {module.name: lines_of(module.text) for module in self.file.modules}
         return RemoteSubject(connection, RemoteStudent(connection, errors), reference, files)
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
-        """Return the names in the files, found by a worker that has not run them."""
-        main = SourceFile(_name(self.assignment, self.file), self.file.text)
+        """Return the names in the file, found by a worker that has not run it."""
         names = NamesInText([], [])
-        for file in (main, *self.file.modules):
-            answer = connection.request("names_used", text=file.text, filename=file.name)
-            module = "" if file is main else file.name
-            with malformed("a list of names"):
-                told = claims.table(answer)
-                for kind, found in (("uses", names.used), ("dynamic", names.looked_up)):
-                    for name, line, cell in claims.rows(told[kind], str, int, int):
-                        found.append(Use(name[:LONGEST_NAME], line, cell, module))
+        filename = _name(self.assignment, self.file)
+        answer = connection.request("names_used", text=self.file.text, filename=filename)
+        with malformed("a list of names"):
+            told = claims.table(answer)
+            for kind, found in (("uses", names.used), ("dynamic", names.looked_up)):
+                for name, line, cell in claims.rows(told[kind], str, int, int):
+                    found.append(Use(name[:LONGEST_NAME], line, cell))
         return names
 
 

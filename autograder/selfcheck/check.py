@@ -137,8 +137,8 @@ def check_work(work: Work) -> CheckReport:
     problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text))
     if not text.text.strip():
         problem, place = "Your file is empty. Was it saved?", None
-    files = {name: lines_of(each) for name, each in ((text.name, text.text), *work.modules)}
-    findings = check_student(loaded.module, work.test_file, from_file(tuple(files)), saved=text, files=files)
+    files = {text.name: lines_of(text.text)}
+    findings = check_student(loaded.module, work.test_file, from_file(text.name), saved=text, files=files)
     return CheckReport(
         file=work.file.name,
         assignment=work.name,

@@ -24,11 +24,7 @@ class Packed:
 
     @property
     def size(self) -> int:
-        return sum(len(file.text.encode()) for file in self.files)
-
-    @property
-    def files(self) -> tuple[SourceFile, ...]:
-        return (self.file, *self.file.modules)
+        return len(self.file.text.encode())
 
 
 def pack(work: Work, folder: Path) -> Packed:
@@ -42,7 +38,7 @@ def pack(work: Work, folder: Path) -> Packed:
     if work.is_untouched():
         where = work.note or "Did you save your work under another name, or in another folder?"
         raise RefusedError(f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}")
-    data = b"".join(zipped((f"{assignment.name}/{each}", whole) for each, whole in ((name, text), *work.modules)))
+    data = b"".join(zipped([(f"{assignment.name}/{name}", text)]))
     names = numbered(folder / f"{assignment.name}.zip")
     newest, free = None, next(names)
     while free.exists():
@@ -81,8 +77,7 @@ def _assignment(work: Work) -> Assignment:
         raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
     try:
         part = Part(name="all", title=work.stem, points=1.0)
-        files = tuple(name for name, _ in work.modules)
-        return Assignment(name=name, title=work.stem, minutes=1, parts=(part,), files=files)
+        return Assignment(name=name, title=work.stem, minutes=1, parts=(part,))
     except ValidationError:
         raise RefusedError(
             f"The folder {name} should have the assignment's name, for example 03_{work.stem}."

@@ -17,7 +17,6 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.text.wording import listed
 
 BAR = 12
 INDENT = 4
@@ -232,9 +231,7 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    names = listed([file.name for file in packed.files])
-    them = "it" if len(packed.files) == 1 else "them"
-    content = f"{names}, {packed.size:,} bytes, and nothing else. The grader can open {them}."
+    content = f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.source != packed.file.name:
         lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -44,16 +44,6 @@ class Work:
     def folder(self) -> Path:
         return self.file.parent
 
-    @property
-    def modules(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts of the further modules that the assignment allows, by `hints.json`, if they are there."""
-        try:
-            names = json.loads((self.folder / "hints.json").read_text("utf-8"))["files"]
-            files = [self.folder / Path(name).name for name in names]
-        except (OSError, ValueError, KeyError, TypeError):
-            return ()
-        return tuple((file.name, read(file)) for file in files if file.is_file())
-
     def is_untouched(self) -> bool:
         """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
         return _released_stub(self.folder).is_untouched(_source(self.file))
@@ -66,7 +56,7 @@ class Work:
     def load(self, seconds: float | None = None) -> "Loaded":
         """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
         self.require_clear()
-        return run_text(read(self.file), label_of(self.file), self.modules, seconds)
+        return run_text(read(self.file), label_of(self.file), seconds)
 
     @property
     def stem(self) -> str:
@@ -292,7 +282,7 @@ def label_of(file: Path) -> str:
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
-def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = (), seconds: float | None = None) -> Loaded:
+def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
     """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
 
     With `seconds` of processor time, a file that takes longer is stopped there.
@@ -303,7 +293,7 @@ def run_text(text: str, filename: str, modules: Iterable[tuple[str, str]] = (), 
     notebook = sys.modules.get("autograder.notebook")
     begun = time.process_time()
     try:
-        loaded = server.load(text, filename, modules=modules, limit=seconds)
+        loaded = server.load(text, filename, limit=seconds)
     except ValueError:
         raise RefusedError(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
     finally:

@@ -104,7 +104,7 @@ class _Search:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
-        given = {name for each in self.course.assignments for name in (f"test_{each.stem}.py", *each.files)}
+        given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         work = [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
         return [entry for entry in work if not _is_of_grades(entry)]
 

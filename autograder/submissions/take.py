@@ -60,7 +60,7 @@ class Wanted:
 
     def sources(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the sources that can be the student's own."""
-        given = {*self.assignment.files, *self.stub.given}
+        given = set(self.stub.given)
         if self.stub.names:
             given |= self.elsewhere
         return [entry for entry in entries if is_source(entry) and entry.name not in given]
@@ -119,7 +119,7 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
     if not found.called:
         found.called = list(entries)
     found.others += _work_beside(beside, wanted)
-    return _with_modules(_chosen(found, wanted), beside, wanted)
+    return _chosen(found, wanted)
 
 
 def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()) -> Submission:
@@ -149,7 +149,7 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
             raise RefusedError(f"Found {names([*found.called, *packed])}; {wanted.expected} is expected.")
         if found.called:
             found.others += _work_beside(beside, wanted)
-            return _with_modules(_chosen(found, wanted), entries, wanted)
+            return _chosen(found, wanted)
         if len(inner) > 1:
             inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
@@ -170,18 +170,6 @@ def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
 
 def _called_below(folder: Entry, wanted: Wanted) -> list[Entry]:
     return [entry for entry in _below([folder], wanted) if wanted.is_called_like(entry)]
-
-
-def with_modules(
-    texts: Iterable[SourceFile], entries: Iterable[Entry], assignment: Assignment
-) -> tuple[SourceFile, ...]:
-    """Return the texts with the further modules of the assignment that are among `entries`; raises RefusedError."""
-    modules = tuple(_text(entry) for entry in entries if entry.name in assignment.files)
-    return tuple(replace(text, modules=modules) for text in texts)
-
-
-def _with_modules(taken: Taken, entries: Iterable[Entry], wanted: Wanted) -> Taken:
-    return replace(taken, files=with_modules(taken.files, entries, wanted.assignment))
 
 
 def _chosen(found: _Found, wanted: Wanted) -> Taken:

@@ -22,7 +22,7 @@ ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_fil
 
 
 INSIDE = ("sandbox.inside", "sandbox.shared")
-BELOW = ["source", "source.magics", "source.modules", "source.names_used", "source.text", "version"]  # used there, too
+BELOW = ["source", "source.magics", "source.names_used", "source.text", "version"]  # used there, too
 
 
 def rows() -> list[tuple[list[str], list[str]]]:

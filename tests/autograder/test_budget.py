@@ -85,8 +85,7 @@ def test_solution_uses_less_than_a_third_of_its_budget(name: str, sandbox: Sandb
     """On a machine that is three times slower, it keeps full marks."""
     course, watch = load_course(ROOT), RecordingWatch()
     assignment = course.assignment(name)
-    modules = course.modules(assignment, course.solution_folder(assignment))
-    file = SourceFile(f"{assignment.stem}.py", course.read_solution(assignment), modules)
+    file = SourceFile(f"{assignment.stem}.py", course.read_solution(assignment))
     with grader_of(sandbox, course, watch, name) as grader:
         grade = grader.grade(Submission("ada", name, (file,)))
     assert grade.score == grade.max_score

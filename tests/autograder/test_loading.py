@@ -123,11 +123,11 @@ def test_import_that_its_author_guards_fails_as_always() -> None:
     assert module.no_einops is None and told == {"errors": [], "stopped": [], "absent": []}
 
 
-def test_only_the_students_own_imports_are_forgiven() -> None:
+def test_only_the_students_own_imports_are_forgiven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = builtins.__import__
-    module, told = load(
-        "import helper\ndef f():\n    return helper.x\n", modules=[("helper.py", "import no_einops\nx = 1")]
-    )
+    (tmp_path / "library_without_einops.py").write_text("import no_einops\nx = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module, told = load("import library_without_einops as helper\ndef f():\n    return helper.x\n")
     assert builtins.__import__ is before
     assert told["absent"] == [["no_einops", 1, "net.py"]], "an error of the helper is one of its import"
     with pytest.raises(ModuleNotFoundError, match="no_einops"):

@@ -88,12 +88,6 @@ def test_lines_of_a_notebook_are_marked_by_cell(page):
     assert re.search(r"     cell 2\n   1 a = 1\n<mark>   2 b = c\n +✗ It adds\.</mark>", source)
 
 
-def test_line_of_a_further_module_is_not_marked_in_the_students_file(page):
-    elsewhere = replace(WRONG, message="Your code raised a NameError (line 2 of helpers.py).")
-    text, source = page((CODE, None, (elsewhere,)))
-    assert "(line 2 of helpers.py)" in text and "<mark>" not in source
-
-
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "{}", "no notebook", '{"cells": [1, null, {"cell_type": "code", "source": 3}]}']
 )

@@ -77,5 +77,6 @@ def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
             inside = (f for f in sorted(folder.rglob("*")) if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts))
             yield from filter(Path.is_file, inside)
-        given = (course.release_folder(assignment) / name for name in (f"{assignment.stem}.py", *assignment.files))
-        yield from filter(Path.is_file, given)
+        stub = course.stub_file(assignment)
+        if stub.is_file():
+            yield stub

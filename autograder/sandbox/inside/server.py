@@ -31,7 +31,6 @@ from autograder.sandbox.shared.errors import LOADING_STOPPED, MIRRORED, Frame, R
 from autograder.sandbox.shared.graphs import Graphs
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.source import text as source
-from autograder.source.modules import provide
 
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
 
@@ -69,18 +68,15 @@ class Server:
         filename: str,
         forbidden: Sequence[str] = (),
         stand_ins: dict[str, bool] | None = None,
-        modules: Iterable[tuple[str, str]] = (),
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
-        they are classes of modules. `modules` are the files that the submission can import. Loading is stopped after
-        `limit` seconds of processor time; what was defined before counts. `stopped` of the answer tells where, and
-        `skipped` are such places of an earlier loading.
+        they are classes of modules. Loading is stopped after `limit` seconds of processor time; what was defined before
+        counts. `stopped` of the answer tells where, and `skipped` are such places of an earlier loading.
         """
-        provide(modules)
         self.entries = Entries(forbidden)
         self.entries.install()
         sys.modules[self.module.__name__] = self.module

@@ -3,14 +3,13 @@
 import linecache
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.sandbox.shared.errors import describe_error, missing_name
 from autograder.source import text as source
-from autograder.source.modules import provide
 
 if TYPE_CHECKING:
     from autograder.sandbox.inside.entries import Place
@@ -50,9 +49,8 @@ def recording(
         found.update(entries.found)
 
 
-def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
-    """Run a module's text, which can import `modules`; an error is kept in `load_error`, with the names before it."""
-    provide(modules)
+def load_text(text: str, filename: str, name: str) -> LocalStudent:
+    """Run a module's text; an error is kept in `load_error`, with the names before it."""
     module = types.ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
@@ -65,9 +63,9 @@ def load_text(text: str, filename: str, name: str, modules: Iterable[tuple[str, 
     return LocalStudent(module)
 
 
-def load_file(path: Path, name: str | None = None, modules: Iterable[tuple[str, str]] = ()) -> LocalStudent:
+def load_file(path: Path, name: str | None = None) -> LocalStudent:
     """As `load_text`, for a file; raises OSError or UnicodeDecodeError if it cannot be read."""
-    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem, modules)
+    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
 
 
 def from_file(filename: str | tuple[str, ...]) -> Callable[[types.FrameType], bool]:

@@ -25,13 +25,12 @@ class Use:
     name: str
     line: int
     cell: int = 0
-    module: str = ""
 
     @property
     def place(self) -> str:
         if not self.line:
             return "Your code"
-        within = f"cell {self.cell}" if self.cell else self.module
+        within = f"cell {self.cell}" if self.cell else ""
         return f"Line {self.line} of {within}" if within else f"Line {self.line}"
 
 
@@ -111,7 +110,7 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         lines = self._files.get(piece, 0)
         if not 0 < line <= lines or (cell and not (cell.isdecimal() and int(cell) <= lines)):
             return Use(name, 0)
-        return Use(name, line, int(cell or 0), "" if piece == next(iter(self._files)) else piece)
+        return Use(name, line, int(cell or 0))
 
 
 def lines_of(text: str) -> int:

@@ -59,12 +59,11 @@ class Frame:
     code: str
     before: str = ""
     shapes: str = ""
-    module: str = ""
 
     @property
     def place(self) -> str:
-        """`line 3`, or `line 3 of cell 5` in a notebook, or of a further `module`."""
-        within = self.module or (self.file.partition(" ")[2] if " cell " in self.file else "")
+        """`line 3`, or `line 3 of cell 5` in a notebook."""
+        within = self.file.partition(" ")[2] if " cell " in self.file else ""
         return f"line {self.line} of {within}" if within else f"line {self.line}"
 
 

@@ -117,19 +117,14 @@ def _by_assignment(
     work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
 ) -> dict[str, list[File]]:
     stems = _stems(course)
-    modules = {stem(name): a.name for a in course.assignments for name in a.files}
-    files = [_plainly_named(file, stems | modules) for file in work]
+    files = [_plainly_named(file, stems) for file in work]
     if assignment is not None:
         return {assignment.name: files} if files else {}  # `grade` decides which of them holds the work
     grouped: dict[str, list[File]] = {}
     for file in files:
         if stem(file.name) in stems:
             grouped.setdefault(stems[stem(file.name)], []).append(file)
-    for file in (each for each in files if stem(each.name) not in stems):
-        owners = [name for name in grouped if file.name in course.assignment(name).files]
-        for name in owners:
-            grouped[name].append(file)
-        if not owners:
+        else:
             choice.odd.append(
                 f"{where}: {shown(file.name)} is not named like an assignment; name the assignment with --assignment."
             )

@@ -51,10 +51,7 @@ def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def _files(submission: Submission) -> tuple[File, ...]:
-    found = []
-    for source in submission.files:
-        found += [File(each.name, partial(_encoded, each.text)) for each in (source, *source.modules)]
-    return tuple(found)
+    return tuple(File(source.name, partial(_encoded, source.text)) for source in submission.files)
 
 
 def _kept(entry: Entry, assignment: str) -> Iterator[File]:

@@ -98,8 +98,7 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
                 file.unlink()
         for source in submission.files:
             own = f"{assignment.stem}{'.ipynb' if source.is_notebook else '.py'}"
-            for name, text in ((own, source.text), *source.module_texts):
-                (folder / name).write_text(text, encoding="utf-8", newline="")
+            (folder / own).write_text(source.text, encoding="utf-8", newline="")
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:
