@@ -57,7 +57,7 @@ def hint(name: str, order: int = 0, fails: tuple[str, ...] = ()) -> MistakeHint:
     return MistakeHint(name, name, f"What about {name}?", "f", order, fails)
 
 
-SAMPLE = ("03_masked_heads", "06_bert_param_count")
+SAMPLE = ("03_masked_heads",)
 each_assignment = pytest.mark.parametrize(
     "assignment", sampled(COURSE.assignments, lambda a: a.name in SAMPLE, lambda a: a.name)
 )
@@ -148,7 +148,7 @@ def share_of_locks_derived_again(assignment: Assignment) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "06_bert_param_count".__eq__)
+    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "12_rotary_positions".__eq__)
 )
 def test_committed_hints_match_the_recorded_answers(name: str) -> None:
     assert share_of_locks_derived_again(COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)

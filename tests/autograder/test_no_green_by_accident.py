@@ -45,6 +45,7 @@ NAMES = [assignment.name for assignment in COURSE.assignments]
 QUICK = ("12_rotary_positions",)
 GRADED = {"grade": (), "grade --cluster": ("--cluster", "local:1")}
 FULL = "renamed copy"
+SOME_STATES = list(STATES)[::3]
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,9 @@ def _uploaded(root: Path, material: Material, state: str) -> Seen:
 
 
 def in_sample(case: tuple[str, ...]) -> bool:
-    return case[-1] in QUICK
+    """`check` meets every state, the other commands meet each third one."""
+    door, state, name = case
+    return name in QUICK and (door == "check" or state in SOME_STATES)
 
 
 def cases(*axes: object) -> list:

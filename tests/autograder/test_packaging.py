@@ -28,6 +28,7 @@ from autograder.course.config import Assignment, load_course
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
+from tests.autograder.sampling import thinned
 
 ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
@@ -44,7 +45,7 @@ GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the na
     f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)" for layer in ("query", "key", "value")
 }
 
-each_assignment = pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda a: a.name)
+each_assignment = pytest.mark.parametrize("assignment", thinned(COURSE.assignments, 4), ids=lambda a: a.name)
 
 
 @pytest.fixture(scope="module")
