@@ -271,7 +271,7 @@ def compare(x: Tensor):
 
 
 @pytest.mark.parametrize(
-    "name", [COUNT, TRANSLATOR, *(pytest.param(each, marks=pytest.mark.slow) for each in (VECTORS, TRAINING, BLOCK))]
+    "name", [COUNT, *(pytest.param(each, marks=pytest.mark.slow) for each in (TRANSLATOR, VECTORS, TRAINING, BLOCK))]
 )
 def test_an_uncalled_helper_costs_nothing(grade, course, name: str) -> None:
     plain = grade(name, solution(course, name))
