@@ -723,6 +723,7 @@ def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path:
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, sentence)
 
 
+@pytest.mark.slow
 def test_modules_for_gradients_are_imported_before_the_first_test():
     """A deadline during this import made every later gradient test of the process fail."""
     code = """

@@ -67,7 +67,7 @@ def test_the_witness_sees_an_import(room: Room) -> None:
 
 
 SLOW = pytest.mark.slow
-COMMANDS = [
+COMMANDS = [  # `build` and `grade` have made the room
     pytest.param("grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW),
     pytest.param("grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW),
     pytest.param("report {root}/grades --pictures --jobs 1", id="pictures", marks=SLOW),
@@ -82,7 +82,7 @@ COMMANDS = [
     pytest.param("similar {root}/submitted -a 01_adding --output {root}/alike.html", id="similar"),
     pytest.param("doctor", id="doctor", marks=SLOW),
     pytest.param("doctor --verify", id="verify", marks=SLOW),
-    pytest.param("build", id="build"),
+    pytest.param("build", id="build", marks=SLOW),
     pytest.param("audit --no-mutants --jobs 2", id="audit", marks=SLOW),
     pytest.param("release --output {root}/release.zip", id="release", marks=SLOW),
     pytest.param("new 02_more", id="new", marks=SLOW),
@@ -97,6 +97,7 @@ def test_a_command_of_instructors_and_authors(words: str, room: Room) -> None:
     assert "Traceback" not in said and "was imported" not in said
 
 
+@pytest.mark.slow
 def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None:
     """The documented layout `<student>.py`, graded from within, with hand-ins that have the names of modules."""
     course = write_tiny_course(tmp_path / "course")
