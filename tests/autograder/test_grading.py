@@ -714,7 +714,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     assert f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing." in done.stderr
 
 
-def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path: Path) -> None:
+def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path: Path, at_hand: None) -> None:
     tiny.solution_file(tiny.assignment(TINY)).unlink()
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)

@@ -334,7 +334,8 @@ def without_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     return hide
 
 
-@pytest.mark.parametrize("kind", sampled(BROKEN, lambda kind: kind == "broken"))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BROKEN)
 def test_without_transformers_10_is_not_graded_and_the_rest_is(
     kind: str, tmp_path: Path, without_transformers: Callable[[str], None]
 ) -> None:
