@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from autograder.authoring.build import build
 from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.digests import submission_digest
@@ -30,6 +29,7 @@ from autograder.selfcheck.workspace import find_work
 from autograder.submissions import find_submissions
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import submission_of, wanted_of
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.tiny_course import write_files
 
 NAME = "01_spread"
@@ -131,7 +131,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = load_course(write_files(tmp_path_factory.mktemp("modules"), FILES))
-    build(course)
+    build_at_hand(course)
     return course
 
 

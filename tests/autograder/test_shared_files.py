@@ -23,6 +23,7 @@ from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import files, wire
 from autograder.sandbox.shared.errors import StudentCrashedError, StudentError
 from autograder.selfcheck.check import check_target
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned
 from tests.autograder.sharing_course import FILES_NAME, PLAIN_NAME, write_sharing_course
 from tests.autograder.test_printed_text import pytest_of
@@ -391,7 +392,7 @@ def test_links_of_the_test_are_not_written_through(worker, tmp_path):
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = load_course(write_sharing_course(tmp_path_factory.mktemp("sharing")))
-    build(course)
+    build_at_hand(course)
     return course
 
 
