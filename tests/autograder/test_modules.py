@@ -321,6 +321,7 @@ def test_nbgrader_receives_the_modules(course, tmp_path):
     assert submission_digest(found) == submission_digest(handed)
 
 
+@pytest.mark.slow
 def test_gradescope_grades_with_the_modules(course, tmp_path):
     """The zip for Gradescope holds what the course has of them; the student's come with the submission."""
     export("gradescope", ExportRequest(course, assignment=NAME, output=tmp_path / "autograder.zip"))

@@ -131,25 +131,22 @@ def _pictures(folder: Path) -> list[str]:
 STUDENTS = sampled(["check .", "hint .", "answers .", "progress .", "pack ."], "check .".__eq__)
 
 
+NOTEBOOK = trusted_process.python_command("from autograder.cli import main; main()")
+
+
+@pytest.mark.parametrize("command", [[str(COMMAND)], pytest.param(NOTEBOOK, marks=SLOW)], ids=["command", "notebook"])
 @pytest.mark.parametrize("words", STUDENTS)
 def test_a_command_of_students_beside_files_with_the_names_of_modules(
-    words: str, released: Path, tmp_path: Path
+    words: str, command: list[str], released: Path, tmp_path: Path
 ) -> None:
     """Neither the command nor, in a notebook, the process that runs it imports them."""
     folder = copy_of(released, tmp_path / "home")
     (folder / "adding.py").write_text(RIGHT, "utf-8")
     poisoned = PoisonedFolder(tmp_path / "witnesses", folder)
     (folder / "matplotlibrc").unlink()  # a student's own settings
-    program = trusted_process.python_command("from autograder.cli import main; main()")
-    for command in ([str(COMMAND)], program):
-        done = subprocess.run(
-            [*command, *words.split()],
-            cwd=folder,
-            env=poisoned.environment,
-            capture_output=True,
-            text=True,
-            timeout=HANGS,
-        )
-        said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
-        assert "was imported" not in said and "Traceback" not in said, said
-        assert done.returncode in (0, 1), said
+    done = subprocess.run(
+        [*command, *words.split()], cwd=folder, env=poisoned.environment, capture_output=True, text=True, timeout=HANGS
+    )
+    said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
+    assert "was imported" not in said and "Traceback" not in said, said
+    assert done.returncode in (0, 1), said
