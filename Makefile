@@ -35,6 +35,8 @@ SLOWEST := --durations=20 --durations-min=10
 PROCESSES = $(or $(JOBS),auto)
 WORKERS = -n $(PROCESSES) $(SLOWEST) --autograder-seed 1 $(APART:%=--ignore=%)
 
+BY_FILE := --dist loadfile --no-loadscope-reorder
+
 step = @echo "== $@: $(1)"
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
@@ -61,7 +63,7 @@ lint: .venv/.ready-test
 
 test: lint
 	$(call step,pytest without the slow tests; make test-all runs those as well)
-	$(PYTEST) $(WORKERS) --dist loadfile -m "not slow"
+	$(PYTEST) $(WORKERS) $(BY_FILE) -m "not slow"
 
 test-all: PROCESSES = $(or $(JOBS),$(shell expr 2 '*' $$(nproc) + 1))  # most attacks only wait for a deadline
 test-all: lint
@@ -83,14 +85,14 @@ oldest:
 
 jupyter: .venv/.ready-nbgrader
 	$(call step,nbgrader and JupyterLab and PostgreSQL and a browser)
-	$(PYTEST) -rs -n $(PROCESSES) $(SLOWEST) --dist loadfile $(if $(filter no,$(SLOW)),-m "not slow") $(wildcard $(APART))
+	$(PYTEST) -rs -n $(PROCESSES) $(SLOWEST) $(BY_FILE) $(if $(filter no,$(SLOW)),-m "not slow") $(wildcard $(APART))
 
 audit: .venv/.ready-test
 	$(call step,every mistake and every other answer and every mutant of every assignment)
 	$(AUTOGRADER) audit --output audit.json $(if $(filter no,$(MUTANTS)),--no-mutants) $(if $(JOBS),--jobs $(JOBS)) $(ASSIGNMENT)
 
 coverage: .venv/.ready-test
-	$(PYTEST) $(WORKERS) --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
+	$(PYTEST) $(WORKERS) $(BY_FILE) -m "not slow" --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 bench: .venv/.ready-bench
 	.venv/bin/python -m benchmarks.course $(ASSIGNMENT) --json build/bench.json --picture build/bench.png

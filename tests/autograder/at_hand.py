@@ -1,14 +1,18 @@
-"""A grader in the process of the tests, in place of processes that each import PyTorch twice."""
+"""Grading and building in the process of the tests, in place of processes that each import PyTorch again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from autograder.authoring import build as building
+from autograder.authoring.hints_file import hints_path, make
+from autograder.course.config import Assignment, Course
 from autograder.grading.grader import Grader
 from autograder.runs.pool import Plan
 from autograder.sandbox.outside.launcher import Sandbox
@@ -50,3 +54,14 @@ def graders_at_hand(sandbox: Sandbox) -> Iterator[None]:
         for module in ("autograder.runs.run", "autograder.feedback.painter"):
             patch.setattr(f"{module}.graders", lambda plan: GraderAtHand(plan, sandbox))
         yield
+
+
+def build_at_hand(course: Course) -> list[Path]:
+    """Build the course; its hints are made in this process. That a process of their own makes the same is tested."""
+
+    def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
+        return {hints_path(course, assignment): make(course, assignment) for assignment in assignments}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autograder.authoring.build.make_all", make_all)
+        return building.build(course)

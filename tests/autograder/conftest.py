@@ -54,11 +54,11 @@ def grader_at_hand(sandbox: Sandbox) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of the tiny course, built; a test that changes it must copy it first."""
-    from autograder.authoring.build import build
     from autograder.course.config import load_course
+    from tests.autograder.at_hand import build_at_hand
 
     root = write_tiny_course(tmp_path_factory.mktemp("built") / "course")
-    build(load_course(root))
+    build_at_hand(load_course(root))
     return root
 
 

@@ -20,3 +20,15 @@ def sampled(cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[
         marks = () if chosen(case) else (pytest.mark.slow,)
         marked.append(pytest.param(*values, marks=marks, id=ids(case) if ids else None))
     return marked
+
+
+def thinned(cases: Iterable[Any], step: int) -> list:
+    """Parameters for `parametrize`, of which every `step`-th stays; the others are marked slow.
+
+    For cases of one kind, such as lies of a worker: the code that meets them is the same.
+    """
+    marked = []
+    for number, case in enumerate(cases):
+        values = case if isinstance(case, tuple) else (case,)
+        marked.append(pytest.param(*values, marks=() if number % step == 0 else (pytest.mark.slow,)))
+    return marked

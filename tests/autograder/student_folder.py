@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring import build as building
 from autograder.course.config import load_course
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -47,7 +47,7 @@ def release(folder: Path) -> Path:
     """Build the tiny course in `folder`; return the released files."""
     course = load_course(write_tiny_course(folder))
     (course.root / "tests/assignments/01_adding/pictures.py").write_text(PICTURES)
-    building.build(course)
+    build_at_hand(course)
     return course.root / "assignments"
 
 

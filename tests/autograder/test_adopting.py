@@ -79,6 +79,7 @@ DOWNLOADS = {
     *("cached_path", "from_pretrained", "hf_hub_download", "load_dataset", "load_state_dict_from_url"),
     *("load_url", "snapshot_download", "urlopen", "urlretrieve"),
 }
+LAST_WORDS = {module.rpartition(".")[2] for module in FOR_DOWNLOADS}
 SET_UP = "autograder/installation/"  # installs, and runs before anything else does
 FOLDERS = ("autograder", "solutions", "assignments", "tests/assignments")
 
@@ -95,7 +96,8 @@ def downloads_in(text: str) -> set[str]:
             modules |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Attribute):
             names.add(node.attr)
-            modules.add(ast.unparse(node))
+            if node.attr in LAST_WORDS:
+                modules.add(ast.unparse(node))
     return (modules & FOR_DOWNLOADS) | (names & DOWNLOADS)
 
 

@@ -177,7 +177,7 @@ def test_undetected_mistake_is_reported(course):
     )
     with (course / SUITE / "mistakes.yml").open("a", encoding="utf-8") as file:
         file.write(mistake)
-    code, found = audit(course, "--no-mutants")
+    code, found = audit(course, "--only", "mistake")
     assert code == 1 and found["mistakes_caught"] == "2/3"
     assert "mistake forgets_the_start" in found["problems"][0]
 

@@ -262,6 +262,7 @@ def working(tiers) -> TierReport:
     return next(report for report in tiers.values() if report.works)
 
 
+@pytest.mark.slow
 def test_the_doctor_grades_a_small_submission_with_what_the_assignments_import(working, tmp_path):
     report = trial_submission.with_trial(working, course_with(tmp_path, "no_such_library.models"))
     assert report.works

@@ -271,7 +271,7 @@ def compare(x: Tensor):
 
 
 @pytest.mark.parametrize(
-    "name", [COUNT, TRANSLATOR, *(pytest.param(each, marks=pytest.mark.slow) for each in (VECTORS, TRAINING, BLOCK))]
+    "name", [COUNT, *(pytest.param(each, marks=pytest.mark.slow) for each in (TRANSLATOR, VECTORS, TRAINING, BLOCK))]
 )
 def test_an_uncalled_helper_costs_nothing(grade, course, name: str) -> None:
     plain = grade(name, solution(course, name))
@@ -384,12 +384,17 @@ def test_what_did_not_load_is_worth_a_look(grade, course) -> None:
     missing = grade(HEADS, "from einops import rearrange\n" + text)
     assert missing.score == missing.max_score
     assert missing.flags == ("Line 1 imports `einops`, and there is no such module where it is graded.",)
-    late = grade(HEADS, text + "\nwhile True:\n    pass\n")
-    line = len(text.split("\n")) + 1
-    assert f"Line {line} was stopped when the file was loaded: it takes too long." in late.flags
     ended = grade(HEADS, "import os\nos._exit(3)\n" + text)
     assert ended.score == 0
     assert ended.flags == ("It could not be loaded: Your code ended the process that ran it (exit code 3).",)
+
+
+@pytest.mark.slow
+def test_a_line_that_takes_too_long_to_load_is_worth_a_look(grade, course) -> None:
+    text = solution(course, HEADS)
+    late = grade(HEADS, text + "\nwhile True:\n    pass\n")
+    line = len(text.split("\n")) + 1
+    assert f"Line {line} was stopped when the file was loaded: it takes too long." in late.flags
 
 
 # ------------------------------------------------------------------ a student's own machine

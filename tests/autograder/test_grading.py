@@ -714,7 +714,7 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     assert f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing." in done.stderr
 
 
-def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path: Path) -> None:
+def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path: Path, at_hand: None) -> None:
     tiny.solution_file(tiny.assignment(TINY)).unlink()
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)
@@ -723,6 +723,7 @@ def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path:
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, sentence)
 
 
+@pytest.mark.slow
 def test_modules_for_gradients_are_imported_before_the_first_test():
     """A deadline during this import made every later gradient test of the process fail."""
     code = """

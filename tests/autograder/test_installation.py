@@ -435,7 +435,7 @@ def test_command_quotes_what_shells_would_read_otherwise(monkeypatch, tmp_path):
 # ---------------------------------------------------------------------- another package of the same name
 
 
-@pytest.mark.parametrize("command", ["progress", "build"])
+@pytest.mark.parametrize("command", ["progress", pytest.param("build", marks=pytest.mark.slow)])
 def test_package_of_the_same_name_is_reported(monkeypatch, tmp_path, command):
     write_tiny_course(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -39,7 +39,7 @@ from tests.autograder.waiting import HANGS
 
 COURSE = load_course(Path(__file__).parents[2])
 SALT = "a test"
-STEP = 1 if os.environ.get("HINTS") == "all" else 6  # every so-and-so-many-th mistake; all take minutes
+STEP = 1 if os.environ.get("HINTS") == "all" else 9  # every so-and-so-many-th mistake; all take minutes
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def hint(name: str, order: int = 0, fails: tuple[str, ...] = ()) -> MistakeHint:
     return MistakeHint(name, name, f"What about {name}?", "f", order, fails)
 
 
-SAMPLE = ("03_masked_heads", "06_bert_param_count")
+SAMPLE = ("03_masked_heads",)
 each_assignment = pytest.mark.parametrize(
     "assignment", sampled(COURSE.assignments, lambda a: a.name in SAMPLE, lambda a: a.name)
 )
@@ -134,12 +134,12 @@ ANSWERS_CHANGED = (
 )
 
 
-def share_of_locks_derived_again(assignment: Assignment) -> float:
+def share_of_locks_derived_again(course: Course, assignment: Assignment) -> float:
     """Return the share of the committed locks that are derived again; near a border, another computer may
     choose another grid.
     """
-    committed = json.loads((COURSE.release_folder(assignment) / FILE_NAME).read_text())["tests"]
-    derived, _ = survey(COURSE, assignment)
+    committed = json.loads((course.release_folder(assignment) / FILE_NAME).read_text())["tests"]
+    derived, _ = survey(course, assignment)
     ours, theirs = (
         {(test, index) for test, grids in tests.items() for locked in grids.values() for index in locked}
         for tests in (derived, committed)
@@ -148,20 +148,23 @@ def share_of_locks_derived_again(assignment: Assignment) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "06_bert_param_count".__eq__)
+    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "12_rotary_positions".__eq__)
 )
 def test_committed_hints_match_the_recorded_answers(name: str) -> None:
-    assert share_of_locks_derived_again(COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
+    assert share_of_locks_derived_again(COURSE, COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
 
 
-def test_changed_recording_invalidates_the_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_recording_invalidates_the_hints(
+    course: Course, adding: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert share_of_locks_derived_again(course, adding) == 1.0
     record = Transcript.record
 
     def record_otherwise(self: Transcript, operation: str, arguments: dict[str, Any], value: Any) -> None:
         record(self, operation.upper(), arguments, value)
 
     monkeypatch.setattr(Transcript, "record", record_otherwise)
-    assert share_of_locks_derived_again(COURSE.assignment("12_rotary_positions")) < 0.5
+    assert share_of_locks_derived_again(course, adding) == 0.0
 
 
 @pytest.mark.slow
@@ -217,6 +220,9 @@ def hints(course: Course) -> Path:
 
 
 def test_hints_are_released_and_reproducible(course: Course, adding: Assignment) -> None:
+    """A process of their own makes the same as this one, in which other tests have run."""
+    hints(course).unlink()
+    building.build(course)
     text = hints(course).read_text()
     assert building.check(course) == []
     made = {**json.loads(make(course, adding)), "seal": ""}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.build import build
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.test_audit import audit
 
 SUITE = "tests/assignments/01_adding"
@@ -43,7 +43,7 @@ def test_name_of_another_mistake_is_a_problem(folder: Path) -> None:
 
 
 def test_mistakes_that_no_visible_test_tells_apart_get_questions_without_a_name(folder: Path) -> None:
-    build(load_course(folder))
+    build_at_hand(load_course(folder))
     for name in ("subtracts", "subtracts_from_small_numbers"):
         found = told(folder, name)
         assert found.failed == ("test_two_and_three_are_five",)

@@ -232,6 +232,7 @@ class Shown:
         self.later.append(value)
 
 
+@pytest.mark.slow
 def test_curve_of_a_training_grows_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Shown(monkeypatch)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)

@@ -212,6 +212,7 @@ def test_an_output_folder_in_the_folder_of_a_class_is_used(room: Path) -> None:
     assert (again.summary.unchanged, len(again.grades)) == (2, 2)
 
 
+@pytest.mark.slow
 def test_the_recipe_for_classroom_50_believes_nothing_of_a_checkout(room: Path) -> None:
     """The lines of docs/exports.md, in a checkout in which a student has planted what they could find."""
     guide = (ROOT / "docs/exports.md").read_text("utf-8")

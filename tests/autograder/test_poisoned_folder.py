@@ -67,7 +67,7 @@ def test_the_witness_sees_an_import(room: Room) -> None:
 
 
 SLOW = pytest.mark.slow
-COMMANDS = [
+COMMANDS = [  # `build` and `grade` have made the room
     pytest.param("grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW),
     pytest.param("grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW),
     pytest.param("report {root}/grades --pictures --jobs 1", id="pictures", marks=SLOW),
@@ -82,7 +82,7 @@ COMMANDS = [
     pytest.param("similar {root}/submitted -a 01_adding --output {root}/alike.html", id="similar"),
     pytest.param("doctor", id="doctor", marks=SLOW),
     pytest.param("doctor --verify", id="verify", marks=SLOW),
-    pytest.param("build", id="build"),
+    pytest.param("build", id="build", marks=SLOW),
     pytest.param("audit --no-mutants --jobs 2", id="audit", marks=SLOW),
     pytest.param("release --output {root}/release.zip", id="release", marks=SLOW),
     pytest.param("new 02_more", id="new", marks=SLOW),
@@ -97,6 +97,7 @@ def test_a_command_of_instructors_and_authors(words: str, room: Room) -> None:
     assert "Traceback" not in said and "was imported" not in said
 
 
+@pytest.mark.slow
 def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None:
     """The documented layout `<student>.py`, graded from within, with hand-ins that have the names of modules."""
     course = write_tiny_course(tmp_path / "course")
@@ -130,25 +131,22 @@ def _pictures(folder: Path) -> list[str]:
 STUDENTS = sampled(["check .", "hint .", "answers .", "progress .", "pack ."], "check .".__eq__)
 
 
+NOTEBOOK = trusted_process.python_command("from autograder.cli import main; main()")
+
+
+@pytest.mark.parametrize("command", [[str(COMMAND)], pytest.param(NOTEBOOK, marks=SLOW)], ids=["command", "notebook"])
 @pytest.mark.parametrize("words", STUDENTS)
 def test_a_command_of_students_beside_files_with_the_names_of_modules(
-    words: str, released: Path, tmp_path: Path
+    words: str, command: list[str], released: Path, tmp_path: Path
 ) -> None:
     """Neither the command nor, in a notebook, the process that runs it imports them."""
     folder = copy_of(released, tmp_path / "home")
     (folder / "adding.py").write_text(RIGHT, "utf-8")
     poisoned = PoisonedFolder(tmp_path / "witnesses", folder)
     (folder / "matplotlibrc").unlink()  # a student's own settings
-    program = trusted_process.python_command("from autograder.cli import main; main()")
-    for command in ([str(COMMAND)], program):
-        done = subprocess.run(
-            [*command, *words.split()],
-            cwd=folder,
-            env=poisoned.environment,
-            capture_output=True,
-            text=True,
-            timeout=HANGS,
-        )
-        said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
-        assert "was imported" not in said and "Traceback" not in said, said
-        assert done.returncode in (0, 1), said
+    done = subprocess.run(
+        [*command, *words.split()], cwd=folder, env=poisoned.environment, capture_output=True, text=True, timeout=HANGS
+    )
+    said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
+    assert "was imported" not in said and "Traceback" not in said, said
+    assert done.returncode in (0, 1), said

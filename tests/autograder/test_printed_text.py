@@ -10,7 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from autograder.authoring.build import build
 from autograder.authoring.trivial import trivial_answers
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
@@ -21,6 +20,7 @@ from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import wire
 from autograder.selfcheck.check import check_target
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.printing_course import write_printing_course
 
 NAME = "01_table"
@@ -186,7 +186,7 @@ def test_forged_text_is_text_or_the_end_of_the_submission(sandbox, capsys, claim
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = load_course(write_printing_course(tmp_path_factory.mktemp("printing")))
-    build(course)
+    build_at_hand(course)
     return course
 
 

@@ -265,7 +265,7 @@ def pytest_options(target: str) -> list[str]:
     """Return what a target passes to pytest, but for the way in which tests are distributed among processes."""
     (line,) = [line for line in make("-n", target).stdout.splitlines() if "pytest" in line and "==" not in line]
     options = re.findall(r"--?\S+(?: [^-#]\S*(?: slow\")?)?", line.partition("pytest")[2].partition("#")[0])
-    return [option.strip() for option in options if not option.startswith(("--dist", "-n"))]
+    return [option.strip() for option in options if not option.startswith(("--dist", "--no-loadscope", "-n"))]
 
 
 def test_setup_refuses_an_old_python_with_a_message(tmp_path):

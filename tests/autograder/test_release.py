@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 import autograder
-from autograder.authoring.build import build
 from autograder.authoring.release import PAGES, leaks
 from autograder.authoring.release import _files as files_of
 from autograder.authoring.template import FOLDER
@@ -21,6 +20,7 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_mistakes
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
 
 ROOT = Path(__file__).parents[2]
@@ -247,7 +247,7 @@ def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp
     """Who tries `hint`, `check --picture` and `pack` in the course's own clone can release it afterwards."""
     suite = root / "tests" / "assignments" / NAME
     (suite / "pictures.py").write_text(PICTURES, "utf-8")
-    build(load_course(root))
+    build_at_hand(load_course(root))
     assignments = root / "assignments"
     stub = assignments / NAME / "adding.py"
     as_built = stub.read_text("utf-8")
@@ -300,7 +300,7 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
 def test_solution_in_the_visible_tests_is_refused(root, wheel, tmp_path):
     tests = root / "tests" / "assignments" / NAME / "test_visible.py"
     tests.write_text(tests.read_text("utf-8") + f"\n\n# Students should write: {SECRET}\n", "utf-8")
-    build(load_course(root))
+    build_at_hand(load_course(root))
     said = refused(root, wheel, tmp_path / "out")
     assert f"assignments/{NAME}/test_adding.py gives away line" in said
 
@@ -352,7 +352,7 @@ def test_leak_in_the_wheel_is_refused(root, tmp_path, member, text, problem):
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     pictures = root / "tests" / "assignments" / NAME / "pictures.py"
     pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")
-    build(load_course(root))
+    build_at_hand(load_course(root))
     said = refused(root, wheel, tmp_path / "out")
     assert f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}." in said
 

@@ -736,14 +736,14 @@ def check_any_bytes(folder: Path, content: bytes) -> None:
     assert peak < 2 * STUDENT_BYTES
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=2000))
 def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> None:
     check_any_bytes(tmp_path_factory.mktemp("random"), content)
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_damaged_archives_raise_no_exception(tmp_path_factory, data: st.DataObject) -> None:
     content = bytearray(VALID)
@@ -758,7 +758,7 @@ def test_damaged_archives_raise_no_exception(tmp_path_factory, data: st.DataObje
 NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith("\0"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
 def test_any_names_in_archives_raise_no_exception(tmp_path_factory, files: list[tuple[str, bytes]]) -> None:
     named = {name.encode("utf-8", "replace").decode(): content for name, content in files}
@@ -801,7 +801,7 @@ def test_names_cannot_be_workflow_commands(name: str) -> None:
     assert student != name and "::" not in student and "##" not in student
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(st.lists(st.text(max_size=20), min_size=2, max_size=6, unique=True))
 def test_different_names_have_different_folders(names: list[str]) -> None:
     students = [student_name(name) for name in names]
@@ -819,7 +819,7 @@ def test_name_with_a_digest_gets_no_second_one(name: str) -> None:
     assert len(re.findall(r"-[0-9a-f]{10}", folder.removeprefix("Ada-0123456789"))) == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True))
 def test_imitated_names_stay_distinct(names: list[str]) -> None:
     """A student whose name imitates another's name or folder has a separate folder."""

@@ -20,7 +20,7 @@ from tests.autograder.sampling import sampled
 
 # takes one wall down in the fork server, before any worker is forked; the trials stay the same
 WITHOUT = """
-from autograder.sandbox import jail, landlock, seccomp, zygote
+from autograder.sandbox.inside import jail, landlock, seccomp, zygote
 from autograder.sandbox.inside.trials import run
 {removal}
 """

@@ -45,6 +45,7 @@ WIDTHS = {"phone": 390, "desk": 1280}
 NAME = "03_masked_heads"
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"),
 ]

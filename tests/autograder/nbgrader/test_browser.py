@@ -147,6 +147,7 @@ def photograph(page: Any, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
+@pytest.mark.slow
 def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
     with page_of(browser, "formgrader-class") as page:
         page.goto(f"{jupyter}/formgrader/gradebook/{TINY}/adding")
@@ -157,6 +158,7 @@ def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Cla
         assert page.locator("tr", has_text="ada").get_by_text("10", exact=False).count()
 
 
+@pytest.mark.slow
 def test_formgrader_shows_the_autograders_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
     submission = submission_of(room, "cleo")
     with page_of(browser, "formgrader-submission") as page:
@@ -175,6 +177,7 @@ def submission_of(room: Classroom, student: str) -> str:
         return str(gradebook.find_submission_notebook("adding", TINY, student).id)
 
 
+@pytest.mark.slow
 def test_points_and_a_comment_for_an_answer_reach_the_export(browser: Any, jupyter: str, room: Classroom) -> None:
     with page_of(browser, "formgrader-answer") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'ada')}/")
@@ -207,6 +210,7 @@ def exported(room: Classroom) -> str:
     return (room.folder / "scores.csv").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_formgrader_asks_for_a_person_where_a_file_is_refused(browser: Any, jupyter: str, room: Classroom) -> None:
     with page_of(browser, "formgrader-refused-class") as page:
         page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
@@ -225,6 +229,7 @@ def test_nothing_of_a_hostile_notebook_runs_in_formgrader(browser: Any, jupyter:
         assert_nothing_ran(page)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_hostile_notebook_runs_in_nbgraders_feedback(browser: Any, room: Classroom) -> None:
     """All students have a page, also the one whose attachments are missing."""
     room.nbgrader("generate_feedback", TINY)
@@ -245,6 +250,7 @@ def assert_nothing_ran(page: Any) -> None:
     page.wait_for_function(f"window.{FLAG} === 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_student_completes_the_first_part_in_jupyterlab(
     browser: Any, jupyter: str, room: Classroom, theme: str
@@ -257,6 +263,7 @@ def test_student_completes_the_first_part_in_jupyterlab(
         from_red_to_green(page, f"lab-{theme}-red")
 
 
+@pytest.mark.slow
 def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
     pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'")
     shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")

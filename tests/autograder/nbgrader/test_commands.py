@@ -30,6 +30,7 @@ def files(folder: Path) -> set[str]:
     return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_generate_assignment_creates_the_same_files_as_build(tmp_path):
     """With a real assignment: pictures, several parts, several gaps in a cell."""
     room = real_classroom(tmp_path, "03_masked_heads")
@@ -41,6 +42,7 @@ def test_generate_assignment_creates_the_same_files_as_build(tmp_path):
     assert "masked_heads.ipynb" in files(released)
 
 
+@pytest.mark.slow
 def test_generate_assignment_ignores_an_outdated_source_notebook(room):
     source = room.folder / "solutions" / TINY / "adding.py"
     source.write_text(source.read_text().replace("# # Adding", "# # Adding up"))
@@ -50,6 +52,7 @@ def test_generate_assignment_ignores_an_outdated_source_notebook(room):
     assert "# Adding up" in (source.with_suffix(".ipynb")).read_text()
 
 
+@pytest.mark.slow
 def test_autograde_before_generate_assignment_names_the_missing_step(room):
     (room.folder / "gradebook.db").unlink()
     room.hand_in("ada", room.solution())
@@ -75,6 +78,7 @@ def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
 
 
+@pytest.mark.slow
 def test_invalid_course_is_reported_as_a_sentence(room):
     room.hand_in("ada", room.solution())
     (room.folder / "course.yml").write_text("title: only a title\n")
@@ -85,7 +89,6 @@ def test_invalid_course_is_reported_as_a_sentence(room):
 
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
-    room.nbgrader("generate_assignment", TINY)
     room.hand_in("ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')")))
     poisoned = room.folder / "broken"
     (poisoned / "autograder").mkdir(parents=True)
@@ -103,6 +106,7 @@ def test_settings_that_would_release_solutions_are_refused(room):
     assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
 
 
+@pytest.mark.slow
 def test_unwritable_gradebook_is_reported_without_the_password(room):
     url = "postgresql://ada:secret@127.0.0.1:1/none"
     room.hand_in("ada", room.solution())
@@ -179,6 +183,7 @@ def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     assert not any(SECRET in file.read_text() for file in released.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, sentence",
     [
@@ -213,8 +218,3 @@ def test_exchange_in_a_folder_that_others_can_read_is_refused(room):
         assert "c.Exchange.root" in sentence and f"chmod o-rwx {course}" in sentence
     config = (room.folder / "nbgrader_config.py").read_text("utf-8")
     assert 'c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"' in config
-
-
-def test_release_puts_an_assignment_into_the_exchange(room):
-    room.nbgrader("release_assignment", TINY)
-    assert (room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY / "adding.ipynb").is_file()

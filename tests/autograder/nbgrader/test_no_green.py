@@ -20,6 +20,7 @@ ALL = os.environ.get("AUTOGRADER_NO_GREEN") == "all"
 NAMES = [assignment.name for assignment in load_course(ROOT).assignments] if ALL else ["12_rotary_positions"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_nbgrader_gives_no_points(tmp_path: Path, name: str) -> None:
     room = real_classroom(tmp_path, name)

@@ -126,6 +126,7 @@ def test_known_mistake_shows_its_hint(executed, tmp_path):
     assert mistake_of(real_classroom(tmp_path, NAME)).hint in shown_text(executed[MISTAKE])
 
 
+@pytest.mark.slow
 def test_nbgrader_validate_names_unfinished_parts(tmp_path):
     room = tiny_classroom(tmp_path)
     for name, notebook in {"stub": room.stub(), "right": room.solution()}.items():

@@ -275,7 +275,12 @@ def nbgraders_own() -> dict[str, Trap]:
 def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """The class, graded."""
     room = generated_classroom(tmp_path_factory.mktemp("traps"))
-    for student, trap in the_traps(room).items():
+    return graded(room, the_traps(room))
+
+
+def graded(room: Classroom, traps: dict[str, Trap]) -> Classroom:
+    """Hand in these submissions, and grade them by one command."""
+    for student, trap in traps.items():
         if trap.work is not None:
             room.hand_in(student, trap.work, trap.file)
         for name, text in trap.beside:
@@ -298,6 +303,7 @@ def scores(room: Classroom) -> dict[str, dict[str, float]]:
     return room.gradebook_scores()
 
 
+@pytest.mark.slow
 def test_score_depends_on_the_code_alone(room, scores, student):
     trap = the_traps(room)[student]
     assert scores[student] == trap.scores, room.feedback_text(student)
@@ -305,10 +311,21 @@ def test_score_depends_on_the_code_alone(room, scores, student):
         assert words in room.feedback_text(student)
 
 
+SOME = ("right", "value_true", "writes_gradebook", "page", "not_json")
+
+
+def test_some_traps_get_the_scores_of_their_code(tmp_path):
+    room = generated_classroom(tmp_path)
+    traps = {student: trap for student, trap in the_traps(room).items() if student in SOME}
+    assert graded(room, traps).gradebook_scores() == {student: trap.scores for student, trap in traps.items()}
+
+
+@pytest.mark.slow
 def test_every_student_has_a_score(room, scores):
     assert set(scores) == set(the_traps(room))
 
 
+@pytest.mark.slow
 def test_scores_equal_those_of_autograder_grade(room):
     room.autograder("grade", "submitted", "--assignment", TINY, "--output", "second")
     assert room.journal_scores("second") == room.gradebook_scores()
@@ -324,12 +341,14 @@ def processes_with(word: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_files_or_processes_of_students_remain(room):
     assert not (room.folder / "poisoned").exists()
     assert not (room.folder / "ipykernel_launcher.py").exists()
     assert wait_until(lambda: not processes_with(SLEEP)), processes_with(SLEEP)
 
 
+@pytest.mark.slow
 def test_released_and_graded_files_do_not_contain_the_solution(room):
     secret = "together = a + b"
     assert secret in (room.folder / "solutions" / TINY / "adding.py").read_text()
@@ -341,6 +360,7 @@ def test_released_and_graded_files_do_not_contain_the_solution(room):
                 assert secret not in file.read_text("utf-8", "replace"), file
 
 
+@pytest.mark.slow
 def test_graded_notebooks_are_valid(room):
     for student in the_traps(room):
         notebook = room.autograded(student)
@@ -350,12 +370,14 @@ def test_graded_notebooks_are_valid(room):
         )
 
 
+@pytest.mark.slow
 def test_gradebook_is_not_damaged(room):
     with sqlite3.connect(room.folder / "gradebook.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
         assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_feedback_pages_contain_no_active_content_of_students(room):
     room.nbgrader("generate_feedback", TINY, "--student", "page")
     page = (room.folder / "feedback" / "page" / TINY / "adding.html").read_text()
@@ -366,6 +388,7 @@ def test_feedback_pages_contain_no_active_content_of_students(room):
     assert {file.suffix for file in pages} == {".html"}
 
 
+@pytest.mark.slow
 def test_grading_again_reuses_existing_results(room):
     before = (room.folder / "grades" / "grades.jsonl").read_text().count("\n")
     graded = {g["student"] for g in map(json.loads, (room.folder / "grades" / "grades.jsonl").open())}
