@@ -18,7 +18,7 @@ FIRST = (
     "test_attacks.py", "test_cluster.py", "test_grading.py", "test_packaging.py", "test_poisoned_folder.py",
     "test_release.py", "test_worker.py", "test_entries.py", "test_other_systems.py", "test_proxy.py",
     "test_locked_hints.py", "test_no_green_by_accident.py", "test_watch.py", "test_hostile_folder.py", "test_suite.py",
-    "test_exports.py", "test_self_check.py", "test_planted_grades.py", "test_shared_files.py", "test_wire.py",
+    "test_exports.py", "test_self_check.py", "test_planted_grades.py", "test_wire.py",
 )  # fmt: skip
 
 
