@@ -15,7 +15,7 @@ from torch import nn
 
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
-from autograder.checks.sentences import article
+from autograder.checks.sentences import article, cut
 from autograder.records import Outcome, SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteObject
@@ -115,7 +115,7 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
         where, numbered = _FILE.fullmatch(frame.file), _LINE_END.split(file.text)
         lines = len(numbered)
         above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
-        code = numbered[frame.line - 1].strip() if 1 <= frame.line <= lines else ""
+        code = cut(numbered[frame.line - 1].strip()) if 1 <= frame.line <= lines else ""
         before = above[-2] if code and len(above) > 1 else ""
     if where is None or not 1 <= frame.line <= lines:
         return None
@@ -158,7 +158,9 @@ def few_digits(file: SourceFile | None) -> str:
     if found is None:
         return ""
     half = "bfloat16" not in code and ("float16" in code or "half" in found[0])
-    return f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
+    return (
+        f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
+    )
 
 
 def _block(lines: list[str], indent: str) -> str:

@@ -211,8 +211,8 @@ def first_difference(
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
     extent = _extent(wrong, apart, "entries" if actual.dtype is torch.bool else "numbers")
     shared = relation(actual, expected, wrong, axes)
-    near = apart is not None and _is_near(apart, expected)
-    return Difference(place(at, axes), came, wanted, extent, shared, wrong.numel() > 1, near)
+    could_round = apart is not None and _is_near(apart, expected)
+    return Difference(place(at, axes), came, wanted, extent, shared, wrong.numel() > 1, could_round)
 
 
 def _is_near(apart: Tensor, expected: Tensor) -> bool:
