@@ -28,7 +28,7 @@ def fill_all(module):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 def test_every_head_is_known_to_pytorch(student):
     """PyTorch finds the weights of all heads and of the projection, and each table has the right shape."""
     mha = student.MultiHeadAttention(20, 4, 11)
@@ -39,7 +39,7 @@ def test_every_head_is_known_to_pytorch(student):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(0.75)
+@pytest.mark.points(1)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
 def test_outputs_are_concatenated_in_order(student):
     """A word alone attends to itself: its output holds head 0's output first, then head 1's, then head 2's."""
@@ -97,7 +97,7 @@ def test_merge_undoes_split(student):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_fused_owns_two_tables(student):
     """The fused form owns W_qkv with 3·C rows and W_out with C rows, and nothing else that learns."""
     fused = student.FusedMultiHeadAttention(20, 4)
@@ -106,7 +106,7 @@ def test_fused_owns_two_tables(student):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.75)
 def test_shuffled_words_give_shuffled_answers(student):
     """Without a mask the fused form knows no order: shuffle the words, and the outputs are shuffled alike."""
     fused = fill_all(student.FusedMultiHeadAttention(20, 4).double())

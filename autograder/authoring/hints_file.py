@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.nudges import load_nudges
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
 from autograder.runs.pool import end_on_ctrl_c
@@ -37,8 +38,10 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are hints or answers to lock; raises CourseError if they cannot be used."""
-    return bool(load_mistakes(course, assignment) or load_questions(course, assignment))
+    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be used."""
+    questions = load_questions(course, assignment)
+    nudges = load_nudges(course, assignment)
+    return bool(load_mistakes(course, assignment) or questions or nudges)
 
 
 def is_current(course: Course, assignment: Assignment, text: str) -> bool:
@@ -90,6 +93,7 @@ def make(course: Course, assignment: Assignment) -> str:
     from autograder.selfcheck.locked_hints import SCHEMA
 
     entries, answers = survey(course, assignment)
+    nudges = _locked_nudges(course, assignment)
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "about": ABOUT,
@@ -97,8 +101,16 @@ def make(course: Course, assignment: Assignment) -> str:
         "sources": _sources(course, assignment),
         "tests": entries,
         **({"answers": answers} if answers else {}),
+        **({"nudges": nudges} if nudges else {}),
     }
     return _sealed(record)
+
+
+def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
+    from autograder.selfcheck.locked_hints import lock, nudge_key
+
+    found = load_nudges(course, assignment)
+    return dict(lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in found.items())
 
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -202,6 +214,7 @@ def _sources(course: Course, assignment: Assignment) -> str:
     files = [course.solution_file(assignment), course.mistakes_file(assignment), course.visible_test_file(assignment)]
     if course.answers_file(assignment).is_file():
         files += [course.answers_file(assignment), *course.alternatives(assignment)]
+    files += [course.nudges_file(assignment)]
     for file in files:
         if file.is_file():
             digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))

@@ -15,7 +15,7 @@ from torch import nn
 
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
-from autograder.checks.sentences import article
+from autograder.checks.sentences import article, cut
 from autograder.records import Outcome, SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteObject
@@ -30,6 +30,7 @@ _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
 _GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
 _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
+_FEW_DIGITS = re.compile(r"\btorch\.(?:bfloat16|float16|half)\b|[\w)\]]\.(?:bfloat16|half)\(|\bautocast\(")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
 
@@ -57,7 +58,9 @@ def explain(
         return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
     if isinstance(error, CheckFailed):
         sentence = str(error) if full else error.public
-        return Failure("failed", clean(sentence + (no_return(file) if " None; " in sentence else "")))
+        sentence += no_return(file) if " None; " in sentence else ""
+        sentence += few_digits(file) if error.could_be_rounding else ""
+        return Failure("failed", clean(sentence))
     if isinstance(error, errors.MissingNameError):
         need = unmet_need(error.stopped, file) if error.stopped else ""
         return Failure("failed", clean(f"{error} {need}".rstrip()))
@@ -112,7 +115,7 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
         where, numbered = _FILE.fullmatch(frame.file), _LINE_END.split(file.text)
         lines = len(numbered)
         above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
-        code = numbered[frame.line - 1].strip() if 1 <= frame.line <= lines else ""
+        code = cut(numbered[frame.line - 1].strip()) if 1 <= frame.line <= lines else ""
         before = above[-2] if code and len(above) > 1 else ""
     if where is None or not 1 <= frame.line <= lines:
         return None
@@ -139,6 +142,18 @@ def no_return(file: SourceFile | None) -> str:
         if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
             found.append(f"`{owner if indent else ''}{name}`")
     return f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`." if found else ""
+
+
+def few_digits(file: SourceFile | None) -> str:
+    """Name the number type with few digits in which the file computes."""
+    code = "\n".join(_lines(file)) if file else ""
+    found = _FEW_DIGITS.search(code)
+    if found is None:
+        return ""
+    half = "bfloat16" not in code and ("float16" in code or "half" in found[0])
+    return (
+        f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
+    )
 
 
 def _block(lines: list[str], indent: str) -> str:

@@ -161,7 +161,7 @@ def _predicts(
         if all(_fits(claim, directions, cotangent, slope, noise) for claim, cotangent in zip(claims, cotangents)):
             return
     sentence = f"After a small step, {what} {verb(what, 'differs', 'differ')} from what the gradient says."
-    raise CheckFailed(sentence, sentence)
+    raise CheckFailed(sentence, sentence, could_be_rounding=True)
 
 
 def _slope(

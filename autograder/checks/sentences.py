@@ -40,12 +40,14 @@ class CheckFailed(AssertionError):
     """A failed check; `str(error)` is the sentence for the student.
 
     `error.public` is the sentence for hidden tests, without inputs and expected values. By default, it is the full
-    sentence with every literal (number, quoted text, list) replaced by an ellipsis.
+    sentence with every literal (number, quoted text, list) replaced by an ellipsis. `could_be_rounding` if a number
+    type with few digits explains the failure.
     """
 
-    def __init__(self, sentence: str, public: str | None = None) -> None:
+    def __init__(self, sentence: str, public: str | None = None, could_be_rounding: bool = False) -> None:
         super().__init__(sentence)
         self.public = without_literals(sentence) if public is None else public
+        self.could_be_rounding = could_be_rounding
 
 
 def without_literals(sentence: str) -> str:
@@ -110,9 +112,16 @@ def actor(what: str) -> str:
     return what if is_call(what) else subject(what)
 
 
-def fault(what: str, end: str, begin: Callable[[str], str] = subject, public: str | None = None) -> CheckFailed:
+def fault(
+    what: str,
+    end: str,
+    begin: Callable[[str], str] = subject,
+    public: str | None = None,
+    could_be_rounding: bool = False,
+) -> CheckFailed:
     """Return a failure in which the inputs in the description `what` are secret, and `end` if another is `public`."""
-    return CheckFailed(f"{begin(what)} {end}", f"{begin(without_inputs(what))} {end if public is None else public}")
+    hidden = f"{begin(without_inputs(what))} {end if public is None else public}"
+    return CheckFailed(f"{begin(what)} {end}", hidden, could_be_rounding)
 
 
 def wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:

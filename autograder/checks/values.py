@@ -32,6 +32,8 @@ from autograder.checks.sentences import (
 )
 from autograder.text.wording import counted
 
+SEVERAL_ROUNDINGS = 8 * torch.finfo(torch.bfloat16).eps
+
 
 def close(
     actual: Any,
@@ -147,8 +149,10 @@ def rows_sum_to_one(
         at = first_index(wrong)
         where = place(at, (axes or AXES.get(got.ndim, ()))[:-1])
         row = f"the row at {where}" if where else "the row"
-        end = f"{row} sums to {number(sums[at].item())}; each row should sum to 1."
-        raise fault(what, end, "In {},".format, f"{row} does not sum to one.")
+        came, _ = two_numbers(sums[at].item(), 1.0)
+        end = f"{row} sums to {came}; each row should sum to 1."
+        near = _is_near((sums - 1).abs(), torch.ones(1))
+        raise fault(what, end, "In {},".format, f"{row} does not sum to one.", near)
 
 
 def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
@@ -164,7 +168,10 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two tensors of equal shape, in words, the extent of all, and what they share."""
+    """The first difference between two tensors of equal shape, in words, the extent of all, and what they share.
+
+    All are `near` if a number type of 16 bits explains them.
+    """
 
     where: str
     came: str
@@ -172,18 +179,19 @@ class Difference:
     extent: str
     relation: str
     several: bool = True
+    near: bool = False
 
     def failure(self, what: str) -> CheckFailed:
         if not self.where:
             hidden = f"{verb(what, 'is', 'are')} not as expected ({self.extent})."
             full = f"{returned(what, self.came)}; {self.expected} was expected ({self.extent})."
-            return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}")
+            return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}", self.near)
         first = " first" if self.several else ""
         start = f"{verb(what, 'differs', 'differ')}{first} at {self.where}"
         extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
         all_of_them = f" {extent}." if extent else ""
         full = f"{start}: {self.came} came back, {self.expected} was expected.{all_of_them}"
-        return fault(what, full, public=f"{start}.{all_of_them}")
+        return fault(what, full, public=f"{start}.{all_of_them}", could_be_rounding=self.near)
 
 
 def first_difference(
@@ -206,7 +214,13 @@ def first_difference(
     came, wanted = two_numbers(actual[at].item(), expected[at].item())
     extent = _extent(wrong, apart, "entries" if actual.dtype is torch.bool else "numbers")
     shared = relation(actual, expected, wrong, axes)
-    return Difference(place(at, axes), came, wanted, extent, shared, several=wrong.numel() > 1)
+    could_round = apart is not None and _is_near(apart, expected)
+    return Difference(place(at, axes), came, wanted, extent, shared, wrong.numel() > 1, could_round)
+
+
+def _is_near(apart: Tensor, expected: Tensor) -> bool:
+    """Whether no number is further off than several roundings to bfloat16 explain."""
+    return bool(apart.max() <= SEVERAL_ROUNDINGS * expected.abs().max())
 
 
 def first_index(wrong: Tensor) -> tuple[int, ...]:

@@ -333,6 +333,9 @@ class Course(CourseFile):
     def answers_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "answers.yml"
 
+    def nudges_file(self, assignment: Assignment) -> Path:
+        return self.suite_folder(assignment) / "nudges.yml"
+
     def pictures_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "pictures.py"
 

@@ -80,7 +80,8 @@ class Reading:
 
     A later grade of the same student and assignment replaces an earlier one. A missing journal has no grades. `damaged`
     holds the numbers of unreadable lines found so far, `missing` the files of suites without which some cannot be read.
-    With `needed`, reading to the end raises RefusedError if there was no grade.
+    With `needed`, reading to the end raises RefusedError if there was no grade; about its lines, if one looks like a
+    record, for any file can have the name of a journal.
     """
 
     def __init__(self, path: Path, needed: bool = False) -> None:
@@ -94,7 +95,9 @@ class Reading:
         self.damaged.clear()
         self.missing.clear()
         found = False
+        is_journal = False
         for number, line in self._lines():
+            is_journal = is_journal or line.startswith("{")
             try:
                 grade = self.suites.to_grade(line)
             except SuiteMissingError as error:
@@ -107,7 +110,7 @@ class Reading:
                 found = True
                 yield grade
         if self._needed and not found:
-            raise RefusedError(self.problem if self.missing else f"{self.path} holds no grades.")
+            raise RefusedError(self.problem if is_journal and self.problem else f"{self.path} holds no grades.")
 
     @property
     def problem(self) -> str | None:

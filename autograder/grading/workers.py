@@ -16,7 +16,7 @@ from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.outside.subject import RemoteSubject, Use, lines_of
 from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.sandbox.shared import claims
-from autograder.sandbox.shared.errors import StudentError, StudentTimeoutError, told_exception
+from autograder.sandbox.shared.errors import TAKES_TOO_LONG, StudentError, StudentTimeoutError, told_exception
 
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
@@ -102,7 +102,7 @@ class LoadedSubmission:
         """A sentence about each reason why a right answer can lose everything before a test has called it."""
         problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
         for piece, line in self.stopped:
-            problems.append(f"{_place(piece, line)} was stopped when the file was loaded: it takes too long.")
+            problems.append(f"{_place(piece, line)} {TAKES_TOO_LONG}")
         for name, piece, line in self.absent:
             problems.append(f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded.")
         return problems

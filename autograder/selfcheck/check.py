@@ -54,6 +54,7 @@ class Finding:
     details: str = ""
     place: CodeLocation | None = None
     mistake: str = ""
+    nudge: str = ""
     printed: str = ""
 
     @property
@@ -265,7 +266,14 @@ class _Examination:
             place = finding.place or self._place_in(hint, recording, result.part)
             if hint is not None:
                 result = replace(result, hint=hint.hint, mistake=hint.id or None)
-            found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "")
+            nudge = "" if hint else self._nudge(hints, place, recording)
+            found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "", nudge=nudge)
+
+    def _nudge(self, hints: LockedHints, place: CodeLocation | None, recording: Recording) -> str:
+        """Return the author's nudge for the function at the place, or for the last one with a nudge that was called."""
+        visited = [name for name in map(self._known, reversed(recording.visited)) if name]
+        functions = [place.function, *visited] if place else visited
+        return next(filter(None, map(hints.nudge, functions)), "")
 
     def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:
         """Return the location of the mistake, or of the last call; of the part if the test compares two values."""

@@ -60,6 +60,8 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     steps = [("What the test looks at", looks_at)]
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))
+    if finding.nudge:
+        steps.append(("A question", finding.nudge))
     if finding.place is not None:
         steps.append(("Where to look", _where(finding.place, text)))
         if section := text.section(finding.place.function):

@@ -241,14 +241,19 @@ def salt_of(assignment: str, test: str) -> str:
     return f"{SCHEMA}/{assignment}/{test}"
 
 
+def nudge_key(assignment: str, function: str) -> bytes:
+    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in clear."""
+    return hashlib.sha256(f"{SCHEMA}/{assignment}/nudge/{function}".encode()).digest()
+
+
 def _odd_number(number: float) -> str:
     if math.isnan(number):
         return "n"
     return "+" if number > 0 else "-"
 
 
-def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str]]) -> tuple[str, str]:
-    """Return the storage key of this fingerprint, and the hints, or the questions and answers, encrypted with it."""
+def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str] | str]) -> tuple[str, str]:
+    """Return the storage key of this fingerprint, and the hints, questions and answers, or nudge, encrypted with it."""
     records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
     text = json.dumps(records, ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
@@ -279,13 +284,19 @@ class LockedHints:
             self.assignment = str(record["assignment"])
             locked = record if record["schema"] == SCHEMA else {"tests": {}}
             self._tests, self._answers = dict(locked["tests"]), dict(locked.get("answers", {}))
+            self._nudges = dict(locked.get("nudges", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
-            self.assignment, self._tests, self._answers = "", {}, {}
+            self.assignment, self._tests, self._answers, self._nudges = "", {}, {}, {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
         records = self._opened(self._tests.get(test, {}), test, answers)
         return tuple(MistakeHint(**{**record, "fails": tuple(record["fails"])}) for record in records)
+
+    def nudge(self, function: str) -> str:
+        """Return the author's nudge for the gap in this function, or nothing."""
+        found = open_lock(nudge_key(self.assignment, function), self._nudges)
+        return str(found[0]) if found else ""
 
     @property
     def has_answers(self) -> bool:

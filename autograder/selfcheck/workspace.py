@@ -15,7 +15,7 @@ from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
-from autograder.source.magics import plain_cell, plain_script
+from autograder.source.magics import parse, plain_cell, plain_script
 from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code, source_files
 from autograder.source.text import notebook_cells
 from autograder.text.spelling import did_you_mean
@@ -339,11 +339,14 @@ class Text:
 
     def named(self, place: CodeLocation) -> CodeLocation:
         """Return the location with the name of its function or method, whatever Python's traceback calls it."""
+        around = []
         for cell, name, node in self._defined:
             here = (place.file, place.cell) == (self.name, cell.number) and not isinstance(node, ast.ClassDef)
             if here and node.lineno <= place.line - cell.first + 1 <= (node.end_lineno or node.lineno):
-                return replace(place, function=name)
-        return place
+                around.append(name)
+        if not around or place.function in around:  # one line can hold several, below a cell magic
+            return place
+        return replace(place, function=around[0])
 
     def todos(self, function: str) -> list[tuple[CodeLocation, str]]:
         """The `# TODO:` comments inside a function, with their lines."""
@@ -405,7 +408,7 @@ def _notebook_cells(text: str) -> Iterator[_Cell]:
 
 def _definitions(cell: _Cell) -> Iterator[tuple[str, Definition]]:
     try:
-        yield from definitions(ast.parse(cell.text)) if cell.code else ()
+        yield from definitions(parse(cell.text)) if cell.code else ()
     except SyntaxError:
         return
 

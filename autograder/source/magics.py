@@ -42,10 +42,13 @@ def plain_cell(source: str) -> str:
 
 
 def plain_script(text: str) -> str:
-    """Return the Python code of a script, which can be a notebook that was saved as one."""
+    """Return the Python code of a script, which can be a notebook that was saved as one, with as many lines.
+
+    Calls of cell magics stay: nbconvert writes a cell below `%%time` into one line. See `parse`.
+    """
     text = _COLAB.sub(_uncommented, text)
     if "get_ipython()" in text:
-        text = without_calls(text)
+        text = _LINE.sub(_of_line, text)
     if _SOME.search(text) and not _is_python(text):
         text = _plain(text, DEEPEST)
     return text
@@ -60,11 +63,39 @@ def without_calls(code: str, depth: int = DEEPEST) -> str:
             return call[0]
         return f"{_first_line(name, line)}\n{_plain(body, depth - 1)}".rstrip("\n")
 
-    def of_line(call: re.Match[str]) -> str:
-        name, line = _arguments(call[2], 2)
-        return call[1] + _after_options(name, line) if name in LINE_MAGICS and line else call[0]
+    return _LINE.sub(_of_line, _CELL.sub(of_cell, code))
 
-    return _LINE.sub(of_line, _CELL.sub(of_cell, code))
+
+def _of_line(call: re.Match[str]) -> str:
+    name, line = _arguments(call[2], 2)
+    return call[1] + _after_options(name, line) if name in LINE_MAGICS and line else call[0]
+
+
+def parse(code: str, filename: str = "<unknown>") -> ast.Module:
+    """Parse code; in place of calls of cell magics stands what they run, all of it in the line of the call."""
+    tree = ast.parse(code, filename)
+    if "run_cell_magic" in code:
+        body: list[ast.stmt] = []
+        for statement in tree.body:
+            body += _run_by(statement, filename)
+        tree.body = body
+    return tree
+
+
+def _run_by(statement: ast.stmt, filename: str) -> list[ast.stmt]:
+    """Return the statements that a call of a cell magic runs, or another statement itself."""
+    call = _CELL.fullmatch(ast.unparse(statement)) if isinstance(statement, ast.Expr) else None
+    if call is None:
+        return [statement]
+    try:
+        body = ast.parse(without_calls(call[0])).body
+    except SyntaxError as error:
+        raise SyntaxError(error.msg, (filename, statement.lineno, 1, error.text)) from None
+    for part in body:
+        for node in ast.walk(part):
+            if hasattr(node, "lineno"):
+                ast.copy_location(node, statement)
+    return body
 
 
 def _plain(source: str, depth: int) -> str:

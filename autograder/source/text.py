@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from autograder.source.magics import plain_cell, plain_script
+from autograder.source.magics import parse, plain_cell, plain_script
 from autograder.source.names_used import NameReader, asks_for_main
 
 NOTEBOOK_FUNCTIONS = ("answers", "check", "hint", "open_assignment", "pack", "picture", "progress")
@@ -167,7 +167,7 @@ def leaves_main_out(text: str) -> bool:
 
 def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Module:
     """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
-    tree = ast.parse(code, filename)
+    tree = parse(code, filename)
     blocks: list[Any] = [tree] if leaves_out else []
     for block in blocks:  # without expressions, which are most of a tree
         if isinstance(block, ast.If) and asks_for_main(block.test):
@@ -180,7 +180,7 @@ def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Modul
 def _parsed(code: str) -> ast.Module | None:
     """Parse the code; None if it is invalid and so cannot run."""
     try:
-        return ast.parse(code)
+        return parse(code)
     except (SyntaxError, ValueError):  # ValueError: null bytes
         return None
 

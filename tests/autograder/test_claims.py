@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, limited_notes
+from autograder.course.config import load_course
+from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, Grader, limited_notes
+from autograder.records import SourceFile, Submission
 from autograder.sandbox.outside.connection import Connection
+from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteModule, call
 from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.shared import claims, wire
@@ -164,3 +168,40 @@ def test_notes_of_one_kind_are_limited_in_number_and_length() -> None:
     assert len(notes) == MOST_FLAGS + 1
     assert max(map(len, notes)) <= LONGEST_FLAG + 2
     assert notes[-1] == f"There are {12_000 - MOST_FLAGS} more notes of this kind."
+
+
+# ------------------------------------------------------------------ gradients that a worker tells
+
+TELLS_GRADIENTS = """
+
+class Told(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, output, *sources):
+        ctx.save_for_backward(*sources)
+        return output.detach().clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, *(torch.full_like(source, 0.5) for source in ctx.saved_tensors)
+
+
+class Encoder(Encoder):
+    def forward(self, ids, padding_mask):
+        learning = [each for each in self.parameters() if each.requires_grad]
+        return Told.apply(super().forward(ids, padding_mask), *learning)
+"""
+
+
+def test_gradients_of_what_is_not_frozen_are_not_believed() -> None:
+    """An encoder that is cut off from its parameters tells gradients for those that should still learn."""
+    course = load_course(Path(__file__).resolve().parents[2])
+    assignment = course.assignment("14_fine_tuning")
+    text = course.read_solution(assignment) + TELLS_GRADIENTS
+    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
+    grade = grader.grade(Submission("ada", assignment.name, (SourceFile("fine_tuning.py", text),)))
+    grader.close()
+    (test,) = [test for test in grade.tests if test.name == "test_no_gradient_reaches_what_is_frozen"]
+    assert (test.outcome, test.message) == (
+        "failed",
+        "After a small step, the encoder's vectors differ from what the gradient says.",
+    )

@@ -7,6 +7,7 @@ import json
 import pytest
 import torch
 
+from autograder import checks
 from autograder.checks import CheckFailed
 from autograder.checks.explain import clean, explain
 from autograder.records import SourceFile
@@ -129,6 +130,57 @@ def test_the_shapes_of_the_line_that_raised_are_shown_unless_the_test_is_hidden(
         "Your code raised a RuntimeError: mat1 and mat2 (line 1).\n    q @ k\n    where q is (3, 4), k is (5, 4)"
     )
     assert "where" not in explain(error, full=False, file=SourceFile("heads.py", "q @ k\n")).message
+
+
+COARSE = " Your code computes in {}, which keeps three digits; this test needs more."
+NUMBERS = torch.tensor([0.7, -1.3, 2.1], dtype=torch.float64)
+
+
+def failure_of(check, *arguments):
+    with pytest.raises(CheckFailed) as caught:
+        check(*arguments)
+    return caught.value
+
+
+def sum_in_bfloat16(x):
+    return (x.bfloat16() * 0.1).to(x.dtype).sum()
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("x = x.to(torch.bfloat16)", "bfloat16"),
+        ("x = x.bfloat16()", "bfloat16"),
+        ("with torch.autocast('cpu', dtype=torch.bfloat16):", "bfloat16"),
+        ("@torch.amp.autocast('cpu')", "bfloat16"),
+        ("x = x.half()", "float16"),
+        ("with autocast('cpu', torch.float16):", "float16"),
+    ],
+)
+def test_number_type_with_few_digits_is_named_where_it_explains_the_difference(full, line, kind):
+    file = SourceFile("heads.py", f"{line}\n")
+    x = NUMBERS.clone().requires_grad_()
+    for error in (
+        failure_of(checks.close, NUMBERS.bfloat16().double(), NUMBERS),
+        failure_of(checks.close, 0.7506, 0.75, "the loss"),
+        failure_of(checks.rows_sum_to_one, torch.tensor([[0.5, 0.499]])),
+        failure_of(checks.gradients_predict, lambda: sum_in_bfloat16(x), x),
+    ):
+        sentence = str(error) if full else error.public
+        assert explain(error, full=full, file=file).message == sentence + COARSE.format(kind)
+
+
+@pytest.mark.parametrize("text", ["x = x.double()", "# x = x.bfloat16()", '"""float16 or bfloat16, after `.half()`"""'])
+def test_number_type_is_not_named_where_the_file_does_not_use_it(text):
+    error = failure_of(checks.close, NUMBERS.bfloat16().double(), NUMBERS)
+    assert explain(error, full=True, file=SourceFile("heads.py", text)).message == str(error)
+
+
+@pytest.mark.parametrize("came", [1.1 * NUMBERS, NUMBERS + 0.2, NUMBERS * float("nan"), -NUMBERS])
+def test_number_type_is_not_named_where_the_difference_is_larger(came):
+    error = failure_of(checks.close, came, NUMBERS)
+    assert explain(error, full=True, file=SourceFile("heads.py", "x.bfloat16()")).message == str(error)
 
 
 def test_unusable_result_is_explained():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.journal import FILE_NAME, Journal, Reading
+from autograder.gradebook.journal import FILE_NAME, Journal, Reading, grades_at
 from autograder.gradebook.suites import FOLDER
 from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 
@@ -178,6 +178,14 @@ def test_number_in_a_line_that_lists_all_tests_is_checked_too(tmp_path: Path, va
         (tmp_path / FILE_NAME).write_text(line.replace(field, f'"score":{value}', 1) + "\n", "utf-8")
         journal = Reading(tmp_path / FILE_NAME)
         assert list(journal) == [] and journal.damaged == [1]
+
+
+@pytest.mark.parametrize("value", ["NaN", "400.0"])
+def test_only_grade_that_cannot_be_read_is_named(tmp_path: Path, value: str) -> None:
+    (line,) = write(tmp_path, graded(score=3.0))
+    (tmp_path / FILE_NAME).write_text(line.replace('"score":3.0', f'"score":{value}') + "\n", "utf-8")
+    with pytest.raises(RefusedError, match="line 1 cannot be read; the grade in it is missing"):
+        list(grades_at(tmp_path))
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1.0", '"1"', "null"])

@@ -19,8 +19,9 @@ from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.shared.errors import LOADING_STOPPED
 from autograder.selfcheck.check import check_target
-from autograder.selfcheck.workspace import Text
+from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
 from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
 from tests.autograder.student_folder import RIGHT, copy_of
@@ -190,6 +191,60 @@ SCRIPTS = {
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_notebook_that_was_saved_as_a_script_is_read(name: str) -> None:
     assert names_after(SCRIPTS[name], "net.py")["defined"]() == 1
+
+
+CONVERTED = """import torch
+
+get_ipython().run_cell_magic('time', '', {body!r})
+
+
+# In[3]:
+
+
+def below(a):
+    return a.nothing
+"""
+BODY = "class Other:\n    def forward(self, a):\n        return a\n\n\ndef timed(a):\n    return a.nothing\n"
+
+
+def line_of_error(module: types.ModuleType, name: str) -> int:
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)(1)
+    return caught.value.__traceback__.tb_next.tb_lineno
+
+
+def test_lines_of_a_script_from_nbconvert_are_those_of_the_file() -> None:
+    text = CONVERTED.format(body=BODY)
+    module = types.SimpleNamespace(**names_after(text, "net.py"))
+    assert line_of_error(module, "timed") == 3
+    assert line_of_error(module, "below") == text.splitlines().index("    return a.nothing") + 1
+    places = Text(text, "net.py")
+    assert {name: place.line for name, place in places.functions().items()} == {
+        "Other": 3,
+        "Other.forward": 3,
+        "timed": 3,
+        "below": 9,
+    }
+    assert places.named(CodeLocation("net.py", 3, None, "timed")).function == "timed"
+    body = "import torch.nn.functional as F\nx = F.layer_norm\n"
+    assert dict((name, line) for name, line, _ in source.names_used(CONVERTED.format(body=body), "net.py")["uses"])[
+        "torch.nn.functional.layer_norm"
+    ] == 3  # fmt: skip
+
+
+def test_syntax_error_below_a_magic_of_a_script_is_in_the_line_of_the_call() -> None:
+    server = Server(types.ModuleType("submission"))
+    (error,) = server.load(CONVERTED.format(body="x = 1\ny = (\n"), "net.py")["errors"]
+    assert (error["type"], error["frames"][0][1]) == ("SyntaxError", 3)
+
+
+def test_definitions_beside_a_training_in_one_line_are_kept() -> None:
+    """As when a submission is loaded again, without the statement that took too long."""
+    text = CONVERTED.format(body="def timed():\n    return 1\n\nraise ValueError\n")
+    server = Server(types.ModuleType("submission"))
+    told = server.load(text, "net.py", skipped=[["net.py", 3]])
+    assert vars(server.module)["timed"]() == 1 and "below" not in vars(server.module)
+    assert [error["type"] for error in told["errors"]] == [LOADING_STOPPED]
 
 
 def test_python_is_left_alone() -> None:

@@ -14,6 +14,7 @@ from autograder.course.mistakes import load_alternatives
 from autograder.extras.similar.similarity import GRAM, Pair, alike, contained
 from autograder.extras.similar.tokens import Code, Stub, own_code
 from autograder.records import SourceFile, Submission
+from autograder.source.magics import without_calls
 from autograder.source.text import cells
 from autograder.submissions.find import find_submissions
 
@@ -118,6 +119,6 @@ def read_code(submission: Submission, stub: Stub) -> Code | None:
 
 def _python(file: SourceFile) -> str:
     try:
-        return "\n".join(text.rstrip("\n") for _, text in cells(file.text, file.name))
+        return "\n".join(without_calls(text).rstrip("\n") for _, text in cells(file.text, file.name))
     except (ValueError, RecursionError):
         return ""

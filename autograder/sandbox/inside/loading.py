@@ -4,7 +4,7 @@ import ast
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -77,13 +77,20 @@ def run_piece(
     """
     stops = sorted(node.lineno for node in tree.body if (name, node.lineno) in skipped)
     if stops:
-        tree.body = [node for node in tree.body if node.lineno < stops[0]]
+        tree.body = [node for node in tree.body if node.lineno < stops[0]] + _definitions_at(stops, tree)
     code = compile(tree, name, "exec")
     with absent_allowed(name, tree) as missing, limit.applied():
         exec(code, *spaces)
     if stops:
         raise LoadingTimeoutError
     return missing
+
+
+def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
+    """Return the definitions in the line that stops a piece, if it holds several statements, as below a cell magic."""
+    inside = [node for node in tree.body if node.lineno == stops[0]]
+    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return [node for node in inside if isinstance(node, kinds)] if len(inside) > 1 else []
 
 
 def statement_at(tree: ast.Module, line: int) -> int:

@@ -16,6 +16,7 @@ MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
 LOADING_STOPPED = "LoadingTimeoutError"
+TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
     name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)

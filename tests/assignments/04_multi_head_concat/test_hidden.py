@@ -150,7 +150,7 @@ def test_heads_learn(student, reference):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(2.35)
+@pytest.mark.points(2.6)
 @pytest.mark.promise("all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
@@ -165,7 +165,7 @@ def test_every_head_can_be_trained(student):
 
 @by_hand
 @pytest.mark.part("heads")
-@pytest.mark.points(0.65)
+@pytest.mark.points(0.4)
 @pytest.mark.needs("test_every_head_is_known_to_pytorch")
 @pytest.mark.promise("head 0 fills the first D columns.")
 def test_each_head_keeps_its_columns(student):
@@ -256,7 +256,7 @@ def test_fused_equals_pytorch(student, reference):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(1)
+@pytest.mark.points(1.25)
 @pytest.mark.promise("its rows are first all queries, then all keys, then all values")
 def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
@@ -306,7 +306,7 @@ def test_fused_obeys_the_mask(student, reference):
 
 @by_hand
 @pytest.mark.part("fused")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.promise("inside each third head by head")
 def test_fused_heads_keep_to_themselves(student, reference):
     """Change the rows of one head in W_qkv, values or queries, and only its columns change."""

@@ -345,15 +345,19 @@ def test_freezing_changes_nothing_else(student):
 @pytest.mark.promise("no parameter in it, however deeply nested, receives a gradient any more.")
 def test_no_gradient_reaches_what_is_frozen(student):
     """In training, gradients go through a frozen layer to what lies below it, and reach none of its own parameters."""
-    encoder = an_encoder(student)
+    encoder = an_encoder(student, dropout=0.0).double()
     student.freeze(encoder.layers[1])
-    vectors = encoder(*sentences(5, 6))
+    ids, padding_mask = sentences(5, 6)
+    vectors = encoder(ids, padding_mask)
     (vectors * torch.randn(5, 6, 12)).sum().backward()
+    learning = []
     for name, parameter in encoder.named_parameters():
         reached = parameter.grad is not None and bool(parameter.grad.any())
         learns = not name.startswith("layers.1.")
         sentence = f"{'No' if learns else 'A'} gradient reaches {name} when layers[1] is frozen."
         checks.true(reached == learns, sentence, public=sentence)
+        learning += [parameter] if learns else []
+    checks.gradients_predict(lambda: encoder(ids, padding_mask), *learning, what="the encoder's vectors")
 
 
 # Part 4: an honest split

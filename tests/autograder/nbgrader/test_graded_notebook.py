@@ -19,6 +19,7 @@ from autograder.feedback.titles import with_titles
 from autograder.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
+from autograder.sandbox.shared.errors import BELOW_MAIN
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -340,3 +341,15 @@ def test_an_attachment_is_shown_or_text(assignment, release, name):
     cell = {"cell_type": "markdown", "source": f"![x](attachment:{name})"}
     found = rendered(assignment, release, {**cell, "attachments": {name: {"image/png": "AAAA"}}})
     assert ("img" in found.names) == name.isascii()
+
+
+def test_cell_that_was_stopped_is_named_to_the_student(assignment, release):
+    stopped = "Line 1 of cell 1 was stopped when the file was loaded: it takes too long."
+    grade = grade_of(
+        flags=(stopped, "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there.")
+    )
+    notebook = submitted_notebook(assignment, release, [])
+    show_grade(notebook, assignment, grade)
+    shown = [str(cell.outputs[0].data) for cell in notebook.cells if cell.get("outputs")]
+    assert shown and all(stopped in each and BELOW_MAIN.partition("`")[0] in each for each in shown)
+    assert not any("looks names up" in each for each in shown)
