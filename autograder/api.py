@@ -266,14 +266,42 @@ def collect(
     roster: AnyPath | None = None,
     times: AnyPath | None = None,
     source: str | None = None,
+    branch: str | None = None,
     replace: bool = False,
+    on_repository: OnProgress | None = None,
 ) -> collecting.CollectReport:
-    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads.
+
+    With the source `git`, `archives` is one table of repositories, or one address with `{student}`; `branch` is the
+    branch or tag that stands for the hand-in.
+    """
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
     people = _roster(loaded, roster)
     options = collecting.CollectOptions(Path(output), wanted, people, source, replace, _path(times))
+    if source == "git":
+        return _collect_from_git(archives, loaded, options, branch or "", on_repository or _ignore)
+    if branch:
+        raise RefusedError("--branch is for repositories; say --from git as well.")
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
+
+
+def _collect_from_git(
+    tables: Sequence[AnyPath],
+    course: Course,
+    options: collecting.CollectOptions,
+    branch: str,
+    on_repository: OnProgress,
+) -> collecting.CollectReport:
+    from autograder.extras.git.collecting import collect_from_git
+    from autograder.extras.git.repositories import read_repositories
+
+    if len(tables) != 1:
+        raise RefusedError("`--from git` takes one table of repositories, or one address with {student} in it.")
+    source = os.fspath(tables[0])
+    name = options.assignment.name if options.assignment else ""
+    repositories = read_repositories(source, course, options.roster, name, branch)
+    return collect_from_git(repositories, course, options, Path(source).name, on_repository)
 
 
 def export(

@@ -13,20 +13,33 @@ from autograder.records import RefusedError
 
 
 def collect(
-    archives: list[Path],
+    archives: list[str],
     assignment: str | None = None,
     roster: Path | None = None,
     times: Path | None = None,
     source: str | None = None,
+    branch: str | None = None,
     output: Path = Path("submitted"),
     replace: bool = False,
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    report = api.collect(
-        archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
-    )
+    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that `grade` reads."""
+    if "" in archives:
+        raise RefusedError("The path is empty.")  # often a variable of a script that is not set
+    with progress(quiet=as_json) as steps:
+        report = api.collect(
+            archives,
+            course_path,
+            output,
+            assignment=assignment,
+            roster=roster,
+            times=times,
+            source=source,
+            branch=branch,
+            replace=replace,
+            on_repository=steps("Repositories"),
+        )
     say(*report.notes, *report.odd, *report.broken)
     show(as_json, report.as_record, lambda: print(report.summary))
     if report.broken:
