@@ -1,9 +1,6 @@
 """Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -15,9 +12,10 @@ from autograder.course.config import Course
 from autograder.extras.git.command import Git
 from autograder.extras.git.limits import Limits
 from autograder.extras.git.lock import held
-from autograder.extras.git.repositories import Repository, by_url
+from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import Store, TreeEntry
+from autograder.extras.git.threads import repository_threads
 from autograder.extras.git.work import Work, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.records import RefusedError
@@ -90,7 +88,7 @@ def collect_from_git(
     collecting = Collecting(Path(label), course, options, report)
     folder = stores_of(options.output)
     on_repository(0, len(groups))
-    with held(folder, "collects into it") as lock, _pool(limits) as (pool, stopped):
+    with held(folder, "collects into it") as lock, repository_threads(limits) as (pool, stopped):
         look = partial(_Look, folder, course, limits, stopped, lock, clock)
         every = pool.map(lambda group: look(group).result(), groups)
         for done, fetched in enumerate(every, start=1):
@@ -99,18 +97,6 @@ def collect_from_git(
             collecting.take(Findings(fetched.handed, fetched.problems, fetched.notes))
             on_repository(done, len(groups))
     return report
-
-
-@contextmanager
-def _pool(limits: Limits) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
-    """Yield threads for repositories, and an event that ends their processes if the command ends early."""
-    stopped = Event()
-    pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="repository")
-    try:
-        yield pool, stopped
-    finally:
-        stopped.set()
-        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -127,7 +113,7 @@ class _Look:
 
     def result(self) -> _Fetched:
         first = self.group[0]
-        name = f"{safe_name(first.student)}-{hashlib.sha256(first.url.encode()).hexdigest()[:10]}"
+        name = f"{safe_name(first.student)}-{digest_of(first.url)}"
         git = Git(self.folder / "stores" / f"{name}.git", first.url, self.limits, self.stopped, (self.lock,))
         store = Store(git)
         seen = Seen(self.folder / "seen" / f"{name}.jsonl")

@@ -1,5 +1,6 @@
 """Which repository is whose: a table, or an address with `{student}` and a roster."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from autograder.text.names import shown
 COLUMNS = titles("repositories")
 PLACEHOLDER = "{student}"
 ACCOUNT = "{github}"
+ADDRESS_LENGTH = 200  # in messages
 _SITE = "github"
 _SSH = re.compile(r"[\w.+]+@[\w.][\w.-]*:(?![-/])\S+", re.ASCII)
 _ADDRESS = re.compile(rf"(?:{'|'.join(PROTOCOLS)})://(?![-:/@])\S+|file:///\S+", re.ASCII)
@@ -39,7 +41,8 @@ class Repository:
     @property
     def shown_url(self) -> str:
         """The address for messages, without a password."""
-        return shown(_SECRET.sub("//", self.url))
+        address = _SECRET.sub("//", self.url)
+        return address if address.isprintable() and len(address) <= ADDRESS_LENGTH else shown(address)
 
 
 def read_repositories(
@@ -63,6 +66,18 @@ def read_repositories(
         raise RefusedError(f"{shown(source)} names no repository.")
     _check(whole)
     return whole
+
+
+def check_branch(branch: str) -> str:
+    """Return the name of a branch; raises RefusedError if it cannot be one."""
+    if not _BRANCH.fullmatch(branch):
+        raise RefusedError(f"{shown(branch)} is not the name of a branch or a tag.")
+    return branch
+
+
+def digest_of(url: str) -> str:
+    """Return a name for the files about a repository, which does not tell its address."""
+    return hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def by_url(repositories: Iterable[Repository]) -> list[list[Repository]]:
@@ -125,8 +140,8 @@ def _check(repositories: Sequence[Repository]) -> None:
                 f"{whose}: {one.shown_url} is not the address of a repository. It begins with "
                 f"{', '.join(f'{name}://' for name in PROTOCOLS)} or is like git@forge.example:course/ada.git."
             )
-        if one.branch and not _BRANCH.fullmatch(one.branch):
-            raise RefusedError(f"{whose}: {shown(one.branch)} is not the name of a branch or a tag.")
+        if one.branch:
+            check_branch(one.branch)
         if one.path.startswith(("-", "/")) or ".." in one.path.split("/"):
             raise RefusedError(f"{whose}: {shown(one.path)} is not a folder inside the repository.")
         if (one.student, one.assignment) in taken:
