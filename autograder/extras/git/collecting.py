@@ -1,6 +1,7 @@
 """Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -16,7 +17,7 @@ from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import Store, TreeEntry
 from autograder.extras.git.threads import repository_threads
-from autograder.extras.git.work import Work, work_in
+from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
@@ -88,8 +89,9 @@ def collect_from_git(
     collecting = Collecting(Path(label), course, options, report)
     folder = stores_of(options.output)
     on_repository(0, len(groups))
-    with held(folder, "collects into it") as lock, repository_threads(limits) as (pool, stopped):
-        look = partial(_Look, folder, course, limits, stopped, lock, clock)
+    threads = repository_threads(limits)
+    with held(folder, "collects into it") as lock, closing(collecting), threads as (pool, stopped):
+        look = partial(_Look, folder, course, released_blobs(course), limits, stopped, lock, clock)
         every = pool.map(lambda group: look(group).result(), groups)
         for done, fetched in enumerate(every, start=1):
             report.fetched += fetched.fetched
@@ -105,6 +107,7 @@ class _Look:
 
     folder: Path
     course: Course
+    released: Mapping[str, Collection[str]]
     limits: Limits
     stopped: Event
     lock: int
@@ -145,7 +148,7 @@ class _Look:
 
     def _work(self, store: Store, commit: str, one: Repository) -> list[Work]:
         told = self.course.assignment(one.assignment) if one.assignment else None
-        return work_in(store.tree(commit), self.course, told, one.path)
+        return work_in(store.tree(commit), self.course, told, one.path, self.released)
 
     def _submissions(
         self, store: Store, seen: Seen, head: tuple[str, str], one: Repository, found: Sequence[Work]

@@ -1,9 +1,8 @@
 """Which files of a repository are the work for which assignment."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from autograder.course.config import Assignment, Course
@@ -31,14 +30,30 @@ class Work:
         return hashlib.sha256("\n".join([*sorted(facts), self.problem]).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def work_in(tree: Sequence[TreeEntry], course: Course, assignment: Assignment | None, path: str) -> list[Work]:
+def released_blobs(course: Course) -> dict[str, frozenset[str]]:
+    """Return git's names of the files that students received, by assignment."""
+    found = {}
+    for assignment in course.assignments:
+        named = (course.release_folder(assignment) / name for name in assignment.files)
+        files = (course.stub_file(assignment), course.notebook_file(assignment), *named)
+        found[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
+    return found
+
+
+def work_in(
+    tree: Sequence[TreeEntry],
+    course: Course,
+    assignment: Assignment | None,
+    path: str,
+    released: Mapping[str, Collection[str]],
+) -> list[Work]:
     """Return the work in a commit: for this assignment, or for all of which there is more than the released files."""
     inside = _inside(tree, path)
     if assignment is not None:
         found = _of(inside, course, assignment)
         return [found or _any_sources(inside, assignment)]
     every = [(each, _of(inside, course, each)) for each in course.assignments]
-    return [work for each, work in every if work is not None and not _is_untouched(work, course, each)]
+    return [work for each, work in every if work is not None and not _is_untouched(work, released[each.name])]
 
 
 def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
@@ -99,17 +114,12 @@ def _module_paths(folder: str, assignment: Assignment) -> set[str]:
     return {str(PurePosixPath(folder, name)) for name in assignment.files}
 
 
-def _is_untouched(work: Work, course: Course, assignment: Assignment) -> bool:
+def _is_untouched(work: Work, released: Collection[str]) -> bool:
     """Whether all files are as students received them."""
-    released = {_blob(file) for file in (course.stub_file(assignment), course.notebook_file(assignment))}
-    released |= {_blob(course.release_folder(assignment) / name) for name in assignment.files}
     return not work.problem and all(each.oid in released for each in work.entries)
 
 
-@lru_cache(maxsize=1_000)
 def _blob(file: Path) -> str:
-    """Return git's name of a file's contents; empty if there is no such file."""
-    if not file.is_file():
-        return ""
+    """Return git's name of a file's contents."""
     content = file.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -124,7 +124,10 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
 
 
 class Collecting:
-    """Stores submissions that were found elsewhere, one lot after another; `source` names their origin in messages."""
+    """Stores submissions that were found elsewhere, one lot after another, and notes all of them when it is closed.
+
+    `source` names their origin in messages.
+    """
 
     def __init__(self, source: Path, course: Course, options: CollectOptions, report: CollectReport) -> None:
         times = read_times(options.times, course, [source], options.assignment) if options.times else None
@@ -132,11 +135,11 @@ class Collecting:
         self._collection = _Collection(source, course, options, times, self._submitted, report)
 
     def take(self, found: Findings) -> None:
-        """Store these submissions, and note them before the next ones come."""
-        try:
-            self._collection.take_all(found)
-        finally:
-            self._submitted.save()
+        """Store these submissions."""
+        self._collection.take_all(found)
+
+    def close(self) -> None:
+        self._submitted.save()
 
 
 @dataclass(frozen=True)
