@@ -23,6 +23,7 @@ _LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; shift 2; exec "$@"'
 _REASON_BYTES = 20_000
 _SECRET = re.compile(r"//[^/@\s]*@")
 _TOO_LARGE = ("signal 25", "File too large", "write error")
+_CUT_OFF = "invalid index-pack output"  # also after the end of index-pack at a file's largest size
 _TOO_SLOW = "signal 24"
 _SAID = re.compile(r"^(?:remote: )?(?:fatal|error): (.+)$", re.MULTILINE | re.IGNORECASE)
 
@@ -96,6 +97,8 @@ class Git:
         if code == 127 and "git" in problem:
             raise InfrastructureError("Repositories need the program git, version 2.31 or later. Install it.")
         if -code == signal.SIGXFSZ or code == 128 + signal.SIGXFSZ or any(word in problem for word in _TOO_LARGE):
+            return self._too_large
+        if _CUT_OFF in problem and size_of(self.store) >= self.limits.bytes - _BLOCK:
             return self._too_large
         if -code == signal.SIGXCPU or code == 128 + signal.SIGXCPU or _TOO_SLOW in problem:
             return self._too_slow
