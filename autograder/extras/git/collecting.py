@@ -15,7 +15,7 @@ from autograder.extras.git.limits import Limits
 from autograder.extras.git.lock import held
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen
-from autograder.extras.git.store import Store, TreeEntry
+from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
 from autograder.extras.git.threads import repository_threads
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
@@ -130,6 +130,8 @@ class _Look:
                 seen.note_work(ref, commit, {work.assignment: work.digest for work in found})
                 handed += self._submissions(store, seen, (ref, commit), one, found)
                 notes += [f"{shown(one.student)}: {work.note}" for work in found if work.note]
+            except NotHandedInError as reason:
+                notes.append(f"{shown(one.student)} has handed in nothing at {one.shown_url}: {reason}")
             except RefusedError as problem:
                 store.discard()
                 problems.append(f"{shown(one.student)}: {one.shown_url} was not collected: {problem}")

@@ -22,6 +22,10 @@ _BUSY = "autograder-busy"
 _KINDS = {"120000": "a link", "160000": "a submodule", "040000": "a folder"}
 
 
+class NotHandedInError(RefusedError):
+    """There is no commit yet, or not the branch or tag that stands for the hand-in."""
+
+
 @dataclass(frozen=True)
 class TreeEntry:
     """A file, link or submodule of a commit."""
@@ -68,7 +72,7 @@ class Store:
     def head(self, branch: str) -> Head:
         """Return the head of a branch or tag, of the repository's own choice if `branch` is empty.
 
-        Raises RefusedError if there is none.
+        Raises NotHandedInError if there is none.
         """
         if not branch:
             return self._default()
@@ -77,7 +81,7 @@ class Store:
         for name, ref in ((branches, branches), (f"{tags}^{{}}", tags), (tags, tags)):
             if name in found:
                 return Head(ref, found[name])
-        raise RefusedError(f"there is no branch or tag {branch}.")
+        raise NotHandedInError(f"there is no branch or tag {branch}.")
 
     def refs(self, *names: str) -> dict[str, str]:
         """Return the commits of the refs with exactly these names, those that exist."""
@@ -150,7 +154,7 @@ class Store:
         pointer = _POINTER.search(lines)
         found = {match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))}
         if "HEAD" not in found:
-            raise RefusedError("there is no commit yet.")
+            raise NotHandedInError("there is no commit yet.")
         ref = pointer[1] if pointer and pointer[1].startswith("refs/heads/") else "HEAD"
         return Head(ref, found["HEAD"])
 
