@@ -89,6 +89,11 @@ def make_repository(
     return repository
 
 
+def copy_of(repository: StudentRepository, path: Path) -> StudentRepository:
+    """Return a copy of a repository, which takes no process of git."""
+    return StudentRepository(Path(shutil.copytree(repository.path, path)))
+
+
 def write_table(folder: Path, repositories: Mapping[str, StudentRepository], name: str = "repositories.csv") -> Path:
     rows = [f"{student},{repository.url}" for student, repository in repositories.items()]
     table = folder / name

@@ -126,7 +126,15 @@ def submodules(repository: StudentRepository, trap: Path) -> None:
     repository.git("config", "submodule.recurse", "true")
 
 
-@pytest.mark.parametrize("hostile", [hooks, settings, attributes, submodules])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        hooks,
+        settings,
+        pytest.param(attributes, marks=pytest.mark.slow),
+        pytest.param(submodules, marks=pytest.mark.slow),
+    ],
+)
 def test_nothing_of_a_repository_runs(tmp_path: Path, course: Course, trap: Path, hostile: Hostile) -> None:
     repository = make_repository(tmp_path, "eve")
     hostile(repository, trap)
@@ -208,7 +216,15 @@ def inflated(repository: StudentRepository, folder: Path) -> str:
     return "adding.py is larger than 4 MB."
 
 
-@pytest.mark.parametrize("hostile", [link, link_of_a_folder, submodule_in_place_of_work, inflated])
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        link,
+        pytest.param(link_of_a_folder, marks=pytest.mark.slow),
+        pytest.param(submodule_in_place_of_work, marks=pytest.mark.slow),
+        inflated,
+    ],
+)
 def test_entry_that_is_no_file_of_a_usual_size_is_refused_when_graded(
     tmp_path: Path, course: Course, hostile: Callable[[StudentRepository, Path], str]
 ) -> None:
@@ -287,13 +303,11 @@ def no_commit(repository: StudentRepository, folder: Path) -> str:
     return "refs/tags/final is no commit."
 
 
-UNREADABLE = [
-    *(path_outside, hidden_repository, bad_module, tree_of_trees, many_files),
-    *(large_file, large_file_in_place_of_work, no_commit),
-]
+UNREADABLE = [path_outside, tree_of_trees, large_file]
+FURTHER = [hidden_repository, bad_module, many_files, large_file_in_place_of_work, no_commit]
 
 
-@pytest.mark.parametrize("hostile", UNREADABLE)
+@pytest.mark.parametrize("hostile", [*UNREADABLE, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)])
 def test_repository_that_cannot_be_used_is_a_sentence_and_fills_nothing(
     tmp_path: Path, course: Course, hostile: Callable[[StudentRepository, Path], str]
 ) -> None:

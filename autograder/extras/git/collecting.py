@@ -86,11 +86,13 @@ def collect_from_git(
     """
     groups = by_url(repositories)
     report = GitReport(options.output, repositories=len(groups))
-    collecting = Collecting(Path(label), course, options, report)
     folder = stores_of(options.output)
     on_repository(0, len(groups))
-    threads = repository_threads(limits)
-    with held(folder, "collects into it") as lock, closing(collecting), threads as (pool, stopped):
+    with (
+        held(folder, "collects into it") as lock,
+        closing(Collecting(Path(label), course, options, report)) as collecting,
+        repository_threads(limits) as (pool, stopped),
+    ):
         look = partial(_Look, folder, course, released_blobs(course), limits, stopped, lock, clock)
         every = pool.map(lambda group: look(group).result(), groups)
         for done, fetched in enumerate(every, start=1):
