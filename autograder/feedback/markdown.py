@@ -22,7 +22,7 @@ from autograder.text.wording import begun
 PICTURES = "pictures"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CODE = re.compile(r"`([^`\n]+)`")
-_LINKED = re.compile(r"\S*(?:://|www\.|@|mailto:|xmpp:|\[\[|[#!]\d|[&%~]\w|\$)\S*", re.IGNORECASE)
+_LINKED = re.compile(r"://|www\.|@|mailto:|xmpp:|\[\[|[#!]\d|[&%~]\w|\$", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$^=]")
 _BEGINNING = re.compile(r"^(?:[-+:]|\d+(?=[.)]))")
 
@@ -51,11 +51,8 @@ def escaped(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    found, end = [], 0
-    for match in _LINKED.finditer(text):
-        found += [_MARKUP.sub(r"\\\g<0>", text[end : match.start()]), _code(match[0])]
-        end = match.end()
-    return "".join([*found, _MARKUP.sub(r"\\\g<0>", text[end:])])
+    """Return text in which a word that a forge could turn into a link is code."""
+    return " ".join(_code(word) if _LINKED.search(word) else _MARKUP.sub(r"\\\g<0>", word) for word in text.split(" "))
 
 
 def _after_backslash(match: "re.Match[str]") -> str:

@@ -221,6 +221,7 @@ def test_forced_push_backwards_loses_no_attempt(
     assert {file.read_text("utf-8") for file in earlier} == {answer(1), answer(2)}
 
 
+@pytest.mark.slow
 def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
     tmp_path: Path, gather: Callable[..., GitReport]
 ) -> None:

@@ -322,6 +322,7 @@ def test_repository_that_cannot_be_used_is_a_sentence_and_fills_nothing(
     assert size_of(stores) < 50_000
 
 
+@pytest.mark.slow
 def test_many_branches_are_not_listed(tmp_path: Path, course: Course) -> None:
     repository = make_repository(tmp_path, "eve", WORK)
     commit = repository.head("main")

@@ -187,6 +187,7 @@ def test_group_gets_the_feedback_of_each_member_in_its_repository(
     assert pages == ["README.md", f"ada/{NAME}/README.md", f"ben/{NAME}/README.md"]
 
 
+@pytest.mark.slow
 def test_student_of_the_roster_is_found_by_the_account(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]
 ) -> None:
@@ -319,7 +320,7 @@ def test_text_of_a_student_becomes_no_markup(tmp_path: Path, course: Course, mes
 
 
 @given(st.text(alphabet="ab1.-+*_`<>[]()#!|~&$^=@:/\\'\"{} \t\n\u202e\u0000", max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_line_of_any_signs_is_only_text(text: str) -> None:
     page = Rendered(escaped(text))
     assert set(page.tags) <= {"p", "code"} and page.targets == []

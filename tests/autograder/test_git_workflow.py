@@ -52,9 +52,8 @@ def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_
     assert {file.name for file in (course / ".github/workflows").iterdir()} == {"course.yml", "grade.yml"}
 
 
-def test_workflow_of_gitlab_grades_on_a_schedule_only(course: Path) -> None:
-    new(course, "02_mean", ci="gitlab-course")
-    jobs = yaml.safe_load((course / ".gitlab-ci.yml").read_text("utf-8"))
+def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
+    jobs = yaml.safe_load(filled(CI["gitlab-course"][".gitlab-ci.yml"]))
     assert [rule["if"] for rule in jobs["grade"]["rules"]] == [
         '$CI_PIPELINE_SOURCE == "schedule"',
         '$CI_PIPELINE_SOURCE == "web"',
