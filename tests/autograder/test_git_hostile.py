@@ -212,7 +212,7 @@ def submodule_in_place_of_work(repository: StudentRepository, folder: Path) -> s
 
 
 def inflated(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({"adding.py": "0" * 6_000_000})
+    repository.commit({"adding.py": "0" * 4_300_000})
     return "adding.py is larger than 4 MB."
 
 

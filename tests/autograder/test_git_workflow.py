@@ -62,6 +62,7 @@ def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
     assert "autograder audit --unsafe" in jobs["check"]["script"]
 
 
+@pytest.mark.slow
 def test_workflow_that_is_there_already_is_kept(course: Path) -> None:
     new(course, "02_mean", ci="github")
     before = (course / ".github/workflows/course.yml").stat().st_mtime_ns

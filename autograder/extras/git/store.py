@@ -62,7 +62,9 @@ class Store:
         if not (self.git.store / "objects").is_dir():
             self.git.store.mkdir(parents=True, exist_ok=True)
             self._busy.touch()
-            self.git.run("init", "--quiet", "--bare", "--template=")
+            for folder in ("objects", "refs"):
+                (self.git.store / folder).mkdir(exist_ok=True)
+            write_whole(self.git.store / "HEAD", "ref: refs/heads/main\n")  # all that `git init` would make
             self._settle()
 
     def discard(self) -> None:
