@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         read_grades,
         regrade,
         report,
+        return_feedback,
         similar,
     )
     from autograder.course.config import Assignment, Course, Part
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
     "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
-    "export", "grade", "load_course", "read_grades", "regrade", "report", "similar",
+    "export", "grade", "load_course", "read_grades", "regrade", "report", "return_feedback",
+    "similar",
 ]  # fmt: skip
 
 _HOME = {

@@ -45,8 +45,10 @@ from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.submissions import find_submissions
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
+from autograder.text.names import graded_name
 
 if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
+    from autograder.extras.git.returning import Returned
     from autograder.extras.similar.similar import Similar
     from autograder.sandbox.doctor.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
@@ -266,14 +268,73 @@ def collect(
     roster: AnyPath | None = None,
     times: AnyPath | None = None,
     source: str | None = None,
+    branch: str | None = None,
     replace: bool = False,
+    on_repository: OnProgress | None = None,
 ) -> collecting.CollectReport:
-    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
+    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads.
+
+    With the source `git`, `archives` is one table of repositories, or one address with `{student}`; `branch` is the
+    branch or tag that stands for the hand-in.
+    """
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
     people = _roster(loaded, roster)
     options = collecting.CollectOptions(Path(output), wanted, people, source, replace, _path(times))
+    if source == "git":
+        return _collect_from_git(archives, loaded, options, branch or "", on_repository or _ignore)
+    if branch:
+        raise RefusedError("--branch is for repositories; say --from git as well.")
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
+
+
+def _collect_from_git(
+    tables: Sequence[AnyPath],
+    course: Course,
+    options: collecting.CollectOptions,
+    branch: str,
+    on_repository: OnProgress,
+) -> collecting.CollectReport:
+    from autograder.extras.git.collecting import collect_from_git
+    from autograder.extras.git.repositories import read_repositories
+
+    if len(tables) != 1:
+        raise RefusedError("`--from git` takes one table of repositories, or one address with {student} in it.")
+    source = os.fspath(tables[0])
+    name = options.assignment.name if options.assignment else ""
+    repositories = read_repositories(source, course, options.roster, name, branch)
+    return collect_from_git(repositories, course, options, Path(source).name, on_repository)
+
+
+def return_feedback(
+    grades: AnyPath,
+    repositories: AnyPath,
+    course: AnyPath | Course = ".",
+    *,
+    to: str = "git",
+    assignment: str | None = None,
+    roster: AnyPath | None = None,
+    branch: str = "feedback",
+    replace: bool = False,
+    on_repository: OnProgress | None = None,
+) -> "Returned":
+    """Push each student's feedback to a branch of the student's repository, if it differs from what is there.
+
+    `repositories` is a table, or an address with `{student}`, as for `collect`. The pages show what students may see at
+    present. A branch that the course did not write is left alone unless `replace` is set.
+    """
+    from autograder.extras.git.repositories import check_branch, read_repositories
+    from autograder.extras.git.returning import ReturnOptions, return_to_git
+
+    if to != "git":
+        raise RefusedError(f"Feedback is returned to `git`, not to `{to}`.")
+    loaded, reading = load_course(course), grades_at(Path(grades))
+    wanted = loaded.assignment(assignment).name if assignment else ""
+    people = _roster(loaded, roster)
+    owned = read_repositories(os.fspath(repositories), loaded, people, wanted)
+    effective = _effective(reading, loaded)
+    options = ReturnOptions(check_branch(branch), replace, _student_of(effective, people, reading.path.parent))
+    return return_to_git(owned, reading.path.parent, loaded, effective, options, on_repository or _ignore)
 
 
 def export(
@@ -353,6 +414,13 @@ def doctor(walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | 
         return verify()
     loaded = load_course(course) if config.course_file(Path(course)).is_file() else None
     return examine_grading(loaded, on_tier or _ignore)
+
+
+def _student_of(effective: Effective, roster: Roster, folder: Path) -> Callable[[str], str]:
+    """Return a function from a student of a table to the id in the grades."""
+    known = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
+    originals = read_originals(folder)
+    return lambda student: roster.student_id(graded_name(student), known, originals)
 
 
 def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:

@@ -7,6 +7,7 @@ created. Existing files are not changed, except for the new entry in course.yml.
 import json
 import re
 from collections.abc import Iterator
+from datetime import timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
 from autograder.course import config
 from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
+from autograder.gradebook.lateness import due_for
 from autograder.text.files import write_whole
 from autograder.text.spelling import did_you_mean, one_of
 
@@ -28,6 +30,12 @@ CI = {  # for the course and for students, with their templates
     },
     "gitlab": {".gitlab-ci.yml": "gitlab_course.yml", ".gitlab/students/check.yml": "gitlab_students.yml"},
 }
+CI["github-course"] = {  # the class is graded there, too
+    **CI["github"],
+    ".github/workflows/grade.yml": "github_grade.yml",
+    "scripts/grade-class": "grade_class.sh",
+}
+CI["gitlab-course"] = {**CI["gitlab"], ".gitlab-ci.yml": "gitlab_class.yml", "scripts/grade-class": "grade_class.sh"}
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
@@ -52,7 +60,9 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     files = {file: filled(template, words) for file, template in _files(course, name)}
     if ci is not None and ci not in CI:
         raise CourseError(f"--ci is {one_of(CI)}, not `{ci}`{did_you_mean(ci, CI) or '.'}")
-    files |= {course.root / place: filled(template) for place, template in CI.get(ci or "", {}).items()}
+    words["due_days"] = _due_days(course)
+    workflows = {course.root / place: filled(template, words) for place, template in CI.get(ci or "", {}).items()}
+    files |= {file: text for file, text in workflows.items() if not _holds(file, text)}
     if there := [file for file in files if file.exists()]:
         raise CourseError([f"{file} already exists; nothing was changed." for file in there])
     if begins:
@@ -68,6 +78,22 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     write_whole(course_file, after)
     load_course(course_file)
     return [*written, course_file]
+
+
+def _due_days(course: Course) -> str:
+    """Return lines of a workflow that run it every ten minutes on days when something is due, by the clock of UTC."""
+    lines = []
+    for assignment in course.assignments:
+        due = due_for(course, assignment, "")
+        if due is not None:
+            day = due.astimezone(timezone.utc)
+            lines.append(f'    - cron: "*/10 * {day.day} {day.month} *"  # {assignment.name} is due\n')
+    return "".join(lines)
+
+
+def _holds(file: Path, text: str) -> bool:
+    """Whether a file has this text already."""
+    return file.is_file() and file.read_bytes() == text.encode()
 
 
 def _kit(course: Course) -> dict[Path, bytes]:

@@ -20,13 +20,15 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Students": (students.check, students.watch, students.hint, students.answers, students.progress, students.pack),
     "Instructors": (
         *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
-        *(instructors.decide, instructors.export, instructors.similar, instructors.doctor),
+        *(instructors.decide, instructors.export, instructors.return_feedback),
+        *(instructors.similar, instructors.doctor),
     ),
     "Authors": (authors.build, authors.audit, authors.new, authors.release, authors.demo),
 }
+NAMES = {"return_feedback": "return"}  # a word of Python's own
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(report_errors(command))
+        app.command(NAMES.get(command.__name__), rich_help_panel=panel)(report_errors(command))
 
 
 def _version(wanted: bool) -> None:

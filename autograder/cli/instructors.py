@@ -1,4 +1,4 @@
-"""The commands for instructors: collect, grade, report, compare, decide, export, similar and doctor."""
+"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar and doctor."""
 
 import os
 from dataclasses import asdict
@@ -13,20 +13,33 @@ from autograder.records import RefusedError
 
 
 def collect(
-    archives: list[Path],
+    archives: list[str],
     assignment: str | None = None,
     roster: Path | None = None,
     times: Path | None = None,
     source: str | None = None,
+    branch: str | None = None,
     output: Path = Path("submitted"),
     replace: bool = False,
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads."""
-    report = api.collect(
-        archives, course_path, output, assignment=assignment, roster=roster, times=times, source=source, replace=replace
-    )
+    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that `grade` reads."""
+    if "" in archives:
+        raise RefusedError("The path is empty.")  # often a variable of a script that is not set
+    with progress(quiet=as_json) as steps:
+        report = api.collect(
+            archives,
+            course_path,
+            output,
+            assignment=assignment,
+            roster=roster,
+            times=times,
+            source=source,
+            branch=branch,
+            replace=replace,
+            on_repository=steps("Repositories"),
+        )
     say(*report.notes, *report.odd, *report.broken)
     show(as_json, report.as_record, lambda: print(report.summary))
     if report.broken:
@@ -177,6 +190,35 @@ def export(
     say(*exported.problems)
     show(as_json, exported.as_record, lambda: print(exported.summary))
     return FOUND if exported.problems else DONE
+
+
+def return_feedback(
+    grades: Path,
+    repositories: str,
+    to: str = "git",
+    assignment: str | None = None,
+    roster: Path | None = None,
+    branch: str = "feedback",
+    replace: bool = False,
+    course_path: Path = Path("."),
+    as_json: bool = False,
+) -> int:
+    """Return each student's feedback to a branch of the student's repository."""
+    with progress(quiet=as_json) as steps:
+        returned = api.return_feedback(
+            grades,
+            repositories,
+            course_path,
+            to=to,
+            assignment=assignment,
+            roster=roster,
+            branch=branch,
+            replace=replace,
+            on_repository=steps("Repositories"),
+        )
+    say(*returned.problems)
+    show(as_json, returned.as_record, lambda: print(returned.summary))
+    return FOUND if returned.problems else DONE
 
 
 def similar(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
@@ -13,13 +14,14 @@ from autograder.feedback.statistics import share
 from autograder.feedback.student_page import write_student_page
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
 from autograder.gradebook.final_scores import Effective, final_of, write_gradebook
-from autograder.gradebook.lateness import Final
+from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
 from autograder.text.names import safe_name
 
+TEMPLATE = "feedback.html.j2"
 WORDS = (
     (1.0, "Complete. All tests pass."),
     (0.8, "Nearly there. Only a little is left."),
@@ -60,27 +62,52 @@ def write_what_counts(folder: Path, course: Course, effective: Effective, sectio
 
 def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
     """Write the pages of each student: one of each grade, and one for the instructors."""
-    title_of = titles_of(course)
-    names = read_names(folder)
-    originals = read_originals(folder)
-    zone = ZoneInfo(course.timezone)
+    pages = StudentPages(folder, course)
     for student in effective.by_student():
         for grade in student.grades:
-            shown, final = as_shown(course, grade), final_of(grade, student.finals)
-            pictures = [p for p in pictures_of(folder, course, grade) if p.part in failing_parts(shown)]
-            about: dict[str, str | bool] = {
-                "student": originals.get(grade.student, grade.student),
-                "name": names.get(grade.student, ""),
-                "contact": course.contact or "",
-                "handed_in": when(final.submitted.astimezone(zone)) if final.submitted else "",
-                "visible_only": shown.max_score != grade.max_score,
-            }
-            final = final_as_shown(final, grade, shown)
-            write_feedback(folder, shown, course.find(grade.assignment), title_of, pictures, final, **about)
-        write_student_page(folder, course, student, title_of, names, originals)
+            write_page(folder / feedback_path(grade), TEMPLATE, **pages.values(grade, student.finals))
+        write_student_page(folder, course, student, pages.title_of, pages.names, pages.originals)
 
 
-def write_feedback(
+class StudentPages:
+    """What the pages of a class show of each grade: of hidden tests, what students may see at present.
+
+    The pages contain the pictures already drawn into `folder`.
+    """
+
+    def __init__(self, folder: Path, course: Course) -> None:
+        self.title_of = titles_of(course)
+        self.names = read_names(folder)
+        self.originals = read_originals(folder)
+        self._folder = folder
+        self._course = course
+        self._zone = ZoneInfo(course.timezone)
+
+    def values(self, grade: Grade, finals: Mapping[GradeKey, Final]) -> dict[str, Any]:
+        """Return the values of the template of a grade's page."""
+        shown, final = as_shown(self._course, grade), final_of(grade, finals)
+        pictures = [p for p in pictures_of(self._folder, self._course, grade) if p.part in failing_parts(shown)]
+        about: dict[str, str | bool] = {
+            "student": self.originals.get(grade.student, grade.student),
+            "name": self.names.get(grade.student, ""),
+            "contact": self._course.contact or "",
+            "handed_in": when(final.submitted.astimezone(self._zone)) if final.submitted else "",
+            "visible_only": shown.max_score != grade.max_score,
+        }
+        final = final_as_shown(final, grade, shown)
+        assignment = self._course.find(grade.assignment)
+        return page_values(self._folder, shown, assignment, self.title_of, pictures, final, **about)
+
+
+def write_feedback(folder: Path, grade: Grade, assignment: Assignment | None, title_of: TitleOf | None = None) -> Path:
+    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
+
+    The arguments are those of `page_values`. Raises InfrastructureError if jinja2 is missing.
+    """
+    return write_page(folder / feedback_path(grade), TEMPLATE, **page_values(folder, grade, assignment, title_of))
+
+
+def page_values(
     folder: Path,
     grade: Grade,
     assignment: Assignment | None,
@@ -88,26 +115,24 @@ def write_feedback(
     pictures: Sequence[Picture] = (),
     final: Final | None = None,
     **about: str | bool,
-) -> Path:
-    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
+) -> dict[str, Any]:
+    """Return all that the page of one grade shows, in HTML and in Markdown.
 
     `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
     titles of mistakes, by default derived from their ids. `about` are further values for the template: the id of the
     `student` to show, the display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page
-    does not tell the points of hidden tests. Raises InfrastructureError if jinja2 is missing.
+    does not tell the points of hidden tests.
     """
-    return write_page(
-        folder / feedback_path(grade),
-        "feedback.html.j2",
-        grade=grade,
-        title=assignment.title if assignment else grade.assignment,
-        word=word(grade),
-        final=final or Final(grade.score),
-        files=files_of(folder, grade.submission_sha256),
-        states=STATES,
-        parts=_parts(with_titles(grade, title_of), assignment, pictures),
+    return {
+        "grade": grade,
+        "title": assignment.title if assignment else grade.assignment,
+        "word": word(grade),
+        "final": final or Final(grade.score),
+        "files": files_of(folder, grade.submission_sha256),
+        "states": STATES,
+        "parts": _parts(with_titles(grade, title_of), assignment, pictures),
         **{"student": grade.student, "name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
-    )
+    }
 
 
 def word(grade: Grade) -> str:

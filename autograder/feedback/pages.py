@@ -28,10 +28,15 @@ def feedback_path(grade: Grade) -> PurePosixPath:
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
     """Write a template with every value escaped; an equal page is kept. Raises InfrastructureError without jinja2."""
-    page = _environment().get_template(template).render(**values).encode("utf-8", "replace")
+    page = rendered(template, **values)
     if path.is_file() and path.read_bytes() == page:  # replacing a file takes longer than all else
         return path
     return write_whole(path, page)
+
+
+def rendered(template: str, **values: Any) -> bytes:
+    """Return a page: a template with every value escaped. Raises InfrastructureError without jinja2."""
+    return _environment().get_template(template).render(**values).encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=10_000)
@@ -47,7 +52,7 @@ def list_items(texts: tuple[str, ...]) -> "Markup":
     """Convert texts to the items of an HTML list as `prose` does."""
     from markupsafe import Markup
 
-    return Markup("").join(Markup("<li>{}</li>\n").format(prose(_printable(text))) for text in texts)
+    return Markup("").join(Markup("<li>{}</li>\n").format(prose(printable(text))) for text in texts)
 
 
 def heading(text: str) -> "Markup":
@@ -86,7 +91,7 @@ def _environment() -> "Environment":
         autoescape=True,
         auto_reload=False,
         undefined=jinja2.StrictUndefined,
-        finalize=_printable,
+        finalize=printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -104,7 +109,7 @@ def _raw(name: str) -> "Markup":
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
 
 
-def _printable(value: Any) -> Any:
+def printable(value: Any) -> Any:
     """Replace characters that hide or reorder the text around them; return other values unchanged."""
     if not isinstance(value, str):
         return value

@@ -181,7 +181,8 @@ def test_kit_that_is_there_is_kept(tmp_path):
 def test_unknown_site_for_workflows_is_refused(tmp_path):
     done = CliRunner().invoke(app, ["new", "01_mean", "--ci", "gitub", "--course", str(tmp_path)])
     assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
-    assert "--ci is `github` or `gitlab`, not `gitub`; did you mean `github`?" in done.stderr
+    known = "`github`, `gitlab`, `github-course` or `gitlab-course`"
+    assert f"--ci is {known}, not `gitub`; did you mean `github`?" in done.stderr
 
 
 @pytest.mark.parametrize(

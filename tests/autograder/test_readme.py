@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = typer.main.get_command(app)
 TOOLS = {"ruff", "mypy"}
-OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip"}  # in the guides for clusters and containers
+OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip", "git", "sh"}  # in the guides beside the course
 
 
 class Line(NamedTuple):

@@ -123,6 +123,25 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     return report
 
 
+class Collecting:
+    """Stores submissions that were found elsewhere, one lot after another, and notes all of them when it is closed.
+
+    `source` names their origin in messages.
+    """
+
+    def __init__(self, source: Path, course: Course, options: CollectOptions, report: CollectReport) -> None:
+        times = read_times(options.times, course, [source], options.assignment) if options.times else None
+        self._submitted = SubmissionFolder(options.output, options.replace)
+        self._collection = _Collection(source, course, options, times, self._submitted, report)
+
+    def take(self, found: Findings) -> None:
+        """Store these submissions."""
+        self._collection.take_all(found)
+
+    def close(self) -> None:
+        self._submitted.save()
+
+
 @dataclass(frozen=True)
 class _Collection:
     path: Path
@@ -139,14 +158,14 @@ class _Collection:
             with opened as folder:
                 site, entries = _recognised(folder, self.options.source)
                 if site is not None:
-                    self._take_all(site.read(entries, self.path, self.options.roster))
+                    self.take_all(site.read(entries, self.path, self.options.roster))
                     return
                 originals = folders.originals(entries)
-                self._take_all(folders.read(self.path, self.course, self.options.assignment, originals))
+                self.take_all(folders.read(self.path, self.course, self.options.assignment, originals))
                 return
-        self._take_all(folders.read(self.path, self.course, self.options.assignment, {}))
+        self.take_all(folders.read(self.path, self.course, self.options.assignment, {}))
 
-    def _take_all(self, found: Findings) -> None:
+    def take_all(self, found: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
         meant = assignment or the_only_one(found.handed, self.course)
         self._tell(found.odd, found.notes)

@@ -1,17 +1,20 @@
 """`submitted/`: the collected submissions, in a folder per student with a folder per assignment."""
 
 import hashlib
+import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from autograder.records import RefusedError, unusable
-from autograder.submissions.collected import Collected, read_collected, write_collected
+from autograder.source import gate
+from autograder.submissions.collected import FILE_BYTES, Collected, read_collected, write_collected
 from autograder.submissions.files import DiskFolder, File, Odd
 from autograder.text.files import check_folder, write_whole
 
 EARLIER = ".earlier"
+BEGUN = ".collecting.jsonl"  # where each submission goes, and the digests of its files, until they are all noted
 
 ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand", "behind a link"]
 
@@ -26,6 +29,7 @@ class SubmissionFolder:
     def __post_init__(self) -> None:
         check_folder(self.folder)
         self.known = read_collected(self.folder)
+        self._begun = _read_begun(self.folder / BEGUN)
 
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
         """Store a submission, `files` by name and `facts` without digests, and return its status."""
@@ -36,9 +40,11 @@ class SubmissionFolder:
         key = facts.student, facts.assignment
         before = self.known.get(key)
         there = _digests(place, self.folder)
-        status = self._status(before, facts, there, digests)
+        status = self._status(before, facts, place, there, digests)
         if status in ("older", "changed by hand"):
             return status
+        if status != "unchanged":
+            self._begin(place, digests)
         if status == "replaced":
             for name, digest in there.items():
                 aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
@@ -69,17 +75,50 @@ class SubmissionFolder:
 
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
+        (self.folder / BEGUN).unlink(missing_ok=True)
+
+    def _begin(self, place: Path, digests: dict[str, str]) -> None:
+        """Note what will be written, so that a killed command's files are known as its own."""
+        line = json.dumps([str(place.relative_to(self.folder)), sorted(digests.values())])
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with (self.folder / BEGUN).open("a", encoding="utf-8") as notes:
+                notes.write(f"{line}\n")
+        except OSError as error:
+            raise unusable(f"{self.folder} cannot be written", error) from None
+
+    def _is_by_hand(self, before: Collected | None, place: Path, there: dict[str, str]) -> bool:
+        """Whether the files are neither those that were collected nor what a killed command left of both."""
+        if before and before.files == there:
+            return False
+        begun = self._begun.get(str(place.relative_to(self.folder)), set())
+        known = begun.union(before.files.values() if before else ())
+        return not begun or not known.issuperset(there.values())
 
     def _status(
-        self, before: Collected | None, facts: Collected, there: dict[str, str], digests: dict[str, str]
+        self, before: Collected | None, facts: Collected, place: Path, there: dict[str, str], digests: dict[str, str]
     ) -> ImportStatus:
         if not there:
             return "new"
         if there == digests:
             return "unchanged"
-        if before is None or before.files != there:
+        if self._is_by_hand(before, place, there):
             return "replaced" if self.replace else "changed by hand"
-        return "older" if _is_older(facts, before) else "replaced"
+        return "older" if before and _is_older(facts, before) else "replaced"
+
+
+def _read_begun(file: Path) -> dict[str, set[str]]:
+    """Return the digests of what a killed command began to write, by place; its last line may be torn."""
+    found: dict[str, set[str]] = {}
+    try:
+        lines = gate.read_text(file, FILE_BYTES).splitlines() if file.exists() else []
+    except RefusedError:
+        return found
+    for line in lines:
+        with suppress(ValueError, TypeError):
+            place, digests = json.loads(line)
+            found.setdefault(place, set()).update(digests)
+    return found
 
 
 def _hashed(files: dict[str, bytes]) -> dict[str, str]:

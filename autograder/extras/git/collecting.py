@@ -1,0 +1,191 @@
+"""Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from autograder.course.config import Course
+from autograder.extras.git.command import Git
+from autograder.extras.git.limits import Limits
+from autograder.extras.git.lock import held
+from autograder.extras.git.repositories import Repository, by_url, digest_of
+from autograder.extras.git.seen import Seen
+from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
+from autograder.extras.git.threads import repository_threads
+from autograder.extras.git.work import Work, released_blobs, work_in
+from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
+from autograder.records import RefusedError
+from autograder.source.gate import FILE_BYTES, too_large
+from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
+from autograder.submissions.identity import anything
+from autograder.submissions.raw_submission import Findings, RawSubmission
+from autograder.text.names import safe_name, shown, student_name
+
+SOURCE = "git"
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass
+class GitReport(CollectReport):
+    """The result of collecting from repositories: also how many there are, were fetched, and could not be read."""
+
+    repositories: int = 0
+    fetched: int = 0
+    failed: int = 0
+
+    @property
+    def summary(self) -> str:
+        """`30 repositories: 3 fetched, 26 unchanged, 1 failed. 29 submissions of 29 students: …`"""
+        unchanged = self.repositories - self.fetched - self.failed
+        failed = f", {self.failed} failed" if self.failed else ""
+        are = "repository" if self.repositories == 1 else "repositories"
+        return f"{self.repositories} {are}: {self.fetched} fetched, {unchanged} unchanged{failed}. {super().summary}"
+
+    def as_record(self) -> dict[str, Any]:
+        counts = {"repositories": self.repositories, "fetched": self.fetched, "failed": self.failed}
+        return {**counts, **super().as_record()}
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    """What was found of the repositories with one address: their submissions, or the reasons that there are none."""
+
+    handed: list[RawSubmission] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    fetched: bool = False
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def stores_of(submitted: Path) -> Path:
+    """Return the folder of the stores and of the times of hand-in, beside the folder of submissions."""
+    place = submitted.absolute()
+    return place.with_name(f"{place.name}-git")
+
+
+def collect_from_git(
+    repositories: Sequence[Repository],
+    course: Course,
+    options: CollectOptions,
+    label: str,
+    on_repository: OnProgress,
+    limits: Limits = Limits(),  # noqa: B008
+    clock: Callable[[], datetime] = _now,
+) -> GitReport:
+    """Collect the work in these repositories; `label` names their table in messages.
+
+    A repository that cannot be read is a sentence in the report, and all others are collected.
+    """
+    groups = by_url(repositories)
+    report = GitReport(options.output, repositories=len(groups))
+    folder = stores_of(options.output)
+    on_repository(0, len(groups))
+    with (
+        held(folder, "collects into it") as lock,
+        closing(Collecting(Path(label), course, options, report)) as collecting,
+        repository_threads(limits) as (pool, stopped),
+    ):
+        look = partial(_Look, folder, course, released_blobs(course), limits, stopped, lock, clock)
+        every = pool.map(lambda group: look(group).result(), groups)
+        for done, fetched in enumerate(every, start=1):
+            report.fetched += fetched.fetched
+            report.failed += bool(fetched.problems)
+            collecting.take(Findings(fetched.handed, fetched.problems, fetched.notes))
+            on_repository(done, len(groups))
+    return report
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A look at the repositories with one address."""
+
+    folder: Path
+    course: Course
+    released: Mapping[str, Collection[str]]
+    limits: Limits
+    stopped: Event
+    lock: int
+    clock: Callable[[], datetime]
+    group: Sequence[Repository]
+
+    def result(self) -> _Fetched:
+        first = self.group[0]
+        name = f"{safe_name(first.student)}-{digest_of(first.url)}"
+        git = Git(self.folder / "stores" / f"{name}.git", first.url, self.limits, self.stopped, (self.lock,))
+        store = Store(git)
+        seen = Seen(self.folder / "seen" / f"{name}.jsonl")
+        handed, notes, problems, fetched = list[RawSubmission](), list[str](), list[str](), False
+        for one in self.group:
+            try:
+                store.open()
+                commit, ref, came = self._head(store, seen, one)
+                fetched = fetched or came
+                found = self._work(store, commit, one)
+                seen.note_work(ref, commit, {work.assignment: work.digest for work in found})
+                handed += self._submissions(store, seen, (ref, commit), one, found)
+                notes += [f"{shown(one.student)}: {work.note}" for work in found if work.note]
+            except NotHandedInError as reason:
+                notes.append(f"{shown(one.student)} has handed in nothing at {one.shown_url}: {reason}")
+            except RefusedError as problem:
+                store.discard()
+                problems.append(f"{shown(one.student)}: {one.shown_url} was not collected: {problem}")
+        return _Fetched(handed, notes, problems, fetched)
+
+    def _head(self, store: Store, seen: Seen, one: Repository) -> tuple[str, str, bool]:
+        """Return the commit that counts, its branch or tag, and whether it was fetched just now."""
+        now = self.clock()
+        head = store.head(one.branch)
+        seen.note(head.ref, head.commit, now)
+        if store.commit_of(head.ref) == head.commit:
+            return head.commit, head.ref, False
+        commit = store.fetch(head)
+        seen.note(head.ref, commit, self.clock())  # pushed since
+        return commit, head.ref, True
+
+    def _work(self, store: Store, commit: str, one: Repository) -> list[Work]:
+        told = self.course.assignment(one.assignment) if one.assignment else None
+        return work_in(store.tree(commit), self.course, told, one.path, self.released)
+
+    def _submissions(
+        self, store: Store, seen: Seen, head: tuple[str, str], one: Repository, found: Sequence[Work]
+    ) -> list[RawSubmission]:
+        entries = [entry for work in found for entry in work.entries]
+        sizes = store.sizes({entry.oid for entry in entries})
+        small = {entry.oid for entry in entries if sizes[entry.oid] <= _limit(entry)}
+        contents = store.contents({oid: sizes[oid] for oid in small})
+        return [
+            RawSubmission(
+                one.student,
+                tuple(_file(entry, contents.get(entry.oid)) for entry in work.entries),
+                anything(one.student),
+                assignment=work.assignment,
+                submitted_at=seen.handed_in(*head, work.assignment),
+                where=student_name(one.student),
+                problem=work.problem,
+            )
+            for work in found
+        ]
+
+
+def _file(entry: TreeEntry, content: bytes | None) -> File:
+    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not read."""
+    name = entry.path.rpartition("/")[2]
+
+    def load(limit: int) -> bytes:
+        if content is None:
+            raise RefusedError(too_large(name, _limit(entry)))
+        return content[: limit + 1]
+
+    return File(name, load)
+
+
+def _limit(entry: TreeEntry) -> int:
+    return NOTEBOOK_BYTES if suffix(entry.path) == ".ipynb" else FILE_BYTES

@@ -1,0 +1,150 @@
+"""Which repository is whose: a table, or an address with `{student}` and a roster."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from autograder.course.config import Course
+from autograder.extras.git.environment import PROTOCOLS
+from autograder.extras.lms.roster import Person, Roster
+from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.records import RefusedError
+from autograder.text.names import shown
+
+COLUMNS = titles("repositories")
+PLACEHOLDER = "{student}"
+ACCOUNT = "{github}"
+ADDRESS_LENGTH = 200  # in messages
+_SITE = "github"
+_SSH = re.compile(r"[\w.+]+@[\w.][\w.-]*:(?![-/])\S+", re.ASCII)
+_ADDRESS = re.compile(rf"(?:{'|'.join(PROTOCOLS)})://(?![-:/@])\S+|file:///\S+", re.ASCII)
+_BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|\.lock(?:/|$)|/\.|@\{))[\w./+@-]+(?<![/.])")
+_SECRET = re.compile(r"//[^/@\s]*@")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A student's repository for one assignment, or for all if `assignment` is empty.
+
+    `branch` is a branch or a tag, empty for the one that the repository shows first; `path` is a folder in it.
+    """
+
+    student: str
+    url: str
+    assignment: str = ""
+    branch: str = ""
+    path: str = ""
+
+    @property
+    def shown_url(self) -> str:
+        """The address for messages, without a password."""
+        address = _SECRET.sub("//", self.url)
+        return address if address.isprintable() and len(address) <= ADDRESS_LENGTH else shown(address)
+
+
+def read_repositories(
+    source: str, course: Course, roster: Roster, assignment: str = "", branch: str = ""
+) -> list[Repository]:
+    """Return the repositories of a table or of an address with a placeholder.
+
+    `assignment` and `branch` are for all that do not name their own. Raises RefusedError for a table that cannot be read,
+    and for addresses and names that git could take for something else.
+    """
+    if PLACEHOLDER in source or ACCOUNT in source:
+        found = _of_pattern(source, roster)
+    elif "://" in source or _SSH.fullmatch(source):
+        raise RefusedError(f"The address {shown(source)} has no {PLACEHOLDER} where each student's name belongs.")
+    else:
+        found = _of_table(read_sheet(Path(source)), course)
+    whole = [
+        Repository(one.student, one.url, one.assignment or assignment, one.branch or branch, one.path) for one in found
+    ]
+    if not whole:
+        raise RefusedError(f"{shown(source)} names no repository.")
+    _check(whole)
+    return whole
+
+
+def check_branch(branch: str) -> str:
+    """Return the name of a branch; raises RefusedError if it cannot be one."""
+    if not _BRANCH.fullmatch(branch):
+        raise RefusedError(f"{shown(branch)} is not the name of a branch or a tag.")
+    return branch
+
+
+def digest_of(url: str) -> str:
+    """Return a name for the files about a repository, which does not tell its address."""
+    return hashlib.sha256(url.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def by_url(repositories: Iterable[Repository]) -> list[list[Repository]]:
+    """Return the repositories with the same address together, in the order of the first ones."""
+    found: dict[str, list[Repository]] = {}
+    for one in repositories:
+        found.setdefault(one.url, []).append(one)
+    return list(found.values())
+
+
+def _of_pattern(pattern: str, roster: Roster) -> list[Repository]:
+    if not roster.people:
+        raise RefusedError(f"{pattern} needs the students: say --roster, or put roster.csv beside course.yml.")
+    found = []
+    for person in roster.people:
+        account = _account(person)
+        if ACCOUNT in pattern and not account:
+            raise RefusedError(f"The roster has no {_SITE} account of {shown(person.name or person.id)}.")
+        words = {PLACEHOLDER: person.id, ACCOUNT: account}
+        found.append(Repository(person.id, _filled(pattern, words)))
+    return found
+
+
+def _filled(pattern: str, words: Mapping[str, str]) -> str:
+    for placeholder, word in words.items():
+        pattern = pattern.replace(placeholder, quote(word, safe="@+"))
+    return pattern
+
+
+def _account(person: Person) -> str:
+    return next((one.text for one in person.described.ids if one.site == _SITE), "")
+
+
+def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
+    columns = {meaning: sheet.column(*names) for meaning, names in COLUMNS.items()}
+    missing = [meaning for meaning in ("student", "url") if columns[meaning] is None]
+    if missing:
+        raise RefusedError(f"{sheet.name} has no column `{missing[0]}`; `student` and `url` are needed.")
+    found = []
+    for row in range(len(sheet.rows)):
+        cells = {meaning: sheet.cell(row, column) for meaning, column in columns.items()}
+        if not cells["student"]:
+            raise RefusedError(f"{sheet.name}: the address {shown(cells['url'])} belongs to no student.")
+        if not cells["url"]:
+            continue  # a student who has not joined yet
+        if cells["assignment"]:
+            cells["assignment"] = course.assignment(cells["assignment"]).name
+        found.append(Repository(**cells))
+    return found
+
+
+def _check(repositories: Sequence[Repository]) -> None:
+    taken: dict[tuple[str, str], Repository] = {}
+    for one in repositories:
+        whose = shown(one.student)
+        if one.student.startswith("-"):
+            raise RefusedError(f"The name {whose} begins with a hyphen, and git could take it for an option.")
+        if not (_ADDRESS.fullmatch(one.url) or _SSH.fullmatch(one.url)):
+            raise RefusedError(
+                f"{whose}: {one.shown_url} is not the address of a repository. It begins with "
+                f"{', '.join(f'{name}://' for name in PROTOCOLS)} or is like git@forge.example:course/ada.git."
+            )
+        if one.branch:
+            check_branch(one.branch)
+        if one.path.startswith(("-", "/")) or ".." in one.path.split("/"):
+            raise RefusedError(f"{whose}: {shown(one.path)} is not a folder inside the repository.")
+        if (one.student, one.assignment) in taken:
+            what = f" for {one.assignment}" if one.assignment else ""
+            raise RefusedError(f"{whose} has two repositories{what}; one of them must count.")
+        taken[one.student, one.assignment] = one

@@ -1,0 +1,193 @@
+"""The bare store of one repository: what its heads are, fetched as little as possible, and read without a checkout."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.extras.git.command import Git, size_of
+from autograder.extras.git.environment import REMOTE
+from autograder.records import RefusedError
+from autograder.source.gate import MEGABYTE
+from autograder.text.files import write_whole
+
+_HEADS_BYTES = 1 * MEGABYTE
+_PATH_BYTES = 400  # of a tree's entry with its path, on average
+_HEAD = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(\S+)")
+_POINTER = re.compile(r"ref: (\S+)\tHEAD")
+_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+_BUSY = "autograder-busy"
+_KINDS = {"120000": "a link", "160000": "a submodule", "040000": "a folder"}
+
+
+class NotHandedInError(RefusedError):
+    """There is no commit yet, or not the branch or tag that stands for the hand-in."""
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    """A file, link or submodule of a commit."""
+
+    path: str
+    mode: str
+    oid: str
+
+    @property
+    def odd(self) -> str:
+        """What the entry is, if it is no file; else an empty text."""
+        return _KINDS.get(self.mode, "" if self.mode.startswith("100") else "no file")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A branch or a tag, and the commit at which it stands."""
+
+    ref: str
+    commit: str
+
+
+class Store:
+    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or if it is too large."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+        self._busy = git.store / _BUSY
+
+    def open(self) -> None:
+        """Make the store if there is none that can be used."""
+        if self._busy.exists() or size_of(self.git.store) > self.git.limits.bytes // 2:
+            shutil.rmtree(self.git.store)
+        if not (self.git.store / "objects").is_dir():
+            self.git.store.mkdir(parents=True, exist_ok=True)
+            self._busy.touch()
+            for folder in ("objects", "refs"):
+                (self.git.store / folder).mkdir(exist_ok=True)
+            write_whole(self.git.store / "HEAD", "ref: refs/heads/main\n")  # all that `git init` would make
+            self._settle()
+
+    def discard(self) -> None:
+        """Remove what a repository that cannot be used has filled."""
+        shutil.rmtree(self.git.store, ignore_errors=True)
+
+    def head(self, branch: str) -> Head:
+        """Return the head of a branch or tag, of the repository's own choice if `branch` is empty.
+
+        Raises NotHandedInError if there is none.
+        """
+        if not branch:
+            return self._default()
+        branches, tags = f"refs/heads/{branch}", f"refs/tags/{branch}"
+        found = self.refs(branches, tags, f"{tags}^{{}}")
+        for name, ref in ((branches, branches), (f"{tags}^{{}}", tags), (tags, tags)):
+            if name in found:
+                return Head(ref, found[name])
+        raise NotHandedInError(f"there is no branch or tag {branch}.")
+
+    def refs(self, *names: str) -> dict[str, str]:
+        """Return the commits of the refs with exactly these names, those that exist."""
+        lines = self.git.run("ls-remote", REMOTE, *names, most=_HEADS_BYTES).decode("utf-8", "replace").splitlines()
+        found = dict[str, str]()
+        for match in filter(None, map(_HEAD.fullmatch, lines)):
+            if match[2] in names:
+                found[match[2]] = match[1]
+        return found
+
+    def fetch(self, head: Head) -> str:
+        """Fetch a head without its history and, if the server can, without its files; return the commit that came."""
+        name = _local(head.ref)
+        options = ("--depth=1", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--quiet")
+        self._busy.touch()
+        self.git.run("fetch", *options, REMOTE, f"+{head.ref}:{name}")
+        self._settle()
+        commit = self.commit_of(head.ref)
+        if not commit:
+            raise RefusedError(f"{head.ref} is no commit.")
+        return commit
+
+    def commit_of(self, ref: str) -> str:
+        """Return the commit of a head that was fetched; empty if it was not."""
+        try:
+            return self.git.run("rev-parse", "--verify", "--quiet", f"{_local(ref)}^{{commit}}").decode().strip()
+        except RefusedError:
+            return ""
+
+    def tree(self, commit: str) -> list[TreeEntry]:
+        """Return all entries of a commit; raises RefusedError if there are too many."""
+        most = self.git.limits.files
+        try:
+            listed = self.git.run("ls-tree", "-r", "-z", "--full-tree", commit, most=most * _PATH_BYTES)
+        except RefusedError as problem:
+            if "sends more" in str(problem):
+                raise RefusedError(f"it holds more than {most} files.") from None
+            raise
+        entries = [_entry(line) for line in listed.split(b"\0") if line]
+        if len(entries) > most:
+            raise RefusedError(f"it holds more than {most} files.")
+        return entries
+
+    def sizes(self, oids: Collection[str]) -> dict[str, int]:
+        """Return the sizes of these blobs, which are fetched if they are missing."""
+        known = self._known(oids)
+        missing = [oid for oid in oids if oid not in known]
+        if not missing:
+            return known
+        self._busy.touch()
+        options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--quiet", "--stdin")
+        self.git.run("fetch", *options, REMOTE, given="".join(f"{oid}\n" for oid in missing).encode())
+        self._settle()
+        return self._known(oids)
+
+    def contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
+        """Return the contents of these blobs of known sizes."""
+        asked = "".join(f"{oid}\n" for oid in sizes).encode()
+        most = sum(sizes.values()) + 200 * len(sizes)
+        return dict(_batch(self.git.run("cat-file", "--batch", given=asked, most=most))) if sizes else {}
+
+    def _known(self, oids: Collection[str]) -> dict[str, int]:
+        asked = "".join(f"{oid}\n" for oid in oids).encode()
+        lines = self.git.run("cat-file", "--batch-check", given=asked).decode().splitlines() if oids else []
+        facts = [line.split() for line in lines]
+        return {oid: int(rest[1]) for oid, *rest in facts if len(rest) == 2 and rest[0] == "blob"}
+
+    def _default(self) -> Head:
+        lines = self.git.run("ls-remote", "--symref", REMOTE, "HEAD", most=_HEADS_BYTES).decode("utf-8", "replace")
+        pointer = _POINTER.search(lines)
+        found = {match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))}
+        if "HEAD" not in found:
+            raise NotHandedInError("there is no commit yet.")
+        ref = pointer[1] if pointer and pointer[1].startswith("refs/heads/") else "HEAD"
+        return Head(ref, found["HEAD"])
+
+    def _settle(self) -> None:
+        """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""
+        write_whole(self.git.store / "config", _CONFIG)
+        self._busy.unlink()
+
+
+def clear(folder: Path) -> None:
+    """Remove all stores in a folder."""
+    for store in folder.glob("*.git"):
+        shutil.rmtree(store)
+
+
+def _local(ref: str) -> str:
+    return f"refs/handin/{hashlib.sha256(ref.encode()).hexdigest()[:20]}"
+
+
+def _entry(line: bytes) -> TreeEntry:
+    facts, _, path = line.partition(b"\t")
+    mode, _, oid = facts.decode().split()
+    return TreeEntry(path.decode("utf-8", "surrogateescape"), mode, oid)
+
+
+def _batch(printed: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the objects that `cat-file --batch` printed."""
+    place = 0
+    while place < len(printed):
+        end = printed.index(b"\n", place)
+        oid, _, size = printed[place:end].decode().split()
+        begin = end + 1
+        place = begin + int(size) + 1
+        yield oid, printed[begin : place - 1]

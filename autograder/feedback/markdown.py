@@ -1,0 +1,197 @@
+"""The page of one grade as Markdown, which a forge, a mail program or a notebook shows.
+
+No text of a student or a test becomes markup, a link, a mention or a reference to an issue: signs are escaped, and words
+that a forge could turn into a link stand as code.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.feedback.html import PartPage
+from autograder.feedback.pages import plain, printable
+from autograder.feedback.pictures import Picture
+from autograder.gradebook.final_scores import number
+from autograder.gradebook.lateness import Final
+from autograder.records import Grade, TestResult
+from autograder.text.wording import begun
+
+PICTURES = "pictures"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINKED = re.compile(r"://|www\.|@|mailto:|xmpp:|\[\[|[#!]\d|[&%~]\w|\$", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$^=]")
+_BEGINNING = re.compile(r"^(?:[-+:]|\d+(?=[.)]))")
+
+
+@dataclass(frozen=True)
+class MarkdownPage:
+    """A page, and the pictures to which it links by their paths beside it."""
+
+    text: str
+    pictures: Mapping[str, bytes]
+
+
+def as_markdown(values: Mapping[str, Any]) -> MarkdownPage:
+    """Return the page of these values, which `page_values` makes."""
+    pictures: dict[str, bytes] = {}
+    blocks = [*_top(values), *_body(values, pictures)]
+    return MarkdownPage("\n\n".join(blocks) + "\n", pictures)
+
+
+def escaped(text: str) -> str:
+    """Return a text for one line of Markdown: its `names` are code, all else is only text."""
+    line = " ".join(str(printable(text)).split())
+    pieces = _CODE.split(line)
+    marked = [_code(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces)]
+    return _BEGINNING.sub(_after_backslash, "".join(marked))
+
+
+def _words(text: str) -> str:
+    """Return text in which a word that a forge could turn into a link is code."""
+    return " ".join(_code(word) if _LINKED.search(word) else _MARKUP.sub(r"\\\g<0>", word) for word in text.split(" "))
+
+
+def _after_backslash(match: "re.Match[str]") -> str:
+    """Return a beginning that is not one of a list: `-` as `\\-`, and the number of `1.` before a backslash."""
+    return f"{match[0]}\\" if match[0].isdecimal() else f"\\{match[0]}"
+
+
+def _code(text: str) -> str:
+    fence = "`" * (_longest_run(text) + 1)
+    gap = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{gap}{text}{gap}{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)
+
+
+def _prose(text: str) -> str:
+    """Return a message of several lines; those that are indented stand as a block of code."""
+    blocks, code = list[str](), list[str]()
+    for line in [*str(printable(text)).split("\n"), ""]:
+        if line.startswith("    "):
+            code.append(line[4:])
+            continue
+        if code:
+            fence = "`" * max(3, _longest_run("\n".join(code)) + 1)
+            blocks.append("\n".join([f"{fence}text", *code, fence]))
+            code = []
+        if line.strip():
+            blocks.append(escaped(line))
+    return "\n\n".join(blocks)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _items(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def _top(values: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# {escaped(values['title'])}"
+    who = escaped(values["student"])
+    if values["name"] not in ("", values["student"]):
+        who = f"{escaped(values['name'])}, {who}"
+    files = " and ".join(_code(str(printable(file.name))) for file in values["files"])
+    yield f"Feedback for {who}{f' on {files}' if files else ''}"
+    if values["handed_in"]:
+        yield f"Handed in {escaped(values['handed_in'])}"
+
+
+def _body(values: Mapping[str, Any], pictures: dict[str, bytes]) -> Iterator[str]:
+    grade: Grade = values["grade"]
+    final: Final = values["final"]
+    if final.excused:
+        yield "**Excused**"
+        yield from _decided(final)
+        return
+    if grade.status == "refused" and not final.score:
+        yield from _refused(grade)
+        yield from _decided(final)
+        return
+    which = " in the visible tests" if values["visible_only"] else ""
+    yield f"**{number(final.score)} of {number(grade.max_score)} points{which}**"
+    if final.days:
+        yield f"{escaped(final.sentence)}."
+    yield from _decided(final)
+    yield escaped(values["word"])
+    for place, part in enumerate(values["parts"], start=1):
+        yield from _part(part, place, values["states"], pictures)
+
+
+def _refused(grade: Grade) -> Iterator[str]:
+    yield "**Not graded**"
+    yield _quoted(_prose(grade.problem or "No reason was given."))
+    points = number(grade.max_score)
+    counts = f" Until then, this submission counts 0 of {points} points." if grade.max_score else ""
+    yield f"Correct the problem and hand in your file again.{counts}"
+
+
+def _decided(final: Final) -> Iterator[str]:
+    if final.decisions:
+        yield _items([escaped(decision.sentence) for decision in final.decisions])
+
+
+def _part(part: PartPage, place: int, states: Mapping[str, str], pictures: dict[str, bytes]) -> Iterator[str]:
+    points = f" ({number(part.score)} of {number(part.points)})" if part.points else ""
+    yield f"## {escaped(part.title)}{points}"
+    if part.works:
+        yield _items([f"✓ {escaped(title)}" for title in part.works])
+    for reason, titles in part.followed.items():
+        yield _prose(reason)
+        yield _items([f"✓ {escaped(title)}" for title in titles])
+    for cause in part.causes:
+        yield from _cause(cause, states)
+    yield from _drawn(part.pictures, place, pictures)
+    for reason, waiting in part.waiting.items():
+        yield _prose(reason)
+        yield _items([_costing(test) for test in waiting])
+
+
+def _cause(cause: Sequence[Sequence[TestResult]], states: Mapping[str, str]) -> Iterator[str]:
+    first = cause[0][0]
+    if first.hint:
+        name = f"**{escaped(begun(first.mistake))}**\n\n" if first.mistake else ""
+        yield _quoted(f"{name}{_prose(first.hint)}")
+    for failure in cause:
+        yield _items([f"✗ {_costing(test)}: {states[test.outcome]}" for test in failure])
+        yield _prose(failure[0].message or "")
+
+
+def _costing(test: TestResult) -> str:
+    lost = test.max_score - test.score
+    return f"{escaped(test.title)} (−{number(lost)})" if lost > 0 else escaped(test.title)
+
+
+def _drawn(drawn: Sequence[Picture], place: int, pictures: dict[str, bytes]) -> Iterator[str]:
+    for picture in drawn:
+        image = _image(picture)
+        if image is None:
+            reason = f"{picture.title}: {picture.problem}" if picture.problem else picture.title
+            yield f"No picture yet of {escaped(reason)}"
+            continue
+        path = f"{PICTURES}/part-{place}-{len(pictures) + 1}.png"
+        pictures[path] = image
+        yield f"### Your code’s picture: {escaped(picture.title)}"
+        yield f"What to look for: {escaped(plain(picture.look_for))}"
+        yield f"![{_alternative(picture.title)}]({path})"
+
+
+def _alternative(title: str) -> str:
+    """Return a title for the place of a picture that is not shown, where code cannot stand."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(plain(str(printable(title))).split()))
+
+
+def _image(picture: Picture) -> bytes | None:
+    try:
+        image = base64.b64decode(picture.image, validate=True)
+    except binascii.Error:
+        return None
+    return image if image.startswith(_PNG) else None

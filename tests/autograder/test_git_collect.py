@@ -1,0 +1,499 @@
+"""Collecting from repositories: only what changed is fetched, and a hand-in is when the course first saw it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta, timezone
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from autograder.cli import app
+from autograder.course.config import Course, load_course
+from autograder.extras.git import environment
+from autograder.extras.git.collecting import GitReport, collect_from_git
+from autograder.extras.git.command import Git
+from autograder.extras.git.limits import Limits
+from autograder.extras.git.repositories import Repository, read_repositories
+from autograder.extras.git.seen import Seen
+from autograder.extras.lms.collecting import CollectOptions
+from autograder.extras.lms.roster import Roster, read_roster
+from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.journal import Journal, grades_at
+from autograder.gradebook.texts import put
+from autograder.gradebook.times import keep_times
+from autograder.records import Grade, InfrastructureError, RefusedError
+from autograder.submissions import find_submissions
+from autograder.submissions.collected import Collected, read_collected
+from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, copy_of, make_repository, write_table
+from tests.autograder.tiny_course import FILES, write_tiny_course
+from tests.autograder.waiting import wait_until
+
+pytestmark = NEEDS_GIT
+
+NAME = "01_adding"
+WRITERS = (
+    "autograder.extras.git.seen",
+    "autograder.extras.git.store",
+    "autograder.extras.lms.collecting.submission_folder",
+    "autograder.submissions.collected",
+)
+FIRST = datetime(2026, 11, 2, 10, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+OTHER = """\
+  - name: 02_taking
+    title: Taking away
+    minutes: 10
+    parts:
+      - {name: take, title: Two numbers, points: 4}
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The tiny course with a due date and a second assignment that exists only in course.yml."""
+    root = write_tiny_course(tmp_path_factory.mktemp("course"))
+    text = FILES["course.yml"].replace("minutes: 10\n", "minutes: 10\n    due: 2026-11-03 12:00\n", 1)
+    (root / "course.yml").write_text(text + OTHER + "late: {percent_a_day: 10}\nattempts: best\n", "utf-8")
+    return load_course(root)
+
+
+@pytest.fixture
+def gather(course: Course, tmp_path: Path) -> Callable[..., GitReport]:
+    """Collect from repositories by student, at a moment, into `tmp_path / "submitted"`."""
+
+    def run(
+        repositories: dict[str, StudentRepository],
+        now: datetime = FIRST,
+        assignment: str = "",
+        branch: str = "",
+        limits: Limits = Limits(),  # noqa: B008
+        **options: object,
+    ) -> GitReport:
+        listed = [Repository(student, one.url, assignment, branch) for student, one in repositories.items()]
+        chosen = CollectOptions(tmp_path / "submitted", **options)  # type: ignore[arg-type]
+        return collect_from_git(listed, course, chosen, "repositories.csv", lambda *_: None, limits, lambda: now)
+
+    return run
+
+
+def answer(number: int) -> str:
+    return f"def add(a, b):\n    return a + b + {number} - {number}\n"
+
+
+def collected(folder: Path, student: str, assignment: str = NAME) -> Collected:
+    return read_collected(folder / "submitted")[student, assignment]
+
+
+def text_of(folder: Path, student: str) -> str:
+    return (folder / "submitted" / student / NAME / "adding.py").read_text("utf-8")
+
+
+def test_only_changed_heads_are_fetched(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    first_one = make_repository(tmp_path, "template", {"adding.py": answer(0)})
+    students = {f"s{n:02d}": copy_of(first_one, tmp_path / f"s{n:02d}.git") for n in range(30)}
+    first = gather(students)
+    assert (first.fetched, first.failed, dict(first.counts)) == (30, 0, {"new": 30})
+    for student in ("s03", "s14", "s27"):
+        students[student].commit({"adding.py": answer(99)})
+    second = gather(students, FIRST + DAY)
+    assert (second.fetched, second.failed, dict(second.counts)) == (3, 0, {"unchanged": 27, "replaced": 3})
+    assert "30 repositories: 3 fetched, 27 unchanged. 30 submissions" in second.summary
+    assert text_of(tmp_path, "s14") == answer(99)
+
+
+def test_whole_way_from_the_command_line(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = make_repository(tmp_path, "ada", {f"work/{NAME}/adding.py": answer(1)})
+    write_table(tmp_path, {"ada": repository})
+    monkeypatch.chdir(tmp_path)
+    words = ("collect", "--from", "git", "repositories.csv", "--course", str(course.root))
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    assert done.stdout == "1 repository: 1 fetched, 0 unchanged. 1 submission of 1 student: 1 new.\n"
+    record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert (record["repositories"], record["fetched"], record["submissions"]) == (1, 0, {"unchanged": 1})
+    assert [one.files[0].text for one in find_submissions(Path("submitted"), course)] == [answer(1)]
+
+
+def test_repository_that_cannot_be_read_stops_no_other(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    ada = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gone = StudentRepository(tmp_path / "gone.git")
+    empty = make_repository(tmp_path, "empty")
+    report = gather({"gone": gone, "empty": empty, "ada": ada})
+    assert (report.failed, dict(report.counts), len(report.odd)) == (1, {"new": 1}, 1)
+    assert report.notes == [f"repositories.csv: empty has handed in nothing at {empty.url}: there is no commit yet."]
+    assert f"gone: {gone.url} was not collected: git says: " in report.odd[0]
+
+
+def test_address_with_a_password_is_not_told(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    class Secret(StudentRepository):
+        @property
+        def url(self) -> str:
+            return "https://course:secret@localhost:1/ada.git"
+
+    report = gather({"ada": Secret(tmp_path)})
+    assert report.failed == 1 and "https://localhost:1/ada.git" in report.odd[0]
+    told = " ".join([*report.odd, *(str(path) for path in tmp_path.rglob("*"))])
+    assert "secret" not in told
+
+
+# ------------------------------------------------------------------ times and attempts
+
+
+def test_forged_date_of_a_commit_changes_nothing(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    before_due = int((FIRST - 30 * DAY).timestamp())
+    repository = make_repository(tmp_path, "ada")
+    repository.commit({"adding.py": answer(1)}, date=before_due)
+    gather({"ada": repository}, FIRST + 5 * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
+
+
+def test_time_of_hand_in_stays_that_of_the_first_look(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    for days in range(3):
+        gather({"ada": repository}, FIRST + days * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
+
+
+def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    repository.commit({"adding.py": answer(1), "taking.py": "def take(a, b):\n    return a - b\n"})
+    gather({"ada": repository}, FIRST + DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
+    assert collected(tmp_path, "ada", "02_taking").submitted_at == "2026-11-03T10:00:00+00:00"
+
+
+def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada")
+    repository.commit({f"{n:08d}": "x" for n in range(30)})
+    assert gather({"ada": repository}, FIRST, limits=Limits(files=20)).failed == 1
+    repository.commit({"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST + 5 * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
+
+
+def test_table_of_times_counts_more_than_what_was_seen(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    (tmp_path / "times.csv").write_text(f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8")
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST, times=tmp_path / "times.csv")
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-01T09:00:00+00:00"
+
+
+def graded(folder: Path, course: Course, score: float) -> None:
+    """Grade what is collected with this score, as a run would; its suite stands for all."""
+    stored = put(folder / "grades", find_submissions(folder / "submitted", course))
+    keep_times(folder / "grades", folder / "submitted", stored)
+    with Journal(folder / "grades") as journal:
+        for one in stored:
+            key = one.submission.student, one.submission.assignment
+            journal.append(Grade(*key, "graded", score, 10, submission_sha256=one.digest))
+
+
+def test_forced_push_backwards_loses_no_attempt(
+    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+) -> None:
+    repository = make_repository(tmp_path, "ada")
+    early = repository.commit({"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    graded(tmp_path, course, 4)
+    repository.commit({"adding.py": answer(2)})
+    gather({"ada": repository}, FIRST + DAY / 24)
+    graded(tmp_path, course, 9)
+    repository.move("main", early)
+    report = gather({"ada": repository}, FIRST + 9 * DAY)
+    assert dict(report.counts) == {"older": 1} and text_of(tmp_path, "ada") == answer(2)
+    repository.commit({"adding.py": answer(3)})
+    gather({"ada": repository}, FIRST + 9 * DAY)
+    graded(tmp_path, course, 5)
+    effective = what_counts(tmp_path / "grades", course, grades_at(tmp_path / "grades"))
+    assert [(grade.score, effective.finals[grade.key].days) for grade in effective.grades] == [(9, 0)]
+    assert len(effective.attempts(effective.grades[0])) == 3
+    earlier = (tmp_path / "submitted/.earlier/ada" / NAME).glob("*/adding.py")
+    assert {file.read_text("utf-8") for file in earlier} == {answer(1), answer(2)}
+
+
+@pytest.mark.slow
+def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    repository.commit({"adding.py": answer(2)})
+    gather({"ada": repository}, FIRST + DAY)
+    repository.commit({"adding.py": answer(1)}, date=1_100_000_000)
+    gather({"ada": repository}, FIRST + 2 * DAY)
+    assert text_of(tmp_path, "ada") == answer(1)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-04T10:00:00+00:00"
+
+
+def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    assert "there is no branch or tag final." in gather({"ada": repository}, FIRST, branch="final").notes[0]
+    words = ("-c", "user.name=Ada", "-c", "user.email=ada@school.example", "tag", "-a", "-m", "done", "final", "main")
+    repository.git(*words)
+    repository.commit({"adding.py": answer(2)})
+    gather({"ada": repository}, FIRST + DAY, branch="final")
+    assert text_of(tmp_path, "ada") == answer(1)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-03T10:00:00+00:00"
+
+
+def test_times_that_cannot_be_read_stop_the_command(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository})
+    (file,) = (tmp_path / "submitted-git/seen").iterdir()
+    file.write_text("{", "utf-8")
+    with pytest.raises(InfrastructureError, match="holds the times of hand-in"):
+        gather({"ada": repository})
+
+
+def test_commit_is_noted_once(tmp_path: Path) -> None:
+    for hours in (0, 5):
+        Seen(tmp_path / "seen.jsonl").note("refs/heads/main", "a" * 40, FIRST + hours * DAY / 24)
+    again = Seen(tmp_path / "seen.jsonl")
+    again.note_work("refs/heads/main", "a" * 40, {NAME: "x"})
+    assert Seen(tmp_path / "seen.jsonl").handed_in("refs/heads/main", "a" * 40, NAME) == "2026-11-02T10:00:00+00:00"
+
+
+# ------------------------------------------------------------------ which files
+
+
+def test_released_files_that_nobody_touched_are_no_hand_in(
+    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+) -> None:
+    stub = "def add(a, b):\n    raise NotImplementedError\n"
+    released = course.stub_file(course.assignment(NAME))
+    released.parent.mkdir(parents=True, exist_ok=True)
+    released.write_text(stub, "utf-8")
+    begun = make_repository(tmp_path, "ada", {f"assignments/{NAME}/adding.py": stub, "taking.py": "x = 1\n"})
+    gather({"ada": begun})
+    assert list(read_collected(tmp_path / "submitted")) == [("ada", "02_taking")]
+    gather({"ada": begun}, assignment=NAME)
+    assert ("ada", NAME) in read_collected(tmp_path / "submitted")
+
+
+def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    files = {"adding.py": answer(1), f"a/b/{NAME}/adding.py": answer(2), "02_taking/adding.py": answer(3)}
+    report = gather({"ada": make_repository(tmp_path, "ada", files)})
+    assert text_of(tmp_path, "ada") == answer(2)
+    assert "the work in a/b/01_adding counts; there is more in" in " ".join(report.notes)
+
+
+def test_file_of_another_name_is_collected_for_a_named_assignment(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    gather({"ada": make_repository(tmp_path, "ada", {"my_work.py": answer(1), "README.md": "hello"})}, assignment=NAME)
+    assert [file.name for file in (tmp_path / "submitted/ada" / NAME).iterdir()] == ["my_work.py"]
+
+
+def test_repository_without_work_is_refused_when_graded(
+    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+) -> None:
+    report = gather({"ada": make_repository(tmp_path, "ada", {"README.md": "hello"})}, assignment=NAME)
+    assert "nothing is there; a .py, an .ipynb or an archive is needed" in report.odd[0]
+    assert [bool(one.problem) for one in find_submissions(tmp_path / "submitted", course)] == [True]
+
+
+def test_files_are_fetched_alone_where_the_server_can(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1), "data.csv": "large" * 1000})
+    repository.git("config", "uploadpack.allowFilter", "true")
+    gather({"ada": repository})
+    assert text_of(tmp_path, "ada") == answer(1)
+    (store,) = (tmp_path / "submitted-git/stores").iterdir()
+    (listed,) = repository.git("rev-parse", "main:data.csv").split()
+    held = StudentRepository(store).git("cat-file", "--batch-check", given=f"{listed}\n")
+    assert held == f"{listed} missing\n"
+    repository.commit({"adding.py": answer(2), "data.csv": "large" * 1000})
+    assert gather({"ada": repository}, FIRST + DAY).fetched == 1
+    assert text_of(tmp_path, "ada") == answer(2)
+
+
+# ------------------------------------------------------------------ whose repository
+
+
+def repositories(course: Course, source: str, roster: Roster = Roster()) -> list[Repository]:  # noqa: B008
+    return read_repositories(source, course, roster)
+
+
+def test_table_names_assignments_branches_and_folders(tmp_path: Path, course: Course) -> None:
+    table = tmp_path / "repositories.csv"
+    rows = f"student,url,assignment,branch,path\nada,https://forge.example/a.git,{NAME},main,work\nben,,,,\n"
+    table.write_text(rows, "utf-8")
+    assert repositories(course, str(table)) == [Repository("ada", "https://forge.example/a.git", NAME, "main", "work")]
+
+
+def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> None:
+    table = tmp_path / "grades.csv"
+    table.write_text(
+        "assignment_name,github_username,roster_identifier,student_repository_name,student_repository_url\n"
+        "Adding,octo-ada,ada,adding-octo-ada,https://github.com/course/adding-octo-ada\n",
+        "utf-8",
+    )
+    assert repositories(course, str(table)) == [Repository("ada", "https://github.com/course/adding-octo-ada")]
+
+
+def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text("student,name,github_username\nada l,Ada Lovelace,octo-ada\n", "utf-8")
+    people = read_roster(roster)
+    found = repositories(course, "ssh://git@forge.example/course/{student}.git", people)
+    assert found == [Repository("ada l", "ssh://git@forge.example/course/ada%20l.git")]
+    found = repositories(course, "git@github.com:course/adding-{github}.git", people)
+    assert found == [Repository("ada l", "git@github.com:course/adding-octo-ada.git")]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("ada,--upload-pack=touch /tmp/x,,,", "is not the address of a repository"),
+        ("ada,ext::sh -c id,,,", "is not the address of a repository"),
+        ("ada,git://forge.example/a.git,,,", "is not the address of a repository"),
+        ("ada,http://forge.example/a.git,,,", "is not the address of a repository"),
+        ("ada,ssh://-oProxyCommand=id/x,,,", "is not the address of a repository"),
+        ("ada,git@forge.example:-x,,,", "is not the address of a repository"),
+        ("ada,/srv/ada.git,,,", "is not the address of a repository"),
+        ("-ada,https://forge.example/a.git,,,", "begins with a hyphen"),
+        ("ada,https://forge.example/a.git,,--all,", "--all is not the name of a branch or a tag"),
+        ("ada,https://forge.example/a.git,,a..b,", "a..b is not the name of a branch or a tag"),
+        ("ada,https://forge.example/a.git,,a:b,", "a:b is not the name of a branch or a tag"),
+        ("ada,https://forge.example/a.git,,,../x", "../x is not a folder inside the repository"),
+        ("ada,https://a.example/a\nada,https://b.example/b,,,", "ada has two repositories"),
+        (",https://forge.example/a.git,,,", "belongs to no student"),
+    ],
+)
+def test_what_git_could_misunderstand_is_refused(tmp_path: Path, course: Course, row: str, sentence: str) -> None:
+    table = tmp_path / "repositories.csv"
+    table.write_text(f"student,url,assignment,branch,path\n{row}\n", "utf-8")
+    with pytest.raises(RefusedError, match=sentence.replace("..", r"\.\.")):
+        repositories(course, str(table))
+
+
+def test_address_needs_a_place_for_the_student_and_a_roster(course: Course) -> None:
+    with pytest.raises(RefusedError, match="has no {student}"):
+        repositories(course, "https://forge.example/course.git")
+    with pytest.raises(RefusedError, match="needs the students"):
+        repositories(course, "https://forge.example/{student}.git")
+
+
+# ------------------------------------------------------------------ a server, and a killed command
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[str]:
+    """The address of a server of the repositories in `tmp_path / "served"`."""
+    (tmp_path / "served").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}", "--export-all"]
+    command = ["git", *words, f"--base-path={tmp_path}/served", str(tmp_path / "served")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def answers() -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", port)) == 0 or process.poll() is not None
+
+    wait_until(answers)
+    if process.poll() is not None:
+        pytest.skip("git is installed without its daemon.")
+    yield f"git://127.0.0.1:{port}"
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
+
+
+def test_repositories_of_a_server_are_collected(
+    tmp_path: Path, course: Course, daemon: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
+    served = {name: make_repository(tmp_path / "served", name, {"adding.py": answer(1)}) for name in ("ada", "ben")}
+    served["ben"].git("config", "uploadpack.allowFilter", "true")
+    listed = [Repository(name, f"{daemon}/{name}.git") for name in served]
+    options = CollectOptions(tmp_path / "submitted")
+    for fetched in (2, 0):
+        report = collect_from_git(listed, course, options, "repositories.csv", lambda *_: None)
+        assert (report.fetched, report.failed, report.odd) == (fetched, 0, [])
+    assert text_of(tmp_path, "ada") == text_of(tmp_path, "ben") == answer(1)
+
+
+def state_of(folder: Path) -> dict[str, str]:
+    """Return the texts of all collected files, those set aside as well."""
+    files = (file for file in (folder / "submitted").rglob("*.py"))
+    return {str(file.relative_to(folder)): file.read_text("utf-8") for file in files}
+
+
+def killed_after(step: int, work: Callable[[], object]) -> bool:
+    """Do the work in a fork that is killed at its `step`th process or file; return whether it was."""
+    child = os.fork()
+    if child:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, -signal.SIGKILL)
+        return code != 0
+    count = itertools.count(1)
+
+    def counted(function: Callable[..., object]) -> Callable[..., object]:
+        def run(*args: object, **words: object) -> object:
+            if next(count) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*args, **words)
+
+        return run
+
+    code = 1
+    try:
+        Git._wait = counted(Git._wait)  # type: ignore[method-assign, assignment]
+        for module in map(import_module, WRITERS):
+            module.write_whole = counted(module.write_whole)  # type: ignore[attr-defined]
+        work()
+        code = 0
+    finally:
+        os._exit(code)  # never back into the tests
+
+
+def grown(folder: Path, course: Course, steps: Iterable[int], names: str = "abc") -> tuple[dict[str, str], int]:
+    """Collect twice with a change in between, killed at each of these steps before the second time ends.
+
+    Return the files, and how often the command was killed.
+    """
+    folder.mkdir()
+    files = {"adding.py": answer(1), "taking.py": "a = 1\n"}
+    students = {name: make_repository(folder, name, files) for name in names}
+    listed = [Repository(name, one.url) for name, one in students.items()]
+    options = CollectOptions(folder / "submitted")
+    limits = Limits(at_once=1)
+
+    def work() -> None:
+        collect_from_git(listed, course, options, "repositories.csv", lambda *_: None, limits)
+
+    work()
+    for repository in students.values():
+        repository.commit({"adding.py": answer(2), "adding.ipynb": "{}", "taking.py": "a = 2\n"})
+    kills = sum(killed_after(step, work) for step in steps)
+    work()
+    return state_of(folder), kills
+
+
+def test_killed_command_ends_as_one_that_was_not(tmp_path: Path, course: Course) -> None:
+    state, kills = grown(tmp_path / "killed", course, [5, 7], names="a")
+    there = {str(Path(name).parent): text for name, text in state.items() if ".earlier" not in name}
+    assert (kills, len(state)) == (2, 4)
+    assert there == {f"submitted/a/{NAME}": answer(2), "submitted/a/02_taking": "a = 2\n"}
+
+
+@pytest.mark.slow
+def test_killed_command_ends_as_one_that_was_not_at_each_step(tmp_path: Path, course: Course) -> None:
+    whole, _ = grown(tmp_path / "whole", course, [])
+    assert grown(tmp_path / "often", course, range(1, 25))[0] == whole
+    for step in range(1, 50):
+        state, kills = grown(tmp_path / f"at-{step}", course, [step])
+        assert state == whole, step
+        if not kills:
+            break
+    assert step > 20

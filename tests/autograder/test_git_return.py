@@ -1,0 +1,337 @@
+"""Feedback returns to a branch of each repository: as on the page, only what changed, and nothing else is touched."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+from collections.abc import Callable, Iterable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from typer.testing import CliRunner
+
+import autograder
+from autograder.cli import app
+from autograder.course.config import Course, load_course
+from autograder.extras.git.command import Git
+from autograder.extras.git.returning import Returned
+from autograder.feedback.html import StudentPages
+from autograder.feedback.markdown import as_markdown, escaped
+from autograder.feedback.pages import feedback_path
+from autograder.feedback.pictures import Picture, keep_pictures, picture_file
+from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.journal import Journal, grades_at
+from autograder.records import Grade, RefusedError, TestResult
+from tests.autograder.pages import write_all
+from tests.autograder.student_folder import PICTURES
+from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, git, make_repository, write_table
+from tests.autograder.tiny_course import COURSE, write_tiny_course
+
+pytestmark = NEEDS_GIT
+
+NAME = "01_adding"
+FUTURE, PAST = "2999-01-01 12:00", "2020-01-01 12:00"
+PNG = b"\x89PNG\r\n\x1a\n and the rest"
+HOSTILE = "<script>alert(1)</script> [click](https://evil.example) ![x](//evil.example/x.png) @everyone #1 `a` | b"
+WORK = {"adding.py": "def add(a, b):\n    return a - b\n"}
+
+
+def course_in(folder: Path, due: str = PAST) -> Course:
+    text = COURSE.replace("feedback: hints", "feedback: {before_due: visible, after_due: full}")
+    write_tiny_course(folder)
+    (folder / "course.yml").write_text(text.replace("minutes: 10\n", f"minutes: 10\n    due: {due}\n"), "utf-8")
+    (folder / "tests/assignments/01_adding/pictures.py").write_text(PICTURES, "utf-8")
+    return load_course(folder)
+
+
+def grade_of(student: str, message: str = "add(2, 3) returned -1; 5 was expected.", score: float = 6) -> Grade:
+    known = {"mistake": "subtracts", "hint": "Do two heaps become smaller?"}
+    tests = (
+        TestResult("test_two", "add", "2 and 3 are 5.", "failed", 0, 1, message, hidden=False, **known),
+        TestResult("test_any", "add", "Any two numbers.", "failed", 0, 3, "Wrong.", full_message="add(4, 5) is -1."),
+        TestResult("test_push", "total", "It pushes.", "passed", 2, 2, hidden=False),
+        TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
+    )
+    return Grade(student, NAME, "graded", score, 10, tests, submission_sha256="cd" * 32)
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return course_in(tmp_path / "course")
+
+
+@pytest.fixture
+def students(tmp_path: Path) -> dict[str, StudentRepository]:
+    """The repositories of ada and ben, who have grades in `grades`, and of eve, who has none."""
+    with Journal(tmp_path / "grades") as journal:
+        for student in ("ada", "ben"):
+            journal.append(grade_of(student))
+    found = {name: make_repository(tmp_path, name, WORK) for name in ("ada", "ben", "eve")}
+    write_table(tmp_path, found)
+    return found
+
+
+def give(folder: Path, course: Course, **options: object) -> Returned:
+    return autograder.return_feedback(folder / "grades", folder / "repositories.csv", course, **options)  # type: ignore[arg-type]
+
+
+def test_feedback_is_in_a_clone(tmp_path: Path, course: Course, students: dict[str, StudentRepository]) -> None:
+    before = students["ada"].head("main")
+    returned = give(tmp_path, course)
+    assert (returned.pushed, returned.ungraded, returned.problems) == (["ada", "ben"], ["eve"], [])
+    git("clone", "--quiet", "--branch=feedback", students["ada"].url, "clone", folder=tmp_path)
+    page = (tmp_path / "clone" / NAME / "README.md").read_text("utf-8")
+    assert page.startswith("# Adding\n\nFeedback for ada\n\n**6 of 10 points**\n")
+    assert "> **Subtracts**\n>\n> Do two heaps become smaller?" in page
+    assert f"[Adding](<{NAME}/README.md>): 6 of 10 points" in (tmp_path / "clone/README.md").read_text("utf-8")
+    write_all(tmp_path / "grades", course, grades_at(tmp_path / "grades"))
+    html = (tmp_path / "clone" / NAME / "feedback.html").read_bytes()
+    assert html == (tmp_path / "grades" / feedback_path(grade_of("ada"))).read_bytes()
+    assert students["ada"].head("main") == before
+    assert students["ada"].refs() == ["refs/heads/feedback", "refs/heads/main"]
+    assert (
+        students["ada"].git("log", "--format=%an <%ae> %P", "feedback") == "Autograder <feedback@autograder.invalid> \n"
+    )
+    assert students["eve"].refs() == ["refs/heads/main"]
+
+
+def test_only_changed_feedback_is_pushed(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    give(tmp_path, course)
+    first = students["ada"].head("feedback"), students["ben"].head("feedback")
+    again = give(tmp_path, course)
+    assert (again.pushed, again.unchanged) == ([], ["ada", "ben"])
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(grade_of("ben", "Better.", score=7))
+    assert give(tmp_path, course).pushed == ["ben"]
+    assert students["ada"].head("feedback") == first[0] and students["ben"].head("feedback") != first[1]
+    assert "**7 of 10 points**" in students["ben"].show("feedback", f"{NAME}/README.md")
+
+
+def test_feedback_shows_what_students_may_see_at_the_time(
+    tmp_path: Path, students: dict[str, StudentRepository]
+) -> None:
+    give(tmp_path, course_in(tmp_path / "course", FUTURE))
+    for file in ("README.md", "feedback.html"):
+        early = students["ada"].show("feedback", f"{NAME}/{file}")
+        assert "points in the visible tests" in early and "add(4, 5)" not in early and "Any two numbers" not in early
+    assert give(tmp_path, course_in(tmp_path / "course", PAST)).pushed == ["ada", "ben"]
+    for file in ("README.md", "feedback.html"):
+        assert "add(4, 5) is -1." in students["ada"].show("feedback", f"{NAME}/{file}")
+
+
+def test_pictures_are_files_beside_the_page(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    file = picture_file(tmp_path / "grades", course, grade_of("ada"))
+    assert file is not None
+    picture = Picture("add", "A row", "It *climbs*.", base64.b64encode(PNG).decode())
+    keep_pictures(file, [picture, Picture("add", "Text", "No.", base64.b64encode(b"<svg/>").decode())])
+    table = tmp_path / "repositories.csv"
+    table.write_text(f"student,url,assignment\nada,{students['ada'].url},{NAME}\n", "utf-8")
+    give(tmp_path, course)
+    assert students["ada"].names("feedback") == ["README.md", "feedback.html", "pictures/part-1-1.png"]
+    page = students["ada"].show("feedback", "README.md")
+    assert "![A row](pictures/part-1-1.png)" in page and "No picture yet of Text" in page
+    assert students["ada"].git("cat-file", "-s", "feedback:pictures/part-1-1.png").strip() == str(len(PNG))
+
+
+def test_branch_of_somebody_else_is_left_alone(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    own = students["ada"].commit({"notes.md": "mine"}, branch="feedback")
+    returned = give(tmp_path, course)
+    assert returned.pushed == ["ben"] and students["ada"].head("feedback") == own
+    assert "its branch feedback was not written by the course" in returned.problems[0]
+    assert give(tmp_path, course, branch="grades").pushed == ["ada", "ben"]
+    assert give(tmp_path, course, replace=True).pushed == ["ada"]
+    assert "notes.md" not in students["ada"].names("feedback")
+
+
+@pytest.mark.slow
+def test_commit_on_top_of_the_feedback_is_not_lost(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    give(tmp_path, course)
+    tree = students["ada"].git("rev-parse", "feedback^{tree}").strip()
+    forged = ("-c", "user.name=Autograder", "-c", "user.email=feedback@autograder.invalid")
+    words = ("commit-tree", "-p", "feedback", "-m", "an answer", tree)
+    answer = students["ada"].git(*forged, *words).strip()
+    students["ada"].move("feedback", answer)
+    assert len(give(tmp_path, course).problems) == 1 and students["ada"].head("feedback") == answer
+
+
+def test_repository_that_cannot_be_written_stops_no_other(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    write_table(tmp_path, {"ada": StudentRepository(tmp_path / "gone.git"), "ben": students["ben"]})
+    returned = give(tmp_path, course)
+    assert returned.pushed == ["ben"] and f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
+    assert not list((tmp_path / "grades/return").glob("*.git"))
+
+
+@pytest.mark.slow
+def test_group_gets_the_feedback_of_each_member_in_its_repository(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    write_table(tmp_path, {"ada": students["ada"], "ben": students["ada"]})
+    give(tmp_path, course)
+    pages = [name for name in students["ada"].names("feedback") if name.endswith("README.md")]
+    assert pages == ["README.md", f"ada/{NAME}/README.md", f"ben/{NAME}/README.md"]
+
+
+@pytest.mark.slow
+def test_student_of_the_roster_is_found_by_the_account(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    (tmp_path / "roster.csv").write_text("student,name,github_username\nada,Ada Lovelace,octo-ada\n", "utf-8")
+    write_table(tmp_path, {"octo-ada": students["ada"]})
+    assert give(tmp_path, course, roster=tmp_path / "roster.csv").pushed == ["octo-ada"]
+
+
+def test_command_line(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("return", "grades", "--to", "git", "repositories.csv", "--course", "course")
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (0, "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n")
+    record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert record == {"pushed": [], "unchanged": ["ada", "ben"], "ungraded": ["eve"], "problems": []}
+    wrong = CliRunner().invoke(app, ["return", "grades", "--to", "mail", "repositories.csv", "--course", "course"])
+    assert (wrong.exit_code, wrong.stderr) == (2, "Feedback is returned to `git`, not to `mail`.\n")
+
+
+@pytest.mark.parametrize("branch", ["-x", "a b", "a:b", "../x", ""])
+def test_name_that_is_no_branch_is_refused(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository], branch: str
+) -> None:
+    with pytest.raises(RefusedError, match="is not the name of a branch"):
+        give(tmp_path, course, branch=branch)
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Do the work in a fork that is killed as it waits for its `step`th process; return whether it was."""
+    child = os.fork()
+    if child:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, -signal.SIGKILL)
+        return code != 0
+    code = 1
+    try:
+        wait, waited = Git._wait, list[int]()
+
+        def counted(self: Git, process: object) -> str:
+            waited.append(1)
+            if len(waited) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return wait(self, process)  # type: ignore[arg-type]
+
+        Git._wait = counted  # type: ignore[method-assign]
+        work()
+        code = 0
+    finally:
+        os._exit(code)  # never back into the tests
+
+
+def returned_after(
+    folder: Path, course: Course, students: Iterable[StudentRepository], steps: Iterable[int]
+) -> list[str]:
+    """Return feedback, killed at each of these steps before; return where the branches stand."""
+    for repository in students:
+        if repository.head("feedback"):
+            repository.git("update-ref", "-d", "refs/heads/feedback")
+    kills = [killed_at(step, lambda: give(folder, course)) for step in steps]
+    assert all(kills) and give(folder, course).problems == []
+    return [repository.head("feedback") for repository in students]
+
+
+def test_killed_command_ends_as_one_that_was_not(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    every = list(students.values())
+    whole = returned_after(tmp_path, course, every, [])
+    assert whole[:2] != ["", ""]
+    assert returned_after(tmp_path, course, every, [6]) == whole
+
+
+@pytest.mark.slow
+def test_killed_command_ends_as_one_that_was_not_at_each_step(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    every = list(students.values())
+    whole = returned_after(tmp_path, course, every, [])
+    for step in range(1, 15):
+        assert returned_after(tmp_path, course, every, [step]) == whole, step
+
+
+# ------------------------------------------------------------------ Markdown
+
+
+class Rendered(HTMLParser):
+    """The elements of a page, its links and pictures, and its text outside of code, as a forge renders Markdown."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.targets: list[str] = []
+        self.text = ""
+        self.code = ""
+        self._in_code = 0
+        renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        self.feed(renderer.render(markdown))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.targets += [value or "" for name, value in attrs if name in ("href", "src")]
+        self._in_code += tag == "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_code -= tag == "code"
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._in_code else data
+        self.code += data if self._in_code else ""
+
+
+def page_of(folder: Path, course: Course, grade: Grade) -> str:
+    effective = what_counts(folder, course, [grade])
+    values = StudentPages(folder, course).values(effective.grades[0], effective.finals)
+    return as_markdown(values).text
+
+
+@pytest.mark.parametrize("message", [HOSTILE, f"    {HOSTILE}", "```\n# no\n```", "1. one\n- two\n> three\n===\n---"])
+def test_text_of_a_student_becomes_no_markup(tmp_path: Path, course: Course, message: str) -> None:
+    (tmp_path / "grades").mkdir()
+    plain = Rendered(page_of(tmp_path / "grades", course, grade_of("ada", "Wrong")))
+    page = Rendered(page_of(tmp_path / "grades", course, grade_of("ada", message)))
+    added = set(page.tags) - set(plain.tags)
+    assert added <= {"code", "pre"} and page.targets == []
+    assert sum(tag in ("h1", "h2", "li", "blockquote", "hr") for tag in page.tags) == sum(
+        tag in ("h1", "h2", "li", "blockquote", "hr") for tag in plain.tags
+    )
+
+
+@given(st.text(alphabet="ab1.-+*_`<>[]()#!|~&$^=@:/\\'\"{} \t\n\u202e\u0000", max_size=60))
+@settings(max_examples=100, deadline=None)
+def test_line_of_any_signs_is_only_text(text: str) -> None:
+    page = Rendered(escaped(text))
+    assert set(page.tags) <= {"p", "code"} and page.targets == []
+    assert not any(mark in page.text for mark in ("://", "www.", "@", "[["))
+    shown = "".join(page.text.split()) + "".join(page.code.split())
+    assert sorted(shown.replace("`", "")) == sorted(
+        "".join("�" if c in "\u202e\u0000" else c for c in text if not c.isspace() and c != "`")
+    )
+
+
+def test_names_in_messages_are_code() -> None:
+    page = Rendered(escaped("`adding.add` returned 3, see www.example.com or ada@school.example."))
+    assert page.code == "adding.addwww.example.comada@school.example."
+    assert page.text.split() == ["returned", "3,", "see", "or"]

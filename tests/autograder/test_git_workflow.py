@@ -1,0 +1,154 @@
+"""The workflows that grade a class on a schedule, and their script, run with a forge on this machine."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from autograder.authoring import new as making
+from autograder.authoring.new import CI, new
+from autograder.authoring.template import filled
+from autograder.cli import app
+from tests.autograder.student_folder import RIGHT, SUBTRACTS
+from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, git, make_repository, write_table
+from tests.autograder.tiny_course import COURSE, write_tiny_course
+
+pytestmark = NEEDS_GIT
+
+SCRIPT = "scripts/grade-class"
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The tiny course with something due, and without a wheel, which takes seconds to build."""
+    monkeypatch.setattr(making, "kit", dict)
+    folder = write_tiny_course(tmp_path / "course")
+    due = COURSE.replace("title: A tiny course", "title: A tiny course\ntimezone: Asia/Tokyo")
+    text = due.replace("minutes: 10\n", "minutes: 10\n    due: 2026-12-01 08:00\n")
+    (folder / "course.yml").write_text(text, "utf-8")
+    return folder
+
+
+def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_due(course: Path) -> None:
+    new(course, "02_mean", ci="github-course")
+    text = (course / ".github/workflows/grade.yml").read_text("utf-8")
+    workflow = yaml.safe_load(text)
+    assert [entry["cron"] for entry in workflow[True]["schedule"]] == ["17 * * * *", "*/10 * 30 11 *"]
+    assert workflow["concurrency"] == {"group": "grade", "cancel-in-progress": False}
+    steps = workflow["jobs"]["grade"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == [
+        "python kit/install.py kit/*.whl jinja2",
+        f"sh {SCRIPT}",
+    ]
+    secret = [step for step in steps if "secrets." in str(step)]
+    assert [step["run"] for step in secret] == [f"sh {SCRIPT}"]
+    assert {file.name for file in (course / ".github/workflows").iterdir()} == {"course.yml", "grade.yml"}
+
+
+def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
+    jobs = yaml.safe_load(filled(CI["gitlab-course"][".gitlab-ci.yml"]))
+    assert [rule["if"] for rule in jobs["grade"]["rules"]] == [
+        '$CI_PIPELINE_SOURCE == "schedule"',
+        '$CI_PIPELINE_SOURCE == "web"',
+    ]
+    assert jobs["grade"]["resource_group"] == "grade" and jobs["grade"]["script"][-1] == f"sh {SCRIPT}"
+    assert "autograder audit --unsafe" in jobs["check"]["script"]
+
+
+@pytest.mark.slow
+def test_workflow_that_is_there_already_is_kept(course: Path) -> None:
+    new(course, "02_mean", ci="github")
+    before = (course / ".github/workflows/course.yml").stat().st_mtime_ns
+    new(course, "03_sum_up", ci="github-course")
+    assert (course / ".github/workflows/course.yml").stat().st_mtime_ns == before
+    assert (course / SCRIPT).is_file()
+
+
+@pytest.mark.parametrize("site", ["github-course", "gitlab-course"])
+def test_students_get_no_workflow_with_a_secret(site: str) -> None:
+    (students,) = (template for place, template in CI[site].items() if "students" in place)
+    text = filled(students)
+    assert "secrets" not in text and "FORGE_TOKEN" not in text and "autograder check assignments" in text
+
+
+def test_script_uses_only_commands_and_options_that_exist() -> None:
+    lines = filled("grade_class.sh").splitlines()
+    commands = [shlex.split(line)[shlex.split(line).index("autograder") :] for line in lines if " autograder " in line]
+    assert [command[1] for command in commands] == ["collect", "grade", "report", "return"]
+    for command in commands:
+        said = CliRunner().invoke(app, [command[1], "--help"]).stdout
+        assert all(word in said for word in command[2:] if word.startswith("--"))
+
+
+def run_script(course: Path, checkout: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(checkout.parent),
+        "CLASS": str(checkout),
+        "AUTOGRADER_KEY": "k" * 32,
+        "OMP_NUM_THREADS": "1",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **variables,
+    }
+    return subprocess.run(["sh", SCRIPT], cwd=course, env=environment, capture_output=True, text=True)
+
+
+def checkout_of(journal: StudentRepository, folder: Path) -> Path:
+    git("clone", "--quiet", "--branch=journal", journal.url, folder.name, folder=folder.parent)
+    return folder
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> dict[str, StudentRepository]:
+    """The repositories of two students, of the course's journal with their table, and one that is not there."""
+    students = {"ada": make_repository(tmp_path, "ada", {"adding.py": RIGHT}), "ben": make_repository(tmp_path, "ben")}
+    write_table(tmp_path, students)
+    journal = make_repository(tmp_path, "journal")
+    journal.commit({"repositories.csv": (tmp_path / "repositories.csv").read_text("utf-8")}, branch="journal")
+    return {**students, "journal": journal}
+
+
+def test_script_ends_well_before_anybody_has_handed_in(
+    tmp_path: Path, course: Path, forge: dict[str, StudentRepository]
+) -> None:
+    (course / SCRIPT).parent.mkdir()
+    (course / SCRIPT).write_text(filled("grade_class.sh"), "utf-8")
+    forge["ada"].git("update-ref", "-d", "refs/heads/main")
+    done = run_script(
+        course, checkout_of(forge["journal"], tmp_path / "class"), FORGE_TOKEN="t" * 8, FORGE_HOST="f.example"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Nobody has handed in anything yet." in done.stdout
+    assert "tttttttt" not in done.stdout + done.stderr
+    assert not list(tmp_path.rglob(".netrc"))
+
+
+@pytest.mark.slow
+def test_class_is_graded_hour_after_hour_on_new_machines(
+    tmp_path: Path, course: Path, forge: dict[str, StudentRepository]
+) -> None:
+    (course / SCRIPT).parent.mkdir()
+    (course / SCRIPT).write_text(filled("grade_class.sh"), "utf-8")
+    done = run_script(course, checkout_of(forge["journal"], tmp_path / "first"))
+    assert done.returncode == 0 and "there is no commit yet" in done.stderr, done.stderr
+    assert "**10 of 10 points**" in forge["ada"].show("feedback", "01_adding/README.md")
+    ada = forge["ada"].head("feedback")
+    forge["ben"].commit({"adding.py": SUBTRACTS})
+    done = run_script(course, checkout_of(forge["journal"], tmp_path / "second"))
+    assert (done.returncode, "1 graded, 0 refused, 1 unchanged" in done.stdout) == (0, True), done.stderr
+    assert "> **Subtracts**" in forge["ben"].show("feedback", "01_adding/README.md")
+    assert forge["ada"].head("feedback") == ada
+    kept = forge["journal"].names("journal")
+    assert "grades/grades.jsonl" in kept and sum("submitted-git/seen" in name for name in kept) == 2
+    assert not [name for name in kept if "feedback" in name or "stores" in name]
+    before = forge["journal"].head("journal")
+    done = run_script(course, checkout_of(forge["journal"], tmp_path / "third"))
+    assert done.returncode == 0 and "0 pushed, 2 unchanged" in done.stdout, done.stderr
+    assert forge["journal"].head("journal") == before
