@@ -131,7 +131,8 @@ def grade(
     Raises CourseError, RefusedError (unusable paths), and InfrastructureError if nothing can be graded. Submissions that
     could not be graded because of the machine are listed in `run.summary.failures`.
     """
-    source, loaded = Path(submissions), load_course(course)
+    source = Path(submissions)
+    loaded = load_course(course)
     found = find_submissions(source, loaded, assignment)
     first = next(found)
     check_output(Path(output), source, first)
@@ -146,7 +147,8 @@ def grade(
         new = stored if regrade else ungraded(loaded, stored, journal)
         names = {one.submission.assignment for one in new}
         plan = _plan(loaded, run.seed, unsafe, jobs, tuple(a.name for a in loaded.assignments if a.name in names))
-        tell, unchanged = _counting(on_grade or _ignore, len(stored)), len(stored) - len(new)
+        tell = _counting(on_grade or _ignore, len(stored))
+        unchanged = len(stored) - len(new)
         for _ in range(unchanged):
             tell(None)
         try:
@@ -192,10 +194,12 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
     """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
     loaded = None if course is None else load_course(course)
-    before, after = grades_at(Path(old)), grades_at(Path(new))
+    before = grades_at(Path(old))
+    after = grades_at(Path(new))
     latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
     if loaded is None:
-        comparison, notes = comparing.compare(before, latest), []
+        comparison = comparing.compare(before, latest)
+        notes = []
     else:
         entries = read_decisions(loaded)
         laid = list(lay_over(loaded, entries, latest))
@@ -222,7 +226,8 @@ def decide(
     `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
     """
-    loaded, reading = load_course(course), grades_at(Path(grades))
+    loaded = load_course(course)
+    reading = grades_at(Path(grades))
     effective = _effective(reading, loaded)
     known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
     known |= read_names(reading.path.parent) | dict(effective.people.names)
@@ -234,7 +239,8 @@ def decide(
         student = next((place for place in reversed(places) if place in known), student)
     originals = read_originals(reading.path.parent)
     student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
-    name, journal = loaded.assignment(assignment).name, effective.journal
+    name = loaded.assignment(assignment).name
+    journal = effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
     points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
@@ -328,7 +334,8 @@ def return_feedback(
 
     if to != "git":
         raise RefusedError(f"Feedback is returned to `git`, not to `{to}`.")
-    loaded, reading = load_course(course), grades_at(Path(grades))
+    loaded = load_course(course)
+    reading = grades_at(Path(grades))
     wanted = loaded.assignment(assignment).name if assignment else ""
     people = _roster(loaded, roster)
     owned = read_repositories(os.fspath(repositories), loaded, people, wanted)
@@ -445,7 +452,8 @@ def _write_pages(
     folder = journal.path.parent
     refuse_links(folder)
     effective = _effective(journal, plan.course, section)
-    grades, scores = effective.grades, effective.finals
+    grades = effective.grades
+    scores = effective.finals
     undrawn = []
     if pictures:  # PyTorch is loaded only then
         from autograder.feedback.painter import draw_pictures

@@ -124,9 +124,11 @@ class Coin(Die):
         self, vocab_size: int = 2, heads: int = 1, tails: int = 0, share: float = 0.8, block_size: int = 8
     ) -> None:
         shares = [0.0] * vocab_size
-        shares[heads], shares[tails] = share, 1 - share
+        shares[heads] = share
+        shares[tails] = 1 - share
         super().__init__(shares, block_size)
-        self.heads, self.tails = heads, tails
+        self.heads = heads
+        self.tails = tails
 
 
 class Reverser(Fake):
@@ -145,7 +147,9 @@ class Reverser(Fake):
     ) -> None:
         super().__init__()
         self.vocab_size = vocab_size
-        self.bos_id, self.eos_id, self.pad_id = bos_id, eos_id, pad_id
+        self.bos_id = bos_id
+        self.eos_id = eos_id
+        self.pad_id = pad_id
         self.margin = margin
 
     def encode(self, src: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:

@@ -81,7 +81,8 @@ def _verdict(part: str) -> Message:
         return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
     findings = _findings(test_file, part)
     results = tuple(replace(finding.result, mistake=finding.mistake or None) for finding in findings)
-    score, total = sum(result.score for result in results), sum(result.max_score for result in results)
+    score = sum(result.score for result in results)
+    total = sum(result.max_score for result in results)
     shown = _seen[part] = Message(f"{score:g} of {total:g} visible points of this part so far.", results)
     if shown.passed:
         shown = replace(shown, heading=f"All visible tests of this part pass: {score:g} of {total:g} points.")
@@ -96,7 +97,8 @@ def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> t
 def open_assignment(name: str) -> None:
     """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so if there is none."""
     global _folder
-    here, test_file = Path.cwd(), f"test_{name.partition('_')[2]}.py"
+    here = Path.cwd()
+    test_file = f"test_{name.partition('_')[2]}.py"
     near = [here, here / name, *(above / "assignments" / name for above in (here, *here.parents[:2]))]
     near += sorted(here.glob(f"*/assignments/{name}"))
     _folder = next((folder for folder in near if (folder / test_file).is_file()), None)

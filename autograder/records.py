@@ -165,7 +165,8 @@ class Grade:
             if tests is None:
                 tests = tuple(_test_result(*test.items()) for test in record["tests"])
             facts = _known(cls, record)
-            flags, seconds = map(str, facts.pop("flags", ())), map(float, facts.pop("test_seconds", ()))
+            flags = map(str, facts.pop("flags", ()))
+            seconds = map(float, facts.pop("test_seconds", ()))
             grade = cls(**{**facts, "tests": tests}, flags=tuple(flags), test_seconds=tuple(map(_shared, seconds)))
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None

@@ -138,7 +138,8 @@ class AnswerBook:
 
         It can contain mistakes, unwritten gaps as in the stub, or lines that come first in a gap.
         """
-        parts, gaps = dict(self._parts), iter(self._document.gaps)
+        parts = dict(self._parts)
+        gaps = iter(self._document.gaps)
         for name in mistakes:
             parts |= self._changes[name]
         lines: list[str] = []

@@ -171,7 +171,8 @@ def audit_course(
     that the plan's seed determines. They determine every random input: equal seeds give equal findings.
     Raises CourseError for a course that cannot be graded at all, InfrastructureError if the machine fails.
     """
-    assignments, chosen = plan.course.select(plan.names), random.Random(plan.run_seed)
+    assignments = plan.course.select(plan.names)
+    chosen = random.Random(plan.run_seed)
     drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
     seeds = drawn[:right], drawn[:wrong]
     cases = [case for a in assignments for kind in kinds for case in _cases(plan.course, a, *seeds, kind)]

@@ -129,7 +129,8 @@ class _Survey:
         self.mistakes = load_mistakes(course, assignment)
         self._questions = load_questions(course, assignment)
         self._alternatives = load_alternatives(course, assignment) if self._questions else ()
-        self._assignment, self._session = assignment, session
+        self._assignment = assignment
+        self._session = session
         self._solution = course.read_solution(assignment)
         self._functions = code_of_functions(self._solution)
         self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}

@@ -49,7 +49,8 @@ class _Place:
 
 def mutants(source: str) -> Iterator[Mutant]:
     """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
-    tree, text = ast.parse(source), _Text(source)
+    tree = ast.parse(source)
+    text = _Text(source)
     seen = {ast.dump(tree), None}  # what is not Python is no mutant
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
@@ -103,7 +104,8 @@ class _Text:
         marks: dict[str, list[int]] = {BEGIN: [], END: []}
         for comment in comments(source):
             row, column = comment.start
-            start, end = self._starts[row - 1] + len(comment.line[:column].encode()), self._starts[row] - 1
+            start = self._starts[row - 1] + len(comment.line[:column].encode())
+            end = self._starts[row] - 1
             self._code[start:end] = b" " * (end - start)
             marks.get(comment.string.rstrip(), []).append(row)
         self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]

@@ -149,7 +149,8 @@ def _quoted(text: str) -> str:
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
     """Insert an assignment in the order of names, and change no other byte; raises CourseError if it cannot."""
     key, value = _nodes(text)
-    new, before = yaml.safe_load(entry)[0], _assignments(text)
+    new = yaml.safe_load(entry)[0]
+    before = _assignments(text)
     if not before and isinstance(value, yaml.SequenceNode):  # `[]`, which becomes lines
         text = text[: value.start_mark.index].rstrip(" ") + text[value.end_mark.index :]
         key, value = _nodes(text)
@@ -157,11 +158,13 @@ def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
     lines = text.splitlines(keepends=True)
     if not lines[-1].endswith("\n"):
         lines[-1] += ending
-    line, indent = key.start_mark.line + 1, 2
+    line = key.start_mark.line + 1
+    indent = 2
     if isinstance(value, yaml.SequenceNode):
         names = (str(old.get("name")) for old in before)
         earlier = next((n for n, name in enumerate(names) if name > new["name"]), len(before))
-        line, indent = _place(lines, value, earlier), value.start_mark.column
+        line = _place(lines, value, earlier)
+        indent = value.start_mark.column
     own = [f"{' ' * indent}{row}{ending}" for row in entry.splitlines()]
     extended = "".join([*lines[:line], *own, *lines[line:]])
     if [old for old in _assignments(extended) if old != new] != before:

@@ -25,7 +25,8 @@ def _kinds(table: str) -> dict[type[ast.AST], tuple[str, list[Any]]]:
 
 _ARITHMETIC, _COMPARISONS, _UNARY = map(_kinds, ("arithmetic", "comparisons", "unary"))
 _COUNTERPARTS = dict(each for one, other in _TABLES["counterparts"] for each in ((one, other), (other, one)))
-_DROPPED, _SYMMETRIC = set(_TABLES["dropped"]), set(_TABLES["symmetric"])
+_DROPPED = set(_TABLES["dropped"])
+_SYMMETRIC = set(_TABLES["symmetric"])
 _DROPPED_ATTRIBUTES = {"T", "mT"}
 _LIBRARIES = {"torch", "math", "np", "numpy"}
 
@@ -127,7 +128,8 @@ def dropped_call(node: ast.AST) -> Iterator[Step]:
         yield f"{node.attr}_dropped", node, node.value
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return
-    name, owner = node.func.attr, node.func.value
+    name = node.func.attr
+    owner = node.func.value
     of = owner.id if isinstance(owner, ast.Name) else ""
     if of in _LIBRARIES or of in ("self", "F"):
         is_layer = of in ("self", "F") and not name.startswith("register_")

@@ -178,7 +178,8 @@ def silent_sublayers(
     before = [parameter.detach().clone() for parameter in silence]
     try:
         _fill(silence, [torch.zeros_like(values) for values in before])
-        got, wanted = module(*fresh(x)), expected(*fresh(x))
+        got = module(*fresh(x))
+        wanted = expected(*fresh(x))
     finally:
         _fill(silence, before)
     close(got, wanted, what, atol=atol)
@@ -197,7 +198,8 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     start = f"When all values are the same vector, {what} must be that vector, but differs"
     _agree(out, same[..., :1, :].expand(out.shape), start, "came back", "was expected", atol=atol)
     out = _mean_of(values, function(values.clone()), what)
-    low, high = values.detach().amin(-2, keepdim=True), values.detach().amax(-2, keepdim=True)
+    low = values.detach().amin(-2, keepdim=True)
+    high = values.detach().amax(-2, keepdim=True)
     if bool((outside := (out < low - atol) | (out > high + atol)).any()):
         at = first_index(outside)
         start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
@@ -256,7 +258,8 @@ def _fill(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> None:
 def _mean_of(values: Tensor, result: Any, what: str) -> Tensor:
     """Return the result as a tensor; fails unless it has the shape of means of the values."""
     out = _numbers(result, what)
-    lead, width = values.shape[:-2], values.shape[-1]
+    lead = values.shape[:-2]
+    width = values.shape[-1]
     if out.ndim != values.ndim or out.shape[:-2] != lead or out.shape[-1] != width:
         wanted = ", ".join(str(size) for size in (*lead, "…", width))
         raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; ({wanted}) was expected.")

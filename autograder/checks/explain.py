@@ -24,7 +24,8 @@ from autograder.sandbox.shared.errors import Frame, RemoteException, describe_er
 from autograder.source.text import notebook_cells
 
 MAX_MESSAGE = 2000
-MOST_LINES, LONGEST_FUNCTION = 5_000, 200  # of a file, and of a function, in the search for a `return`
+MOST_LINES = 5_000
+LONGEST_FUNCTION = 200  # of a file, and of a function, in the search for a `return`
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
@@ -109,10 +110,12 @@ def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
 def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     """Return the frame with its line of code from the file; None if it cannot belong to it."""
     if file.is_notebook:
-        where, lines = _CELL.fullmatch(frame.file), file.text.count("\\n") + 1
+        where = _CELL.fullmatch(frame.file)
+        lines = file.text.count("\\n") + 1
         code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
     else:
-        where, numbered = _FILE.fullmatch(frame.file), _LINE_END.split(file.text)
+        where = _FILE.fullmatch(frame.file)
+        numbered = _LINE_END.split(file.text)
         lines = len(numbered)
         above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
         code = cut(numbered[frame.line - 1].strip()) if 1 <= frame.line <= lines else ""
@@ -130,7 +133,9 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 def no_return(file: SourceFile | None) -> str:
     """Name functions with an annotated result and no `return`, without a parser, which the text could exhaust."""
-    lines, found, owner = _lines(file) if file else [], [], ""
+    lines = _lines(file) if file else []
+    found = []
+    owner = ""
     for number, line in enumerate(lines):
         begun = _BEGUN.match(line)
         if begun is None:

@@ -101,10 +101,12 @@ def parameter_gradients_close(
     module: Any, reference: Any, *inputs: Any, what: str = "the gradient", atol: float = 1e-6, rtol: float = 1e-5
 ) -> None:
     """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
-    actual, expected = dict(module.named_parameters()), dict(reference.named_parameters())
+    actual = dict(module.named_parameters())
+    expected = dict(reference.named_parameters())
     if missing := [name for name in expected if name not in actual]:
         raise fault("the module", f"lacks {several('parameter', missing)}.")
-    mine, theirs = module(*fresh(*inputs)), reference(*fresh(*inputs))
+    mine = module(*fresh(*inputs))
+    theirs = reference(*fresh(*inputs))
     got, wanted = _pull_back(mine, [actual[name] for name in expected], theirs, list(expected.values()))
     for name, g, w in zip(expected, got, wanted, strict=True):
         _same_gradient(g, w, f"{what} of {name}", atol, rtol)

@@ -17,7 +17,8 @@ def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
     """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
     if (count := sum(p.numel() for p in _module(module, what).parameters())) != n:
-        has, word = f"has {count} parameters", "many" if count > n else "few"
+        has = f"has {count} parameters"
+        word = "many" if count > n else "few"
         end = f"{has}; {n} were expected ({abs(count - n)} too {word})."
         raise fault(what, end, actor, f"{has}, which is too {word}.")
 
@@ -97,5 +98,6 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
 
 
 def _holds(buffer: Tensor, table: Tensor) -> bool:
-    mine, theirs = buffer.detach().reshape(-1).double(), table.detach().reshape(-1).double()
+    mine = buffer.detach().reshape(-1).double()
+    theirs = table.detach().reshape(-1).double()
     return mine.shape == theirs.shape and torch.allclose(mine, theirs, atol=1e-5)

@@ -19,7 +19,8 @@ def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str
         return ""
     if actual.dtype is torch.bool and bool(wrong.all()):
         return "Every True should be False, and every False True"
-    a, e = actual.double(), expected.double()
+    a = actual.double()
+    e = expected.double()
     if not bool(a.isfinite().all() and e.isfinite().all()):
         return _places(wrong, names)
     changed = _change(a, e) if actual.is_floating_point() else ""
@@ -30,7 +31,8 @@ def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str
 def _places(wrong: Tensor, names: Sequence[str]) -> str:
     """Return at which indices of an axis the numbers differ, if it is not everywhere."""
     for axis, name in reversed(list(enumerate(names))):
-        bad, size = _indices(wrong, axis), wrong.shape[axis]
+        bad = _indices(wrong, axis)
+        size = wrong.shape[axis]
         if size < 3 or len(bad) == size:
             continue
         if len(bad) == 1:

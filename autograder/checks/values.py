@@ -198,13 +198,15 @@ def first_difference(
     actual: Tensor, expected: Tensor, *, atol: float = 1e-6, rtol: float = 1e-5, axes: Sequence[str] | None = None
 ) -> Difference | None:
     """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
-    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    actual = actual.detach().cpu()
+    expected = expected.detach().cpu()
     apart = None
     if _exact(actual) and _exact(expected):
         wrong = actual != expected
     else:
         wide = torch.complex128 if actual.is_complex() or expected.is_complex() else torch.float64
-        a, e = actual.to(wide), expected.to(wide)
+        a = actual.to(wide)
+        e = expected.to(wide)
         apart = (a - e).abs()
         near = apart <= atol + rtol * e.abs().nan_to_num(posinf=0.0)
         wrong = ~(near | (a == e) | (a.isnan() & e.isnan()))
@@ -272,7 +274,8 @@ def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor
 
 def _same_tensor(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float) -> None:
     shape(got, tuple(wanted.shape), what, axes=axes)
-    held, due = dtype_kind(got.dtype), dtype_kind(wanted.dtype)
+    held = dtype_kind(got.dtype)
+    due = dtype_kind(wanted.dtype)
     if held != due:
         raise fault(what, f"{verb(what, 'holds', 'hold')} {held} ({got.dtype}); {due} were expected.")
     _no_surprising(got, wanted, what, axes)
@@ -305,11 +308,13 @@ def _unequal(actual: Any, expected: Any, what: str, in_list: bool) -> CheckFaile
     if isinstance(actual, float) and isinstance(expected, float):
         mine, theirs = two_numbers(actual, expected)
     else:
-        mine, theirs = show(actual), show(expected)
+        mine = show(actual)
+        theirs = show(expected)
     if type(actual) is type(expected) or expected is None:
         hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected, in_list)}."
     else:
-        mine, theirs = _typed(actual, mine), _typed(expected, theirs)
+        mine = _typed(actual, mine)
+        theirs = _typed(expected, theirs)
         wanted = _PLAIN.get(type(expected), f"a {type(expected).__name__}")
         hidden = f"{returned(without_inputs(what), public_kind(actual))}; {wanted} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)

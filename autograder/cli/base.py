@@ -23,7 +23,10 @@ from autograder.text.consoles import encoding_of
 from autograder.text.tables import read_table
 from autograder.version import __version__
 
-DONE, FOUND, USAGE, INFRASTRUCTURE = 0, 1, 2, 3
+DONE = 0
+FOUND = 1
+USAGE = 2
+INFRASTRUCTURE = 3
 
 _OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)

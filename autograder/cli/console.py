@@ -78,7 +78,8 @@ def show_tiers(reports: Sequence["TierReport"]) -> None:
 
 
 def _python_for_students() -> str:
-    oldest, here = dotted(OLDEST), dotted(present())
+    oldest = dotted(OLDEST)
+    here = dotted(present())
     which = f"Python {oldest}" if oldest == here else f"a Python from {oldest} to {here}"
     return f"Submissions are run with Python {here}: students should use {which}."
 

@@ -44,7 +44,10 @@ COUNTED = {
 
 def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
     """Print the table of a class: refused submissions, scores, and the paths of the report and the grades."""
-    summary, folder, grades, count = run.summary, run.folder, list(run.grades), run.final_scores
+    summary = run.summary
+    folder = run.folder
+    grades = list(run.grades)
+    count = run.final_scores
     if as_json:
         counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
         print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
@@ -74,13 +77,16 @@ def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]
     """Yield one table, or several if the console is too narrow for all assignments; each shows the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
     columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else [])]
-    shown, table = list[str](), _class_table(course, run, names, [])
+    shown = list[str]()
+    table = _class_table(course, run, names, [])
     for name in columns:
         wider = _class_table(course, run, names, [*shown, name])
         if shown and console.measure(wider, options=console.options.update_width(WIDEST)).maximum > console.width:
             yield table
-            shown, wider = [], _class_table(course, run, names, [name])
-        shown, table = [*shown, name], wider
+            shown = []
+            wider = _class_table(course, run, names, [name])
+        shown = [*shown, name]
+        table = wider
     yield table
 
 
@@ -89,7 +95,8 @@ def _is_for_none(course: Course, grade: Grade) -> bool:
 
 
 def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -> Table:
-    grades, count = run.grades, run.final_scores
+    grades = run.grades
+    count = run.final_scores
     scores = {(g.student, OTHER if _is_for_none(course, g) else g.assignment): g for g in grades}
     students = sorted({*(grade.student for grade in grades), *run.absent})
     table = Table(box=box.SIMPLE_HEAD, show_footer=len(students) > TABLE_ROWS)
@@ -183,7 +190,8 @@ def _changes(changes: Iterable[Change]) -> Table:
     names = Column("student", no_wrap=True), Column("assignment", no_wrap=True)
     table = Table(*names, _numbers("before"), _numbers("after"), Column("what changed", ratio=1), box=box.SIMPLE_HEAD)
     for change in changes:
-        place, colour = (escape(change.student), escape(change.assignment)), COLOURS[change.kind]
+        place = (escape(change.student), escape(change.assignment))
+        colour = COLOURS[change.kind]
         scores = _score(change.before), f"[{colour}]{_score(change.after)}[/]"
         table.add_row(*place, *scores, "\n".join(_reasons(change)))
     return table
@@ -209,7 +217,8 @@ def _reasons(change: Change) -> Iterator[str]:
 
 
 def _reason(test: TestChange) -> str:
-    before, after = test.before or "not there", test.after or "not there"
+    before = test.before or "not there"
+    after = test.after or "not there"
     how = f"{before} → {after}" if before != after else f"{after}, other points"
     points = ["–" if score is None else number(score) for score in (test.score_before, test.score_after)]
     message = f"\n  [dim]{escape(test.message)}[/]" if test.message else ""

@@ -115,7 +115,8 @@ def _mistakes(
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
     """Load the alternatives as (name, text), sorted by name; raises CourseError for invalid Python."""
-    alternatives, problems = [], []
+    alternatives = []
+    problems = []
     for file in course.alternatives(assignment):
         text = course.read(file, CourseError)
         try:
@@ -176,7 +177,8 @@ class _Solution:
         if edit.old == edit.new:
             raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
         begin, end = self.regions[edit.place]
-        old, new = edit.old.rstrip("\n"), edit.new.rstrip("\n")
+        old = edit.old.rstrip("\n")
+        new = edit.new.rstrip("\n")
         found = [match.span(1) for match in re.finditer(rf"(?=({re.escape(old)}))", self.text[begin:end])]
         indented = not found and "\n" in old
         if indented:
@@ -210,7 +212,8 @@ class _Solution:
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
-        pieces, at = [], 0
+        pieces = []
+        at = 0
         for start, end, new in sorted(spans):
             if start < at:
                 raise ValueError("has two edits of the same place; make them one.")

@@ -93,7 +93,8 @@ def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
     number = 0
     while number < len(lines):
         first = last = lines[number]
-        paragraph, wide = [first], number in inside and len(first) > WIDE
+        paragraph = [first]
+        wide = number in inside and len(first) > WIDE
         while wide and number + 1 in inside and _goes_on(first, last, lines[number + 1]):
             number, last = number + 1, lines[number + 1]
             paragraph.append(last.strip())

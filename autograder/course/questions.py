@@ -18,9 +18,11 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
         return {}
     document = MarkedYaml(course.label(file), course.read(file, CourseError), "the file of answers")
     record = document.read(RootModel[dict[str, list[str]]])
-    answers, asked = record.root if record else {}, load_document(course, assignment).questions()
+    answers = record.root if record else {}
+    asked = load_document(course, assignment).questions()
     for part in [] if document.problems else {**asked, **answers}:
-        questions, told = asked.get(part, []), answers.get(part, [])
+        questions = asked.get(part, [])
+        told = answers.get(part, [])
         if len(questions) != len(told):
             there = f"{counted(len(questions), 'question')} in the text, and {counted(len(told), 'answer')} here"
             document.add((part,), f"the part `{part}` has {there}.")

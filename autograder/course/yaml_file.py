@@ -140,7 +140,8 @@ class MarkedYaml:
     def _convert_mapping(self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key, line = str(key_node.value), key_node.start_mark.line + 1
+            key = str(key_node.value)
+            line = key_node.start_mark.line + 1
             here = (*place, key)
             if key in data:
                 self._problems.append((line, f"`{key}` is there twice, first in line {self._lines[here]}."))
@@ -157,8 +158,10 @@ class MarkedYaml:
             return node.value
 
     def _sentence(self, kind: type[BaseModel], detail: Any) -> str:
-        place, error = detail["loc"], detail["type"]
-        owner, name = self.name_of(place[:-1]), place[-1] if place else ""
+        place = detail["loc"]
+        error = detail["type"]
+        owner = self.name_of(place[:-1])
+        name = place[-1] if place else ""
         if error == "missing":
             return f"{owner} has no `{name}`."
         if error == "extra_forbidden":
@@ -173,11 +176,13 @@ class MarkedYaml:
         """Describe the value at `place` for a message: the part `mask` of `03_masked_heads`."""
         if not place:
             return self.noun
-        around, key = place[:-1], place[-1]
+        around = place[:-1]
+        key = place[-1]
         if isinstance(key, str):
             return f"`{key}` of {self.name_of(around)}" if around else f"`{key}`"
         noun = str(around[-1]).removesuffix("s") if around else self.item
-        own, owner = self._own_name(place), self._own_name(around[:-1])
+        own = self._own_name(place)
+        owner = self._own_name(around[:-1])
         called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
         return f"{called} of `{owner}`" if owner else called
 
@@ -189,7 +194,9 @@ class MarkedYaml:
 
 def _demand(kind: type[BaseModel], detail: Any) -> str:
     """`must be a whole number, not the text "ten".`"""
-    error, given, place = detail["type"], detail["input"], detail["loc"]
+    error = detail["type"]
+    given = detail["input"]
+    place = detail["loc"]
     if given is None:
         return "is empty."
     if error == "literal_error":

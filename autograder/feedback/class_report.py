@@ -30,7 +30,8 @@ MOST_SHOWN = 12
 MOST_LISTED = 1000  # rows of a table; of a larger class, the report links to grades.csv in place of all students
 MOST_DAYS = 28
 MARKED = "The course site marks it as late, without a submission time."
-LOW, LOWEST = 0.5, 0.25
+LOW = 0.5
+LOWEST = 0.25
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,11 @@ def write_class_report(folder: Path, course: Course, effective: Effective, file_
     Statistics of tests and mistakes are calculated from the journal, all others from the scores after the decisions.
     Raises InfrastructureError if jinja2 is missing.
     """
-    grades, finals = effective.grades, effective.finals
+    grades = effective.grades
+    finals = effective.finals
     graded = [grade for grade in grades if grade.status == "graded"]
-    journal, sections = effective.journal, _sections(course, effective)
+    journal = effective.journal
+    sections = _sections(course, effective)
     script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()  # that the Content-Security-Policy allows
     students = _students(effective)
     rows = _rows(students, sections, effective)
@@ -199,7 +202,8 @@ def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
 
 
 def _section(name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective) -> Section:
-    assignment, attempts = course.find(name), (each for grade, _ in pairs for each in effective.attempts(grade))
+    assignment = course.find(name)
+    attempts = (each for grade, _ in pairs for each in effective.attempts(grade))
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
     return Section(
         name=name,
@@ -216,7 +220,8 @@ def _section(name: str, course: Course, pairs: list[tuple[Grade, Grade]], effect
 
 
 def _parts(assignment: Assignment | None, graded: list[Grade]) -> list[PartSection]:
-    tests, shares = stats.items(graded), stats.part_shares(graded)
+    tests = stats.items(graded)
+    shares = stats.part_shares(graded)
     return [
         PartSection(title, shares[name], [test for test in tests if test.part == name])
         for name, title in parts_in_order(assignment, shares).items()

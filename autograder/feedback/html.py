@@ -85,7 +85,8 @@ class StudentPages:
 
     def values(self, grade: Grade, finals: Mapping[GradeKey, Final]) -> dict[str, Any]:
         """Return the values of the template of a grade's page."""
-        shown, final = as_shown(self._course, grade), final_of(grade, finals)
+        shown = as_shown(self._course, grade)
+        final = final_of(grade, finals)
         pictures = [p for p in pictures_of(self._folder, self._course, grade) if p.part in failing_parts(shown)]
         about: dict[str, str | bool] = {
             "student": self.originals.get(grade.student, grade.student),
@@ -178,6 +179,7 @@ def _part(
             waiting.setdefault(f"These fail for a reason given above{named}.", []).append(test)
     begun = [cause for cause in causes.values() if cause[0][0] in tests]
     drawn = [picture for picture in pictures if picture.part == name]
-    score, points = sum(test.score for test in tests), sum(test.max_score for test in tests)
+    score = sum(test.score for test in tests)
+    points = sum(test.max_score for test in tests)
     works = tuple(test.title for test in tests if test.outcome == "passed")
     return PartPage(title, score, points, works, begun, waiting, followed, drawn)

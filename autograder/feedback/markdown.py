@@ -72,7 +72,8 @@ def _longest_run(text: str) -> int:
 
 def _prose(text: str) -> str:
     """Return a message of several lines; those that are indented stand as a block of code."""
-    blocks, code = list[str](), list[str]()
+    blocks = list[str]()
+    code = list[str]()
     for line in [*str(printable(text)).split("\n"), ""]:
         if line.startswith("    "):
             code.append(line[4:])

@@ -27,7 +27,9 @@ from autograder.sandbox.shared.errors import StudentError, StudentTimeoutError
 
 MOST = 6  # maximum number of pictures on a page
 SECONDS = 30.0  # limit of one picture: of processor time here, and of waiting for the worker
-INCHES, DOTS, COLOURS = 20.0, 100, 96
+INCHES = 20.0
+DOTS = 100
+COLOURS = 96
 SEED = 0
 
 Draw = Callable[[Any], Any]
@@ -52,7 +54,8 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Calla
     files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
     jobs = [Job(folder, grade, file) for grade, file in files if file and not file.is_file()]
     plan = replace(plan, names=tuple(sorted({job.grade.assignment for job in jobs})))
-    problems, done = list[str](), 0
+    problems = list[str]()
+    done = 0
     tell(done, len(jobs))
     try:
         for job, problem in _draw(plan, jobs) if jobs else ():

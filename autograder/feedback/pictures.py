@@ -33,7 +33,8 @@ def failing_parts(grade: Grade) -> tuple[str, ...]:
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
     """Return the path of a grade's pictures, which need not exist; None if there is nothing to draw."""
-    assignment, parts = course.find(grade.assignment), failing_parts(grade)
+    assignment = course.find(grade.assignment)
+    parts = failing_parts(grade)
     if assignment is None or not parts:
         return None
     source = course.pictures_file(assignment)

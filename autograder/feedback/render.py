@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from autograder.records import HIDDEN_TESTS, TestResult
 
-_GREEN, _RED, _AMBER, _GREY = "#1a7f37", "#c62828", "#8a5a00", "#5f6670"  # contrast with white above 5 : 1
+_GREEN = "#1a7f37"
+_RED = "#c62828"
+_AMBER = "#8a5a00"
+_GREY = "#5f6670"  # contrast with white above 5 : 1
 _STATES = {  # mark, word and colour
     "passed": ("✓", "works", _GREEN),
     "followed": ("✓", "follows", _GREEN),

@@ -62,7 +62,8 @@ def histogram(shares: Iterable[float], bins: int = BINS) -> list[int]:
 
 def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
     """Return for each part the points reached divided by the maximum."""
-    won, possible = defaultdict[str, float](float), defaultdict[str, float](float)
+    won = defaultdict[str, float](float)
+    possible = defaultdict[str, float](float)
     for test in (test for grade in grades for test in grade.tests):
         won[test.part] += test.score
         possible[test.part] += test.max_score
@@ -82,7 +83,8 @@ def items(grades: Sequence[Grade]) -> list[Item]:
 
 
 def _item(tests: list[TestResult], rests: list[float]) -> Item:
-    last, right = tests[-1], [test.is_right for test in tests]
+    last = tests[-1]
+    right = [test.is_right for test in tests]
     whole = among = discrimination(right, rests)
     earning = [test.score + rest > 0 for test, rest in zip(tests, rests)]
     if not all(earning):

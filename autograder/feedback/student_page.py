@@ -82,7 +82,8 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
 
 
 def _row(course: Course, attempt: PastAttempt, grade: Grade) -> dict[str, object]:
-    assignment, zone = course.find(grade.assignment), ZoneInfo(course.timezone)
+    assignment = course.find(grade.assignment)
+    zone = ZoneInfo(course.timezone)
     due = due_for(course, assignment, grade.student) if assignment else None
     moment = attempt.submitted and attempt.submitted.astimezone(zone)
     return {

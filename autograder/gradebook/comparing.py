@@ -141,7 +141,8 @@ def _change(student: str, assignment: str, before: Grade, after: Grade | None) -
 def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> Iterable[TestChange]:
     old, new = ({test.name: test for test in tests} for tests in (before, after))
     for name in {**new, **old}:
-        one, other = old.get(name), new.get(name)
+        one = old.get(name)
+        other = new.get(name)
         results = [test and (test.outcome, test.score, test.max_score) for test in (one, other)]
         if results[0] != results[1]:
             yield _test_change(name, one, other)

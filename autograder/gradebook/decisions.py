@@ -118,7 +118,8 @@ def add_decision(course: Course, decision: Decision) -> str:
     record = {key: _plain(value) for key, value in decision.model_dump(exclude_none=True).items()}
     entry = yaml.safe_dump([record], sort_keys=False, allow_unicode=True, width=1000)
     new = old + ("" if old.endswith("\n") else "\n") + entry
-    known, entries = _parse(old), _parse(new)
+    known = _parse(old)
+    entries = _parse(new)
     if [one.decision for one in entries] != [*(one.decision for one in known), decision]:
         raise CourseError(
             f"{FILE_NAME} is not a list of lines that begin with `- `; add the decision by hand:\n{entry}"
@@ -156,7 +157,8 @@ def lay_over(
     points = {(name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped}
     ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
     for grade in grades:
-        one, group = Decided(grade, grade), (groups or {}).get(grade.key)
+        one = Decided(grade, grade)
+        group = (groups or {}).get(grade.key)
         for entry in ordered:
             decision = entry.decision
             is_meant = decision.drop or not {grade.student, group}.isdisjoint(ids_of(decision))
@@ -181,7 +183,8 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
     made = {decision for one in decided for decision in one.made}
     problems = [problem for one in decided for problem in one.problems]
     for entry in entries:
-        decision, assignment = entry.decision, course.find(entry.decision.assignment)
+        decision = entry.decision
+        assignment = course.find(entry.decision.assignment)
         name = decision.assignment
         if assignment is None:
             sentence = f"the course has no assignment `{name}`{_close(name, (a.name for a in course.assignments))}"
@@ -207,7 +210,8 @@ def _close(word: str | None, known: Iterable[str]) -> str:
 
 
 def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) -> None:
-    decision, before = entry.decision, one.grade
+    decision = entry.decision
+    before = one.grade
     if decision.drop:
         if dropped is None:
             return
@@ -252,7 +256,9 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
 
 def _without(grade: Grade, decision: Decision, points: float) -> Grade:
     """Return the grade with full points for the dropped test, or with neither its points nor its maximum."""
-    full, gained, tests = decision.counts == "full", 0.0, []
+    full = decision.counts == "full"
+    gained = 0.0
+    tests = []
     for test in grade.tests:
         if test.name == decision.drop:
             most = test.max_score if full else 0.0

@@ -19,7 +19,8 @@ def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
     If `grades` holds real grades, a made-up class is graded into another folder. If it holds grades of a made-up class,
     they are moved before a real class is graded.
     """
-    made_up, marked = (submissions / MARK).exists(), (grades / MARK).exists()
+    made_up = (submissions / MARK).exists()
+    marked = (grades / MARK).exists()
     if made_up and not marked and (grades / FILE_NAME).exists():
         grades = grades.with_name(f"{grades.name}-made-up")
         mark(grades)

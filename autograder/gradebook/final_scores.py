@@ -243,7 +243,8 @@ def _members(groups: Mapping[GradeKey, str]) -> dict[GradeKey, list[str]]:
 
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
     own = {grade.key for grade in grades if grade.student not in people.groups}
-    found, groups = [], dict[GradeKey, str]()
+    found = []
+    groups = dict[GradeKey, str]()
     for grade in grades:
         for student in people.groups.get(grade.student, (grade.student,)):
             if student == grade.student:

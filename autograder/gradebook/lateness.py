@@ -146,7 +146,8 @@ def unknown_students(course: Course, grades: Collection[Grade], names: Mapping[s
 
     `names` maps the students in the grades to their display names, which an extension may use instead.
     """
-    students, assignments = sorted({grade.student for grade in grades}), {grade.assignment for grade in grades}
+    students = sorted({grade.student for grade in grades})
+    assignments = {grade.assignment for grade in grades}
     known = {(names or {}).get(student, student): student for student in students}
     known |= {student: student for student in students}
     problems = []

@@ -39,7 +39,8 @@ def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], tr
         submission = one.submission
         ours = around is not None and _is_collected(submission, around)
         known = collected.get((submission.student, submission.assignment)) if ours else None
-        moment, attempt = known.moment if known else None, (submission.student, submission.assignment, one.digest)
+        moment = known.moment if known else None
+        attempt = (submission.student, submission.assignment, one.digest)
         if moment is None and trust_timestamps and submission.path:
             moment = read_stamp(submission.path if submission.path.is_dir() else submission.path.parent)
         if moment is not None:

@@ -32,7 +32,8 @@ def as_shown(course: Course, grade: Grade, now: datetime | None = None, scores: 
             title = counted(len(hidden), "hidden test")
             result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, most, sentence)
             found.append((result, round(sum(seconds for test, seconds in own if test.hidden), 3)))
-    tests, times = [test for test, _ in found], [seconds for _, seconds in found]
+    tests = [test for test, _ in found]
+    times = [seconds for _, seconds in found]
     shown = replace(grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ())
     if counts or not tests:
         return shown

@@ -76,8 +76,12 @@ class Diagnosis:
     def __init__(
         self, session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
     ) -> None:
-        self._session, self._mistakes, self._reference = session, prepared.mistakes, reference
-        self._solution, self._run_seed, self._watch = prepared.solution, run_seed, watch
+        self._session = session
+        self._mistakes = prepared.mistakes
+        self._reference = reference
+        self._solution = prepared.solution
+        self._run_seed = run_seed
+        self._watch = watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._right: dict[str, Transcript] = {}
         self._attempts: dict[tuple[str, str], _Attempt] = {}
@@ -153,7 +157,8 @@ class Diagnosis:
         unrecorded = names - (names if mistake.fails is None else mistake.fails)
         if 2 * len(unrecorded) > len(failed):
             return []
-        missing, tests = 0.0, list[str]()
+        missing = 0.0
+        tests = list[str]()
         for test, transcript in sorted(failed, key=lambda failure: failure[0].name in unrecorded):
             if missing > (1 - ENOUGH) * len(failed):
                 break

@@ -30,7 +30,9 @@ class FollowThrough:
     ) -> None:
         self._assignment = prepared.assignment
         self._stub = LoadedSubmission(workers, prepared.assignment, prepared.stub)
-        self._workers, self._session, self._watch = workers, session, watch
+        self._workers = workers
+        self._session = session
+        self._watch = watch
         self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
@@ -74,7 +76,8 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
 
     They contain a gap and stand between the marker of the previous part and that of their own part.
     """
-    lines, parts = solution.split("\n"), parts_of_lines(solution)
+    lines = solution.split("\n")
+    parts = parts_of_lines(solution)
     names: dict[str, set[str]] = {part: set() for part in parts if part}
     refers: dict[str, set[str]] = {}
     for node in ast.parse(solution).body:
@@ -86,7 +89,8 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
             names[part].add(node.name)
     reached = {}
     for part, own in names.items():
-        reached[part], waiting = set(own), set(own)
+        reached[part] = set(own)
+        waiting = set(own)
         while waiting:
             waiting = (refers[waiting.pop()] & refers.keys()) - reached[part] | waiting
             reached[part] |= waiting

@@ -101,7 +101,8 @@ class Grader:
         if self._unsound[assignment.name]:
             raise CourseError(self._unsound[assignment.name])
         self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
-        limits, digest = assignment.limits, f"{self.run_seed} {submission_digest(submission)}"
+        limits = assignment.limits
+        digest = f"{self.run_seed} {submission_digest(submission)}"
         with self.watch.submission(digest, limits.submission_cpu_seconds, limits.submission_seconds) as budget:
             file = self.choose(assignment, submission, budget)
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
@@ -257,7 +258,9 @@ class Grader:
             self._missing[assignment.name] = MissingModuleError(needs(assignment, failure.missing, failure))
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
-        test, failure, full_message = ending.test, ending.skipped, None
+        test = ending.test
+        failure = ending.skipped
+        full_message = None
         if ending.error is not None:
             messages = self.course.feedback.graded if test.hidden else "full"
             failure = explain(ending.error, full=messages == "full", file=file)

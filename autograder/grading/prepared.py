@@ -68,8 +68,10 @@ def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignm
 
 
 def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
-    solution, stub = course.solution_file(assignment), course.stub_file(assignment)
-    text, given = course.read_solution(assignment), stub.read_text("utf-8") if stub.exists() else ""
+    solution = course.solution_file(assignment)
+    stub = course.stub_file(assignment)
+    text = course.read_solution(assignment)
+    given = stub.read_text("utf-8") if stub.exists() else ""
     own = SourceFile(solution.name, text)
     return PreparedAssignment(
         assignment,

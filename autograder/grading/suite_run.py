@@ -92,8 +92,12 @@ class SuiteRun:
     def __init__(
         self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
     ) -> None:
-        self._session, self._loaded, self._limits = session, loaded, loaded.assignment.limits
-        self._cache, self._watch, self._again = cache, watch, again
+        self._session = session
+        self._loaded = loaded
+        self._limits = loaded.assignment.limits
+        self._cache = cache
+        self._watch = watch
+        self._again = again
         self._kept = KeptTranscripts()
         self._budget = loaded.budget
         self._titles: dict[str, str] = {}
@@ -112,7 +116,8 @@ class SuiteRun:
             return TestEnding(test)
         if self._budget.is_spent:
             return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
-        begun, loaded = time.monotonic(), self._loaded.times
+        begun = time.monotonic()
+        loaded = self._loaded.times
         ending = self._once(test, fresh=False)
         alone = self._loaded.times > loaded
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
@@ -151,7 +156,8 @@ class SuiteRun:
         connection = subject.connection
         until = min(self._budget.until, time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds)
         try:
-            name, seconds = f"{test.name} again" if self._again else test.name, self._seconds_here
+            name = f"{test.name} again" if self._again else test.name
+            seconds = self._seconds_here
             with self._budget.counted(seconds), self._watch.limit(name, seconds):
                 error, diverged = connection.run(
                     test.item.nodeid, lambda: self._session.run(test, subject), until, self._cache
@@ -177,7 +183,8 @@ class SuiteRun:
     @property
     def _seconds_here(self) -> float:
         """The processor time of a test on the trusted side; each test that ended a grader halves it for later ones."""
-        once, ended = self._limits.call_seconds, self._titles.keys() & self._watch.ended.keys()
+        once = self._limits.call_seconds
+        ended = self._titles.keys() & self._watch.ended.keys()
         return min(self._budget.left, max(once, CALLS_PER_TEST * once * 0.5 ** len(ended)))
 
 

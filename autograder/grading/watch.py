@@ -15,7 +15,8 @@ NOTE_BYTES = 1024
 NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again
 DIGEST_BYTES = 64
 STALLED_SECONDS = 600.0  # by the clock: no trusted code waits that long
-LASTING, PASSING = b"!", b" "
+LASTING = b"!"
+PASSING = b" "
 
 
 class TaskEndedError(Exception):
@@ -68,8 +69,10 @@ class KernelWatch(Watch):
         super().__init__()
         self._note = mmap.mmap(-1, NOTE_BYTES)  # shared with the parent process
         shared = memoryview(mmap.mmap(-1, DIGEST_BYTES + STATE.size + NAMES_BYTES))
-        self._digest, self._submission = shared[:DIGEST_BYTES], shared[DIGEST_BYTES:]
-        self._budget, self._passed = self._submission[: STATE.size], self._submission[STATE.size :]
+        self._digest = shared[:DIGEST_BYTES]
+        self._submission = shared[DIGEST_BYTES:]
+        self._budget = self._submission[: STATE.size]
+        self._passed = self._submission[STATE.size :]
 
     @property
     def task(self) -> tuple[str, bool]:

@@ -75,10 +75,13 @@ class LoadedSubmission:
         stand_ins: StandIns | None = None,
         budget: Budget | None = None,
     ) -> None:
-        self._workers, self.assignment, self.file = workers, assignment, file
+        self._workers = workers
+        self.assignment = assignment
+        self.file = file
         self.budget = budget or Budget()
         self._forbidden = list(workers.forbidden.get(assignment.name, ()))
-        self._stand_ins, self.load_seconds = stand_ins, assignment.limits.load_seconds
+        self._stand_ins = stand_ins
+        self.load_seconds = assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self.names = NamesInText([], [])  # as a worker found them, if a test forbids some
         self.times = 0  # how often it was loaded

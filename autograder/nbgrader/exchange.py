@@ -18,7 +18,8 @@ class ReleaseAssignment(ExchangeReleaseAssignment):
 
 def exchange_problem(course: Path, exchange: Path) -> str | None:
     """Return the reason that this exchange must not be used; None if students cannot reach the course through it."""
-    course, exchange = course.resolve(), exchange.resolve()
+    course = course.resolve()
+    exchange = exchange.resolve()
     inside = exchange == course or course in exchange.parents
     if not inside or not all(path.stat().st_mode & stat.S_IXOTH for path in (course, *course.parents)):
         return None

@@ -52,7 +52,8 @@ class GradedExporter(NotebookExporter):
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
         super().__init__(config=config, **kwargs)
         converter: Any = kwargs.get("parent")
-        self.converter, self.folder = converter, converter.coursedir
+        self.converter = converter
+        self.folder = converter.coursedir
         self.course, self.assignment = open_course(self.converter)
         try:
             self.release = to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
@@ -82,7 +83,8 @@ class GradedExporter(NotebookExporter):
             folders = {student: DiskFolder(self._submitted(student), around) for student in self._due()}
             wanted = wanted_of(self.course, self.assignment.name)
             self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
-            run, journal = OpenRun(folder), Journal(folder)
+            run = OpenRun(folder)
+            journal = Journal(folder)
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, around, stored, trust_timestamps=True)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
@@ -133,7 +135,8 @@ def take_every_folder(converter: Any) -> None:
     nbgrader itself searches for notebooks, and a submission of a `.py` has none.
     """
     folder = converter.coursedir
-    converter.assignments, converter.notebooks = {}, []
+    converter.assignments = {}
+    converter.notebooks = []
     if issubclass(converter.exporter_class, GradedExporter):
         _, assignment = open_course(converter)
         if fnmatch(assignment.stem, folder.notebook_id):
@@ -207,7 +210,8 @@ class ShowGrade(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
-        exporter, student = self.parent, resources["nbgrader"]["student"]
+        exporter = self.parent
+        student = resources["nbgrader"]["student"]
         grade = exporter.grades.get(student)
         if grade is None:
             raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")

@@ -237,7 +237,8 @@ class _Restorer:
             self.cells.append(shown)
 
     def _compare(self, cell: _Cell, name: str) -> None:
-        notes, official = self.notes[name], self.official[name]
+        notes = self.notes[name]
+        official = self.official[name]
         changed = cell.source.strip() != official.source.strip()
         if cell.kind != "code":
             notes.append(f"This test cell had become a {cell.kind} cell. It is code again.")
@@ -251,12 +252,14 @@ class _Restorer:
     def _bring_back(self, name: str) -> None:
         if self.has_tests and name in self.parts:
             self.notes[name].append("This test cell was missing. It counts all the same.")
-        before, names = set(itertools.takewhile(lambda other: other != name, self.official)), self._names()
+        before = set(itertools.takewhile(lambda other: other != name, self.official))
+        names = self._names()
         places = [index for index, other in enumerate(names) if other in before]
         self.cells.insert(places[-1] + 1 if places else len(names), deepcopy(self.official[name]))
 
     def _note_moved(self) -> None:
-        order, furthest = list(self.official), -1
+        order = list(self.official)
+        furthest = -1
         for name in filter(self.parts.__contains__, self._names()):
             if order.index(name) < furthest:
                 self.notes[name].append("This test cell had been moved. It counts all the same.")

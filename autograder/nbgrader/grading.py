@@ -31,7 +31,9 @@ def grade_all(
     no grade, and the log has the reason. With `pictures`, those of failing parts are drawn behind the wall. Raises
     CourseError or InfrastructureError if nothing can be graded.
     """
-    course, decisions, grades = plan.course, read_decisions(plan.course), dict[str, Grade]()
+    course = plan.course
+    decisions = read_decisions(plan.course)
+    grades = dict[str, Grade]()
     (assignment,) = course.select(plan.names)
     suite = suite_digest(course, assignment)
 

@@ -20,10 +20,12 @@ class LatePenalties(AssignLatePenalties):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Store the deduction for lateness in the gradebook, and return the notebook unchanged."""
-        exporter, about = self.parent, resources["nbgrader"]
+        exporter = self.parent
+        about = resources["nbgrader"]
         if exporter.course.late is None or exporter.assignment.due is None:
             return super().preprocess(nb, resources)
-        name, student = about["assignment"], about["student"]
+        name = about["assignment"]
+        student = about["student"]
         with Gradebook(about["db_url"]) as gradebook:
             stamp = gradebook.find_submission(name, student).timestamp
             notebook = gradebook.find_submission_notebook(about["notebook"], name, student)

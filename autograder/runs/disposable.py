@@ -21,7 +21,8 @@ class Disposable:
     """Calls functions in one fork at a time; each fork calls `started` first."""
 
     def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
-        self._watch, self._started = watch, started
+        self._watch = watch
+        self._started = started
         self._lasting: dict[str, bool] = {}
         self._process: Any = None
         self._connection: Any = None
@@ -34,7 +35,8 @@ class Disposable:
         If a task of the fork (see `Watch.limit`) exceeds its time once, or crashes or exits twice, the call is repeated
         without this task. Raises InfrastructureError if the fork was killed twice from outside.
         """
-        ended, accidents = dict(self._lasting), set[str]()
+        ended = dict(self._lasting)
+        accidents = set[str]()
         self._watch.begin_call()
         while True:
             reply = self._reply(ended, function, arguments)
@@ -63,7 +65,8 @@ class Disposable:
         """End the fork, if there is one; return its exit code: minus the number of the signal that ended it."""
         if self._process is None:
             return 0
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         self._connection.close()  # a fork that waits for a call then ends
         process.join()
         return int(process.exitcode)

@@ -137,7 +137,8 @@ def check_work(work: Work) -> CheckReport:
         loaded = work.load(SECONDS)
     problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text))
     if not text.text.strip():
-        problem, place = "Your file is empty. Was it saved?", None
+        problem = "Your file is empty. Was it saved?"
+        place = None
     files = {text.name: lines_of(text.text)}
     findings = check_student(loaded.module, work.test_file, from_file(text.name), saved=text, files=files)
     return CheckReport(
@@ -199,10 +200,14 @@ class _Examination:
     def __init__(
         self, test_file: Path, module: ModuleType, own: Own, text: Text, files: Mapping[str, int] | None
     ) -> None:
-        self._test_file, self._module, self._own = test_file, module, own
+        self._test_file = test_file
+        self._module = module
+        self._own = own
         self._subject = Subject(LocalStudent(module))
         self._graded = as_graded(module, files)
-        self._text, self._places, self._parts = text, text.functions(), text.parts_of_functions()
+        self._text = text
+        self._places = text.functions()
+        self._parts = text.parts_of_functions()
         self._packages = needed_packages(test_file.parent)
         self._untested: set[str] = set()  # tests that failed because of a package
 
@@ -253,7 +258,8 @@ class _Examination:
 
     def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
-        connection, hints = RecordingConnection(self._module), LockedHints(self._test_file.parent)
+        connection = RecordingConnection(self._module)
+        hints = LockedHints(self._test_file.parent)
         session.start(SEED)
         told = {test.name: take(session, test, connection) for test in tests}
         known = {name: hints.about(name, recording.answers) for name, recording in told.items()}
@@ -261,7 +267,8 @@ class _Examination:
         passed = [name for name, finding in found.items() if finding.passed]
         chosen = choose(known, failed, passed)
         for name, recording in told.items():
-            finding, hint = found[name], chosen.get(name)
+            finding = found[name]
+            hint = chosen.get(name)
             result = finding.result
             place = finding.place or self._place_in(hint, recording, result.part)
             if hint is not None:

@@ -70,7 +70,8 @@ def on_any_page(figure: Any) -> None:
         for spine in axes.spines.values():
             spine.set_edgecolor(NEUTRAL)
     for text in figure.findobj(Text):
-        box, colour = text.get_window_extent(), to_rgb(text.get_color())
+        box = text.get_window_extent()
+        colour = to_rgb(text.get_color())
         inside = any(area.contains((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2) for area in areas)
         if not inside and max(colour) - min(colour) < 0.1:
             text.set_color(NEUTRAL)
@@ -83,7 +84,8 @@ def why_not(error: Exception) -> str:
 
 
 def _from_here(file: Path) -> str:
-    path, here = file.resolve(), Path.cwd()
+    path = file.resolve()
+    here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 

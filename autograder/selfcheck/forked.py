@@ -47,9 +47,11 @@ def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], 
                 raise GivenUp("The file changed while it was checked.")
         reply = reading.recv()
     except DeadlineExceededError as late:
-        how, hint = "took more than {:g} seconds", "Does it wait for something?"
+        how = "took more than {:g} seconds"
+        hint = "Does it wait for something?"
         if late.limit == "processor":
-            how, hint = "used more than {:g} seconds of processor time", "Is there an endless loop?"
+            how = "used more than {:g} seconds of processor time"
+            hint = "Is there an endless loop?"
         raise Unfinished(f"Your code {how.format(late.seconds)} and was stopped. {hint}") from None
     except EOFError:
         child.join(GRACE_SECONDS)

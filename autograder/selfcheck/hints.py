@@ -9,7 +9,8 @@ from autograder.records import RefusedError
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
 
-FOLDER, FILE_NAME = ".autograder", "hints.json"
+FOLDER = ".autograder"
+FILE_NAME = "hints.json"
 
 HelpStep = tuple[str, str]  # its kind, and its text
 

@@ -55,7 +55,8 @@ def watch_training(
         if due and in_notebook():
             from IPython.display import display
 
-            image, drawn = as_image(_curve(seen, steps, title, measure, step), f"{title}: the {measure} so far"), done
+            image = as_image(_curve(seen, steps, title, measure, step), f"{title}: the {measure} so far")
+            drawn = done
             handle = handle.update(image) or handle if handle else display(image, display_id=True)
 
     return watch

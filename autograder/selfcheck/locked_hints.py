@@ -72,7 +72,8 @@ class SteadyServer(Server):
 
     def seed(self, seed: int, reads_output: bool = False) -> None:
         super().seed(seed, reads_output)
-        self._seed, self._begun = seed, 0
+        self._seed = seed
+        self._begun = 0
 
     def call(self, target: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
         self._begun += 1
@@ -226,7 +227,8 @@ def steady_fingerprint(
     None if there is no such grid, or if the right answers `other` differ too little on it to be distinguished. (If they
     are equal, the test failed for a reason outside the answers, such as the text of an error.)
     """
-    reading, right = _Reading(answers), _Reading(other or ())
+    reading = _Reading(answers)
+    right = _Reading(other or ())
     grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
     if grid is None:
         return None
@@ -283,10 +285,14 @@ class LockedHints:
             record = json.loads((folder / FILE_NAME).read_text("utf-8"))
             self.assignment = str(record["assignment"])
             locked = record if record["schema"] == SCHEMA else {"tests": {}}
-            self._tests, self._answers = dict(locked["tests"]), dict(locked.get("answers", {}))
+            self._tests = dict(locked["tests"])
+            self._answers = dict(locked.get("answers", {}))
             self._nudges = dict(locked.get("nudges", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
-            self.assignment, self._tests, self._answers, self._nudges = "", {}, {}, {}
+            self.assignment = ""
+            self._tests = {}
+            self._answers = {}
+            self._nudges = {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""

@@ -40,9 +40,11 @@ def pack(work: Work, folder: Path) -> Packed:
         raise RefusedError(f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}")
     data = b"".join(zipped([(f"{assignment.name}/{name}", text)]))
     names = numbered(folder / f"{assignment.name}.zip")
-    newest, free = None, next(names)
+    newest = None
+    free = next(names)
     while free.exists():
-        newest, free = free, next(names)
+        newest = free
+        free = next(names)
     if newest is not None and newest.read_bytes() == data:
         return Packed(newest, _as_the_grader_reads(newest, assignment, name), work.file.name, unchanged=True)
     try:

@@ -23,7 +23,8 @@ INDENT = 4
 PRINTED_LINES = 8
 IN_FULL = 3  # failures that `watch` shows in full
 _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line with the location
-FULL, EMPTY = "█", "░"
+FULL = "█"
+EMPTY = "░"
 
 
 def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
@@ -36,7 +37,8 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
     lines.append(Text())
-    share, name = _share(report.score, report.max_score), report.assignment
+    share = _share(report.score, report.max_score)
+    name = report.assignment
     commands = []
     if report.has_answers and report.passed_parts:
         commands.append((f"autograder answers {name}", "answers questions of the text"))
@@ -78,7 +80,8 @@ def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[Renderabl
     """Show tests that fail for one cause together, below the known mistake and its question."""
     found = {finding.result.name: finding for finding in findings}
     for results in by_cause(finding.result for finding in found.values()):
-        name, question = found[results[0].name].mistake, results[0].hint
+        name = found[results[0].name].mistake
+        question = results[0].hint
         if name:
             yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
         if question and question not in told:
@@ -181,7 +184,8 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
     """Show a bar for each assignment and each of its parts."""
     table = Table.grid(Column(ratio=1), Column(no_wrap=True), Column(justify="right", no_wrap=True), padding=(0, 2))
     for standing in standings:
-        name, report = Text(standing.work.name, "bold"), standing.report
+        name = Text(standing.work.name, "bold")
+        report = standing.report
         table.add_row(name, *(_points(report.findings) if report else (Text("?", "red"), "")))
         if problem := report.problem if report else standing.problem:
             table.add_row(_indented(Text(problem, "red")), "", "")
@@ -258,7 +262,8 @@ def _part_line(title: str, findings: Sequence[Finding]) -> RenderableType:
 def _points(findings: Iterable[Finding]) -> tuple[Text, str]:
     """Return a bar of the points, and how many of how many they are."""
     results = [finding.result for finding in findings]
-    score, total = sum(result.score for result in results), sum(result.max_score for result in results)
+    score = sum(result.score for result in results)
+    total = sum(result.max_score for result in results)
     full = round(BAR * score / total) if total else BAR
     full = min(full, BAR - 1) if score < total else BAR
     return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim")), _share(score, total)

@@ -43,7 +43,10 @@ class Watch:
         seconds: float = SECONDS,
     ) -> None:
         self.work: Work = find_work(target)
-        self._target, self._console, self._key, self._clock = target, console, key, clock
+        self._target = target
+        self._console = console
+        self._key = key
+        self._clock = clock
         self._seconds = seconds
         self._report: CheckReport | None = None
         self._problem = ""

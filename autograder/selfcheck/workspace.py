@@ -115,7 +115,8 @@ def _work_of_file(path: Path) -> Work:
     if not own and len(tests) != 1:
         raise RefusedError(f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder.")
     test = (own or tests)[0]
-    stem, stub = test.stem.removeprefix("test_"), _released_stub(path.parent)
+    stem = test.stem.removeprefix("test_")
+    stub = _released_stub(path.parent)
     answers = [file.name for file in map(_readable, _sources(path.parent, stub)) if file and stub.is_answer(file)]
     others = [name for name in answers if name != path.name and Path(name).stem != stem]
     note = _stub_note([path.name], others) if others and path.name not in answers else ""
@@ -318,7 +319,8 @@ class Text:
     """A parsed student's file; parsing never fails, as invalid parts are left out."""
 
     def __init__(self, text: str, name: str) -> None:
-        self.name, self.text = name, text
+        self.name = name
+        self.text = text
         self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text)))
         self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
 
@@ -400,7 +402,8 @@ def _percent_cells(text: str) -> Iterator[_Cell]:
 def _notebook_cells(text: str) -> Iterator[_Cell]:
     try:
         for number, cell in enumerate(notebook_cells(text), start=1):
-            is_code, source = cell["cell_type"] == "code", "".join(cell["source"])
+            is_code = cell["cell_type"] == "code"
+            source = "".join(cell["source"])
             yield _Cell(is_code, plain_cell(source) if is_code else source, 1, number)
     except (ValueError, KeyError, TypeError):
         return

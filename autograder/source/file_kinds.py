@@ -47,7 +47,8 @@ def source_text(name: str, data: bytes) -> str:
 
     A notebook that is too large is returned without its stored outputs.
     """
-    told, is_notebook = shown(name), name.lower().endswith(NOTEBOOK)
+    told = shown(name)
+    is_notebook = name.lower().endswith(NOTEBOOK)
     if kind := _kind(data):
         raise RefusedError(f"{told} is {kind}, not {_expected(is_notebook)}. {_AGAIN}")
     text = _decoded(told, data, is_notebook)
@@ -146,12 +147,14 @@ def _is_notebook(text: str) -> bool:
 
 def _refuse_conflict(told: str, text: str, least: int = len(_MARKS)) -> None:
     """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of them."""
-    first, found = 0, 0
+    first = 0
+    found = 0
     for number, line in enumerate(text.split("\n"), start=1):
         mark = _MARKS[found]
         stripped = line.strip()
         if stripped == mark or (stripped.startswith(f"{mark} ") and mark != "======="):
-            first, found = first or number, found + 1
+            first = first or number
+            found = found + 1
         if found == least:
             raise RefusedError(
                 f"{told} holds the marks of a merge conflict (line {first}): keep one version, and delete the marks."

@@ -36,7 +36,8 @@ def open_regular(path: Path, limit: int, root: Path | None = None) -> BinaryIO:
         descriptor = _open(path, os.O_RDONLY, root)
     except OSError as error:
         raise unusable(f"{name} cannot be opened", error) from None
-    status, problem = os.fstat(descriptor), None
+    status = os.fstat(descriptor)
+    problem = None
     if not stat.S_ISREG(status.st_mode):
         problem = f"{name} is not a regular file."
     elif status.st_nlink > 1:

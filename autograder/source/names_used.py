@@ -97,7 +97,8 @@ def is_among(used: str, forbidden: str) -> bool:
     """
     if "." not in forbidden:
         return used == forbidden or used.startswith(f"{forbidden}.")
-    root, last = forbidden.split(".")[0], forbidden.rsplit(".", 1)[1]
+    root = forbidden.split(".")[0]
+    last = forbidden.rsplit(".", 1)[1]
     parts = used.split(".")
     return parts[0] == root and last in parts[1:]
 

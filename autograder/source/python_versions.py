@@ -143,10 +143,12 @@ def _named(tree: ast.Module) -> list[Newer]:
 
 def _nested_f_strings(code: str) -> list[Newer]:
     """Return the f-strings whose braces hold what Python reads there since 3.12; needs 3.12 itself."""
-    start, end = getattr(tokenize, "FSTRING_START", None), getattr(tokenize, "FSTRING_END", None)
+    start = getattr(tokenize, "FSTRING_START", None)
+    end = getattr(tokenize, "FSTRING_END", None)
     if start is None:
         return []
-    found, outside = [], list[tokenize.TokenInfo]()
+    found = []
+    outside = list[tokenize.TokenInfo]()
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == end:
             outside.pop()

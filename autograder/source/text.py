@@ -67,7 +67,8 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
         for name in names:
             if hasattr(value, "dtype"):
                 break
-            value, known = getattr(value, name, None), f"{known}.{name}"
+            value = getattr(value, name, None)
+            known = f"{known}.{name}"
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             found[known] = f"{known} is {tuple(value.shape)}"
     return ", ".join([*found.values()][:6])[:300]

@@ -44,9 +44,11 @@ def open_archive(path: Path, whole_class: bool = False, root: Path | None = None
             f"{shown(path.name)} cannot be unpacked here; hand in the file itself or a zip archive."
         )
     packed = PackedFolder(stem(path.name), path)
-    size, entries = files.STUDENT_BYTES, files.STUDENT_ENTRIES
+    size = files.STUDENT_BYTES
+    entries = files.STUDENT_ENTRIES
     if whole_class:
-        size, entries = files.CLASS_BYTES, files.CLASS_ENTRIES
+        size = files.CLASS_BYTES
+        entries = files.CLASS_ENTRIES
     with ExitStack() as stack:
         try:
             stream = stack.enter_context(open_regular(path, size, root))
@@ -75,8 +77,12 @@ class _Narrow:
     """A file that limits the size of one read: a zip's directory is read at once, whatever its declared size."""
 
     def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
-        self._stream, self._limit, self._problem = stream, limit, problem
-        self.seek, self.tell, self.seekable = stream.seek, stream.tell, stream.seekable
+        self._stream = stream
+        self._limit = limit
+        self._problem = problem
+        self.seek = stream.seek
+        self.tell = stream.tell
+        self.seekable = stream.seekable
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(self._limit + 1 if size < 0 else min(size, self._limit + 1))

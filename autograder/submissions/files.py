@@ -134,14 +134,16 @@ class PackedFolder:
         parts, problem = _parts(name)
         folder = self
         for part in parts if make is None or problem else parts[:-1]:
-            folder.count, folder.size = folder.count + 1, folder.size + size
+            folder.count = folder.count + 1
+            folder.size = folder.size + size
             if part not in folder.children:
                 folder._put(PackedFolder(part))
             child = folder.children[part]
             if not isinstance(child, PackedFolder):
                 return  # links and files have no children
             folder = child
-        folder.count, folder.size = folder.count + 1, folder.size + size
+        folder.count = folder.count + 1
+        folder.size = folder.size + size
         if problem:
             folder.problem = problem
         elif make is not None and parts:

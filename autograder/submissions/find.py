@@ -71,7 +71,8 @@ class _Search:
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         folder = path.parent
-        own, around = self._match(stem(path.name)), self.course.find(folder.name)
+        own = self._match(stem(path.name))
+        around = self.course.find(folder.name)
         if own is None:
             return student_name(stem(path.name)), self.wanted or around
         if around is not None:

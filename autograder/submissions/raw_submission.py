@@ -61,9 +61,11 @@ def visible(folder: Folder) -> list[Entry]:
 
 def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
     """Yield all files in a folder and its subfolders; unreadable entries are added to `odd`."""
-    count, waiting = 0, list[tuple[int, Entry]]([(0, folder)])
+    count = 0
+    waiting = list[tuple[int, Entry]]([(0, folder)])
     while waiting:
-        (depth, entry), count = waiting.pop(), count + 1
+        (depth, entry) = waiting.pop()
+        count = count + 1
         if isinstance(entry, File):
             yield entry
         elif isinstance(entry, Odd):

@@ -100,7 +100,8 @@ class _Found:
         others_below = [entry for entry in below if entry not in called_below]
         first = sorted(called, key=lambda entry: not wanted.is_expected(entry))
         if not first:
-            first, others = others, []
+            first = others
+            others = []
         return cls([*first, *called_below], [*others, *others_below])
 
 
@@ -124,7 +125,8 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
 
 def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()) -> Submission:
     """Return what `take` finds as a submission, which has a problem if it cannot be used."""
-    path, name = entries[0].path, wanted.assignment.name
+    path = entries[0].path
+    name = wanted.assignment.name
     try:
         taken = take(entries, wanted, beside)
     except RefusedError as refusal:

@@ -50,7 +50,8 @@ class SubjectProvider:
 
 def is_test_of_suite(item: pytest.Item) -> bool:
     """Whether a test belongs to a part and uses the fixture `student` of suites, not another project's."""
-    part, definitions = item.get_closest_marker("part"), fixture_definitions(item).get("student", ())
+    part = item.get_closest_marker("part")
+    definitions = fixture_definitions(item).get("student", ())
     return part is not None and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
 
 

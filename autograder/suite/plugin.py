@@ -90,7 +90,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if not is_test_of_suite(item):
         return (yield)
     suite = item.config.stash[SUITE]
-    subject, names = suite.subject(item), markers.arguments_of(item, "forbids")
+    subject = suite.subject(item)
+    names = markers.arguments_of(item, "forbids")
     suite.passed[item.name] = False
     try:
         with subject.recording(names, item.path):

@@ -15,7 +15,8 @@ from autograder.records import RefusedError
 BEGINNING = 1000  # number of bytes in which a file's mark is searched
 PIECE = 1_000_000  # bytes
 EPOCH = (2020, 1, 1, 0, 0, 0)
-FILE, PROGRAM = 0o100644, 0o100755
+FILE = 0o100644
+PROGRAM = 0o100755
 
 
 def add_files(digest: "hashlib._Hash", folder: Path) -> None:

@@ -60,7 +60,8 @@ def message_skeleton(message: str) -> str:
 
     Example: "The result of add(2, 3) is -1; 5 was expected." -> "The result of add… is …; … was expected."
     """
-    text, found = _QUOTED.sub("…", message), 1
+    text = _QUOTED.sub("…", message)
+    found = 1
     while found:  # from the innermost brackets outwards
         text, found = _GROUP.subn("…", text)
     return " ".join(re.sub(r"…(\s*…)+", "…", _NUMBER.sub("…", text)).split())

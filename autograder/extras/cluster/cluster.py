@@ -67,7 +67,8 @@ def graded(
     first = next(submissions, None)
     if first is None:
         return
-    bundle, topic = Bundle.of(plan), f"autograder-{uuid.uuid4().hex}"
+    bundle = Bundle.of(plan)
+    topic = f"autograder-{uuid.uuid4().hex}"
     with connect(address) as client:
         run = _Run(client, topic, itertools.chain([first], submissions))
         client.subscribe_topic(topic, lambda event: run.events.put(event[1]))
@@ -93,7 +94,9 @@ class _Run:
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.failed: dict[Name, str] = {}
         self.refused: dict[str, str] = {}
-        self._client, self._topic, self._submissions = client, topic, submissions
+        self._client = client
+        self._topic = topic
+        self._submissions = submissions
         self._workers: dict[str, _Worker] = {}
         self._chunks: dict[int, _Chunk] = {}
         self._count = 0

@@ -104,7 +104,8 @@ def batch_cluster(file: Path) -> Any:
     known = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
     if record.kind not in known:
         raise RefusedError(f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}.")
-    home, options = str(Path.home()), {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    home = str(Path.home())
+    options = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
     safe = {"security": Security.temporary(), "protocol": "tls://"}
     try:
         options |= record.arguments.pop("scheduler_options", {})

@@ -26,7 +26,8 @@ class Graders(WorkerPlugin):
     """The graders of a worker, one for each of its threads, each started when it is first needed."""
 
     def __init__(self, bundle: Bundle, topic: str) -> None:
-        self.bundle, self.topic = bundle, topic
+        self.bundle = bundle
+        self.topic = topic
 
     def setup(self, worker: Worker) -> None:
         self._worker = worker
@@ -100,7 +101,8 @@ def grade_chunk(topic: str, chunk: int, submissions: Sequence[Submission]) -> No
         try:
             kind, text = graders.grade(submission)
         except InfrastructureError as error:
-            kind, text = "failed", str(error)
+            kind = "failed"
+            text = str(error)
         if graders.closed:
             return
         graders.tell(chunk=chunk, place=place, kind=kind, text=text)

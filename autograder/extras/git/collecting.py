@@ -122,7 +122,10 @@ class _Look:
         git = Git(self.folder / "stores" / f"{name}.git", first.url, self.limits, self.stopped, (self.lock,))
         store = Store(git)
         seen = Seen(self.folder / "seen" / f"{name}.jsonl")
-        handed, notes, problems, fetched = list[RawSubmission](), list[str](), list[str](), False
+        handed = list[RawSubmission]()
+        notes = list[str]()
+        problems = list[str]()
+        fetched = False
         for one in self.group:
             try:
                 store.open()

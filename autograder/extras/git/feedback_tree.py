@@ -45,7 +45,8 @@ def _page(values: Mapping[str, Any], folder: str, foot: str) -> dict[str, bytes]
 
 
 def _score(values: Mapping[str, Any]) -> str:
-    final, grade = values["final"], values["grade"]
+    final = values["final"]
+    grade = values["grade"]
     if final.excused:
         return "excused"
     if grade.status == "refused" and not final.score:

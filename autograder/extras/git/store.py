@@ -78,7 +78,8 @@ class Store:
         """
         if not branch:
             return self._default()
-        branches, tags = f"refs/heads/{branch}", f"refs/tags/{branch}"
+        branches = f"refs/heads/{branch}"
+        tags = f"refs/tags/{branch}"
         found = self.refs(branches, tags, f"{tags}^{{}}")
         for name, ref in ((branches, branches), (f"{tags}^{{}}", tags), (tags, tags)):
             if name in found:

@@ -34,8 +34,7 @@ def released_blobs(course: Course) -> dict[str, frozenset[str]]:
     """Return git's names of the files that students received, by assignment."""
     found = {}
     for assignment in course.assignments:
-        named = (course.release_folder(assignment) / name for name in assignment.files)
-        files = (course.stub_file(assignment), course.notebook_file(assignment), *named)
+        files = (course.stub_file(assignment), course.notebook_file(assignment))
         found[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
     return found
 
@@ -81,9 +80,7 @@ def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> 
     place = min(folders, key=lambda folder: _rank(folder, assignment))
     others = [folder for folder in folders if folder != place and _is_near(folder, assignment, course)]
     note = f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
-    entries = folders[place]
-    entries += [each for each in inside if each.path in _module_paths(place, assignment)]
-    return _usable(entries, assignment, note)
+    return _usable(folders[place], assignment, note)
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
@@ -108,10 +105,6 @@ def _rank(folder: str, assignment: Assignment) -> tuple[bool, int, str]:
 def _is_near(folder: str, assignment: Assignment, course: Course) -> bool:
     """Whether this folder can be meant as well: it is not that of another assignment."""
     return PurePosixPath(folder).name not in {each.name for each in course.assignments} - {assignment.name}
-
-
-def _module_paths(folder: str, assignment: Assignment) -> set[str]:
-    return {str(PurePosixPath(folder, name)) for name in assignment.files}
 
 
 def _is_untouched(work: Work, released: Collection[str]) -> bool:

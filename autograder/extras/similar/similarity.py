@@ -151,8 +151,11 @@ def _shorter(codes: Mapping[str, Code], pair: tuple[str, str]) -> int:
 
 
 def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]) -> Pair:
-    first, second = codes[one], codes[other]
-    passages, common, unusual = [], 0, 0.0
+    first = codes[one]
+    second = codes[other]
+    passages = []
+    common = 0
+    unusual = 0.0
     for begin, at, length in _matches(first, second):
         common += length
         unusual += weigh.of(first.tokens[begin : begin + length])

@@ -14,7 +14,8 @@ from pygments.token import Token
 
 from autograder.course.definitions import Definition
 
-NAME, TEXT = "name", "text"  # placeholders for every own name, and for every string
+NAME = "name"
+TEXT = "text"  # placeholders for every own name, and for every string
 _WORD = re.compile(r"[^\W\d]\w*")
 _NAMED_BY: dict[type[ast.AST], str] = {  # the attributes with a name that a text defines
     **{ast.FunctionDef: "name", ast.AsyncFunctionDef: "name", ast.ClassDef: "name", ast.arg: "arg"},
@@ -91,7 +92,8 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
             token = NAME if (before, previous) == ("self", ".") else _token(kind, value, previous, own, given)
         if token != TEXT or tokens[-1:] != [TEXT]:  # adjacent string tokens are merged
             tokens.append(token)
-        before, previous = previous, value
+        before = previous
+        previous = value
     return {line: tokens for line, tokens in lines.items() if tokens}, {word for word in words if len(word) > 3}
 
 

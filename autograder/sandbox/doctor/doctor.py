@@ -46,5 +46,6 @@ def _examine(tier: str) -> TierReport:
         return TierReport(tier, False, problem.reason, problem.remedy)
     together, hint = (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
     if tier == "unsafe":
-        together, hint = "", "Use it only for files that you trust."
+        together = ""
+        hint = "Use it only for files that you trust."
     return TierReport(tier, True, " ".join(filter(None, (SENTENCES[tier], note, together))), hint)

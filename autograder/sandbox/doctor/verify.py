@@ -27,7 +27,9 @@ GONE_SECONDS = 5
 # what /proc says of a process without any right. Not its bounding set, which an ordinary user cannot empty:
 # without new privileges nothing can be drawn from it
 POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
-THREADS, RIGHTS, REMAINS = "number of threads", "no rights to gain", "nothing left over"
+THREADS = "number of threads"
+RIGHTS = "no rights to gain"
+REMAINS = "nothing left over"
 
 
 def verify() -> list[TierReport]:
@@ -65,9 +67,11 @@ def verify_tier(
 @contextmanager
 def _scenery() -> Iterator[dict[str, Any]]:
     """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
-    token, home = secrets.token_hex(8), os.path.expanduser("~")
+    token = secrets.token_hex(8)
+    home = os.path.expanduser("~")
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
-        hidden, victim = Path(folder, "test_hidden.py"), Path(folder, "playground", "victim")
+        hidden = Path(folder, "test_hidden.py")
+        victim = Path(folder, "playground", "victim")
         victim.parent.mkdir()
         for file in (hidden, victim):
             file.write_text("ANSWER = 42\n")
@@ -145,7 +149,9 @@ def _vanish(processes: set[int]) -> bool:
 
 def family(pid: int) -> set[int]:
     """Return all living descendants of `pid`; empty if the system does not provide them."""
-    parents, found, new = _parents(), set[int](), {pid}
+    parents = _parents()
+    found = set[int]()
+    new = {pid}
     while new:
         new = {child for child, parent in parents.items() if parent in new}
         found |= new

@@ -92,7 +92,8 @@ def top_imports(tree: ast.Module) -> set[int]:
 def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
     """While the text runs, bind stand-ins for what its imports at the top do not find; give a list of these."""
     found: list[Missing] = []
-    lines, own_import = top_imports(tree), builtins.__import__
+    lines = top_imports(tree)
+    own_import = builtins.__import__
 
     def import_or_absent(
         name: str, space: Any = None, local: Any = None, names: Sequence[str] | None = (), level: int = 0

@@ -50,7 +50,8 @@ class CallBack:
     def __init__(
         self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self.server, self.given = server, (args, kwargs)
+        self.server = server
+        self.given = (args, kwargs)
         self.question = {"callback": number, "path": path, "grad": torch.is_grad_enabled()}
         self.reply: dict[str, Any] = {}
 

@@ -61,7 +61,8 @@ class Entries:
     @contextmanager
     def active(self, active: bool = True) -> Iterator[None]:
         """Record in this block, or pause in it."""
-        before, profiler = self._active, sys.getprofile()
+        before = self._active
+        profiler = sys.getprofile()
         self._active = active
         with ExitStack() as stack:
             if self._mode is not None and active:

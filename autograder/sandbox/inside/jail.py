@@ -23,14 +23,27 @@ NOBODY = 65534
 MEGABYTE = 1 << 20
 SCRATCH = "/box"
 
-NEW_MOUNTS, NEW_CGROUPS, NEW_HOSTNAME = 0x00020000, 0x02000000, 0x04000000
-NEW_IPC, NEW_USERS, NEW_PIDS, NEW_NETWORK = 0x08000000, 0x10000000, 0x20000000, 0x40000000
+NEW_MOUNTS = 0x00020000
+NEW_CGROUPS = 0x02000000
+NEW_HOSTNAME = 0x04000000
+NEW_IPC = 0x08000000
+NEW_USERS = 0x10000000
+NEW_PIDS = 0x20000000
+NEW_NETWORK = 0x40000000
 
-READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
-RECURSIVE, PRIVATE = 0x4000, 1 << 18
+READ_ONLY = 1
+NO_SETUID = 2
+NO_DEVICES = 4
+NO_PROGRAMS = 8
+RECURSIVE = 0x4000
+PRIVATE = 1 << 18
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
-PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION_3 = 0x20080522
 LAST_CAPABILITY = 63
 # the first Linux that counts the processes of a user namespace apart from those of its owner
@@ -86,7 +99,8 @@ class Unsafe:
     def enter(self, limits: Mapping[str, float], footprint: Footprint) -> None:
         """Isolate the new worker, with the strictest step last. Raises OSError if a step fails."""
         os.setsid()
-        parent, processes = os.getppid(), self._process_limit(limits)
+        parent = os.getppid()
+        processes = self._process_limit(limits)
         self._hide_files(limits)
         limit_resources(limits, footprint, processes)
         if not ON_LINUX:
@@ -202,7 +216,8 @@ def _is_open_to_nobody(folder: str) -> bool:
 
 def new_namespaces(kinds: int) -> None:
     """Move this process to new namespaces, owned by a new user namespace that contains only this user."""
-    uid, gid = os.getuid(), os.getgid()
+    uid = os.getuid()
+    gid = os.getgid()
     check(libc().unshare(NEW_USERS | kinds), "making namespaces")
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:

@@ -8,11 +8,15 @@ from collections.abc import Iterable
 
 from autograder.sandbox.inside.libc import check, libc
 
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+CREATE_RULESET = 444
+ADD_RULE = 445
+RESTRICT_SELF = 446
 ASK_VERSION = 1
 RULE_PATH_BENEATH = 1
 
-EXECUTE, READ_FILE, READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
+EXECUTE = 1 << 0
+READ_FILE = 1 << 2
+READ_FOLDER = 1 << 3
 READ_ONLY = EXECUTE | READ_FILE | READ_FOLDER
 WRITE_FILE = 1 << 1
 # the number of rights over files, over the network and over other processes in each version

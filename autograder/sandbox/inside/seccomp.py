@@ -20,14 +20,19 @@ UNKNOWN = ERRNO | errno.ENOSYS
 AGAIN = ERRNO | errno.EAGAIN
 
 # offsets in struct seccomp_data; the lower half of an argument comes first on both architectures
-NUMBER, ARCHITECTURE, ARGUMENT_0, ARGUMENT_1, ARGUMENT_3 = 0, 4, 16, 24, 40
+NUMBER = 0
+ARCHITECTURE = 4
+ARGUMENT_0 = 16
+ARGUMENT_1 = 24
+ARGUMENT_3 = 40
 
 X32_BIT = 0x40000000
 FIRST_UNIFIED_NUMBER = 424
 CLONE_THREAD = 0x00010000
 FUTEX_PRIVATE = 0x80
 MSG_OOB = 0x1  # out-of-band data: not needed, and the cause of several kernel bugs
-PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+PR_SET_SECCOMP = 22
+SECCOMP_MODE_FILTER = 2
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
@@ -50,8 +55,11 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
-LOAD, RETURN = 0x20, 0x06
-JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT = 0x15, 0x35, 0x45
+LOAD = 0x20
+RETURN = 0x06
+JUMP_EQUAL = 0x15
+JUMP_AT_LEAST = 0x35
+JUMP_ANY_BIT = 0x45
 
 
 # a label, or an instruction: its code, its value, and the label that it jumps to

@@ -39,7 +39,8 @@ class Server:
     """The student's module and the objects created by it, addressed by number."""
 
     # asked before the text is run
-    names_used, outline = staticmethod(source.names_used), staticmethod(source.outline)
+    names_used = staticmethod(source.names_used)
+    outline = staticmethod(source.outline)
 
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
@@ -86,7 +87,9 @@ class Server:
             sys.modules["autograder.notebook"] = source.silent_notebook()
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
-        errors, absent, stopped = [], list[list[Any]](), list[loading.Place]()
+        errors = []
+        absent = list[list[Any]]()
+        stopped = list[loading.Place]()
         ends = {(str(name), int(line)) for name, line in skipped}
         time_left = loading.LoadingLimit(limit)
         skips_main = source.leaves_main_out(text)
@@ -418,9 +421,12 @@ def _flush() -> None:
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     """Return the tensors in a result, in the order of the wire format."""
-    found, waiting, seen = [], [value], 0
+    found = []
+    waiting = [value]
+    seen = 0
     while waiting:
-        item, seen = waiting.pop(), seen + 1
+        item = waiting.pop()
+        seen = seen + 1
         if seen > wire.MAX_VALUES:
             raise wire.WireError("it holds too many values")
         if isinstance(item, torch.Tensor):

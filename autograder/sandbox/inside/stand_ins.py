@@ -19,7 +19,8 @@ class Names(dict[str, Any]):
 
     def __init__(self, space: dict[str, Any], fixed: dict[str, Any]) -> None:
         super().__init__()
-        self.space, self.fixed = space, fixed
+        self.space = space
+        self.fixed = fixed
         space.update(fixed)
 
     def __setitem__(self, name: str, value: Any) -> None:

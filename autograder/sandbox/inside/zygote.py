@@ -33,7 +33,8 @@ from autograder.sandbox.inside import jail
 from autograder.sandbox.inside.libc import libc
 
 OPEN_FILES = 4096
-DATA, SETUP = 3, 4
+DATA = 3
+SETUP = 4
 FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
@@ -94,7 +95,9 @@ class Zygote:
     """Serves the control socket until the grader closes it."""
 
     def __init__(self, control: socket.socket, walls: jail.Unsafe, entry: Entry) -> None:
-        self.control, self.walls, self.entry = control, walls, entry
+        self.control = control
+        self.walls = walls
+        self.entry = entry
         self.children: dict[int, Child] = {}
         self.footprint = jail.Footprint.now()
         self.open = True
@@ -223,7 +226,8 @@ class Zygote:
 
 def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None:
     """Receive one request; None if the grader closed the connection."""
-    text, descriptors = b"", list[int]()
+    text = b""
+    descriptors = list[int]()
     while not text.endswith(b"\n"):
         try:
             chunk, more, _, _ = socket.recv_fds(control, 65536, DESCRIPTORS)
@@ -360,7 +364,8 @@ def use_large_pages() -> None:
     for addresses, access, _, _, _, *name in regions:
         if access == "rw-p" and (not name or name == ["[heap]"]):
             start, end = (int(address, 16) for address in addresses.split("-"))
-            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
+            start = -(-start // LARGE_PAGE) * LARGE_PAGE
+            end = end // LARGE_PAGE * LARGE_PAGE
             if start < end:
                 libc().madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), COLLAPSE)
 
@@ -375,7 +380,8 @@ def limit_own_files() -> None:
 def main() -> None:
     """Parse the launcher's options, and serve the control socket that they name."""
     options = json.loads(sys.argv[1])
-    sys.argv[:], sys.orig_argv[:] = ["autograder"], []
+    sys.argv[:] = ["autograder"]
+    sys.orig_argv[:] = []
     control = socket.socket(fileno=options["control"])
     limit_own_files()
     walls = jail.TIERS[options["tier"]](options["readable"])

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-TREE, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-GRADERS, SANDBOX = "autograder-graders", "autograder-sandbox-"
+TREE = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+GRADERS = "autograder-graders"
+SANDBOX = "autograder-sandbox-"
 WORKERS = 4  # of one fork server at the same time, at most
 
 

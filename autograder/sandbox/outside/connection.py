@@ -128,7 +128,8 @@ class Connection:
         try:
             self._take_beside(frame)
             if "pull_back" in frame:
-                number, gradients = claims.integer(frame["pull_back"]), claims.items(frame["gradients"])
+                number = claims.integer(frame["pull_back"])
+                gradients = claims.items(frame["gradients"])
                 return {"value": self.graphs.pull_back(number, gradients)}
             return self._call_own(frame)
         except AssertionError as error:
@@ -179,7 +180,8 @@ class Connection:
             self.transcript.record_beside("print", texts)
 
     def _raise_callback_failure(self) -> None:
-        failure, self._callback_failure = self._callback_failure, None
+        failure = self._callback_failure
+        self._callback_failure = None
         if failure is not None:
             raise failure
 

@@ -19,7 +19,9 @@ class DeadlineExceededError(TimeoutError):
 
     def __init__(self, limit: str, seconds: float = math.inf, starved: bool = False) -> None:
         super().__init__("no answer")
-        self.limit, self.seconds, self.starved = limit, seconds, starved
+        self.limit = limit
+        self.seconds = seconds
+        self.starved = starved
 
 
 class Timed(Protocol):
@@ -38,8 +40,10 @@ class Deadline:
 
     def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
         self.seconds = seconds
-        self._worker, self._used_before = worker, worker.processor_seconds()
-        self._until, now = until, time.monotonic()
+        self._worker = worker
+        self._used_before = worker.processor_seconds()
+        self._until = until
+        now = time.monotonic()
         self._end = now + CLOCK_FACTOR * seconds
         self._earliest = now + seconds / PROCESSORS  # sooner, not even all processors together use so much
 

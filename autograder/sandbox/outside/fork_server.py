@@ -27,7 +27,9 @@ class ForkServer:
     """One fork server: its process, its control socket, and the file with its output."""
 
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
-        self.tier, self.note, self.ready = tier, "", False
+        self.tier = tier
+        self.note = ""
+        self.ready = False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
         options = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}

@@ -84,7 +84,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         first of these workers. A fork server that has died is restarted once. Raises InfrastructureError if it dies
         again.
         """
-        modules, last_words = tuple(preload), ""
+        modules = tuple(preload)
+        last_words = ""
         with self._lock:
             for _ in range(2):
                 try:
@@ -134,7 +135,8 @@ def require_tier(tier: str, minimum: str | None) -> None:
     """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
     if minimum is None:
         return
-    order, actual = list(TIERS), best_tier() if tier == "best" else tier
+    order = list(TIERS)
+    actual = best_tier() if tier == "best" else tier
     if order.index(actual) > order.index(minimum):
         wanted = f"`min_tier` in course.yml asks for {minimum!r}"
         sentence = f"Nothing was graded: the sandbox would be {actual!r}, and {wanted}."

@@ -13,7 +13,8 @@ from autograder.sandbox.inside import landlock, seccomp
 from autograder.sandbox.inside.jail import ON_LINUX, kernel_version
 from autograder.text.tables import read_table
 
-SETTINGS, STATUS = Path("/proc/sys"), Path("/proc/self/status")
+SETTINGS = Path("/proc/sys")
+STATUS = Path("/proc/self/status")
 MARKS_OF_CONTAINERS = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
 KINDS = ("user", "pid", "mnt", "ipc", "uts", "cgroup", "net")
 SENTENCES: dict[str, str] = read_table(__file__, "remedies.yml")

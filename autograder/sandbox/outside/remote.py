@@ -81,7 +81,9 @@ class RemoteFunction:
     """A callable in the worker; `handle` is None for names of the module itself."""
 
     def __init__(self, connection: Connection, handle: Handle | None, path: list[str]) -> None:
-        self._connection, self._handle, self._path = connection, handle, path
+        self._connection = connection
+        self._handle = handle
+        self._path = path
         self.__name__ = path[-1] if path else "object"
         self.__qualname__ = self.__name__
 
@@ -358,7 +360,9 @@ class _Boundary(torch.autograd.Function):
     def forward(
         ctx: Any, connection: Connection, number: int, flags: list[Any], results: list[Any], *inputs: Tensor
     ) -> Any:
-        ctx.connection, ctx.number, ctx.flags = connection, number, flags
+        ctx.connection = connection
+        ctx.number = number
+        ctx.flags = flags
         ctx.kinds = [_kind(tensor) for tensor in inputs]
         ctx.mark_non_differentiable(*[tensor for tensor, flag in zip(results, flags) if not flag])
         ctx.set_materialize_grads(False)
@@ -523,7 +527,8 @@ def _tensor(value: Any) -> Tensor:
 
 def _renew(tensor: Tensor, value: Tensor) -> None:
     """Replace a tensor's data; its gradient is kept if the shape still fits."""
-    gradient, tensor.grad = tensor.grad, None
+    gradient = tensor.grad
+    tensor.grad = None
     tensor.data = value
     if gradient is not None and gradient.shape == value.shape:
         tensor.grad = gradient.to(value)

@@ -104,7 +104,8 @@ class ReplaySocket:
         Otherwise the test has to run; it then receives the recorded replies first.
         """
         node = cache.first_node(test)
-        self._cache, self._node = cache, node
+        self._cache = cache
+        self._node = node
         self._requests.clear()
         deadline: wire.Deadline = until
         while node is not None and node.requests and not node.passed:

@@ -25,7 +25,8 @@ MOST_NUMBERS = 1 << 14  # larger tensors and arrays are sampled at a fixed strid
 MOST_TEXT = 1 << 10  # longer texts are stored as a digest
 MOST_BYTES = 64 << 20  # of transcripts that are kept whole
 OBJECT_BYTES = 64  # roughly what a small object of Python takes
-RELATIVE, ABSOLUTE = 1e-5, 1e-7
+RELATIVE = 1e-5
+ABSOLUTE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class KeptTranscripts:
     """Transcripts that are kept for a comparison. When they take too much room, the oldest become digests."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._most_bytes, self._bytes = most_bytes, 0
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._whole: deque[tuple[Transcript, int]] = deque()
 
     def add(self, transcript: Transcript) -> None:

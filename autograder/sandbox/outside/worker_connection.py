@@ -43,7 +43,8 @@ class WorkerConnection(Connection):
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
         self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
-        self._budget, self._counted = budget or Budget(), 0.0
+        self._budget = budget or Budget()
+        self._counted = 0.0
         self._until = math.inf
         self._number = 0
         self._callbacks_inside = 0
@@ -97,7 +98,8 @@ class WorkerConnection(Connection):
             frame = wire.dumps([number, operation, arguments], self.register)
         except wire.WireError as error:
             raise too_much_to_send(error) from None
-        name, seconds = _called(operation, arguments), seconds or self.call_seconds
+        name = _called(operation, arguments)
+        seconds = seconds or self.call_seconds
         deadline = self._deadline(name, seconds, self._until)
         try:
             self._socket.send(Request(frame, name, seconds), deadline)
@@ -122,7 +124,8 @@ class WorkerConnection(Connection):
 
         From the second such name on, each of them halves the time of all others.
         """
-        times, others = self._endless[name], len(self._endless.keys() - {name})
+        times = self._endless[name]
+        others = len(self._endless.keys() - {name})
         share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
         seconds = min(self._budget.left, seconds * share if name else seconds)
         return Deadline(seconds, self.worker, min(until, self._budget.until))
@@ -185,7 +188,8 @@ class WorkerConnection(Connection):
             raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
 
     def _ended(self, error: StudentError) -> StudentError:
-        self._dead, self.dead = error, True
+        self._dead = error
+        self.dead = True
         self.worker.end(kill=True)
         return error
 

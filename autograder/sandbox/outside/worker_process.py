@@ -108,7 +108,8 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
 
 def receive(connection: socket.socket, seconds: float, end: bytes | None = None) -> bytes | None:
     """Receive until the text ends in `end` or the other side closes the connection; None if that takes too long."""
-    until, text = time.monotonic() + seconds, b""
+    until = time.monotonic() + seconds
+    text = b""
     try:
         while end is None or not text.endswith(end):
             connection.settimeout(max(0.001, until - time.monotonic()))

@@ -47,7 +47,8 @@ class ModuleState:
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
         """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
         for name, part in self.own:
-            prefix, passing = f"{name}." if name else "", vars(part).get("_non_persistent_buffers_set", ())
+            prefix = f"{name}." if name else ""
+            passing = vars(part).get("_non_persistent_buffers_set", ())
             for key, tensor in vars(part).get(book, {}).items():
                 if tensor is not None:
                     yield prefix + key, tensor, key not in passing
@@ -68,7 +69,8 @@ class Snapshot:
     def __init__(self, module: nn.Module) -> None:
         state = ModuleState(module)
         self.values = {name: tensor.detach().clone() for name, tensor in state.tensors.items()}
-        self.flags, self.modes = state.flags(), state.modes()
+        self.flags = state.flags()
+        self.modes = state.modes()
 
 
 def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -83,7 +85,8 @@ def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
     """Return the parts in PyTorch's order; a module that occurs again is not entered."""
     first: dict[int, str] = {}
-    found, waiting = [], [("", module)]
+    found = []
+    waiting = [("", module)]
     while waiting:
         name, part = waiting.pop()
         known = first.setdefault(id(part), name)

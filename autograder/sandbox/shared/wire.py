@@ -180,7 +180,8 @@ def _has_data(sock: socket.socket) -> bool:
 
 
 def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
-    buffer, filled = bytearray(min(count, PIECE)), 0
+    buffer = bytearray(min(count, PIECE))
+    filled = 0
     while filled < count:
         if filled == len(buffer):
             buffer += bytes(min(count - filled, filled))  # the declared length is not trusted
@@ -211,7 +212,8 @@ class _Encoder:
 
     def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
-        self.max_text, self.short_text = max_text, min(max_text, SHORT_TEXT)
+        self.max_text = max_text
+        self.short_text = min(max_text, SHORT_TEXT)
         self.chunks: list[Any] = []
         self.size = 0
         self.values = 1

@@ -142,7 +142,8 @@ def _digest(entry: File | Odd) -> str:
 
 def _is_older(one: Collected, other: Collected) -> bool:
     """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
-    mine, theirs = one.moment, other.moment
+    mine = one.moment
+    theirs = other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs
     if one.site != other.site:

@@ -211,10 +211,13 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
     Raises RefusedError if there is no journal, no grade in it, or no such section.
     """
     found = grades_at(path)
-    folder, course, roster = found.path.parent, request.course, request.roster
+    folder = found.path.parent
+    course = request.course
+    roster = request.roster
     exporter = find_exporter(tool)
     if exporter.follows_nbgrader:
-        course, roster = course.model_copy(update={"attempts": "last"}), Roster()
+        course = course.model_copy(update={"attempts": "last"})
+        roster = Roster()
     effective = what_counts(folder, course, found, roster.class_list, section, seconds=exporter.shows_seconds)
     return replace(
         request,
@@ -238,7 +241,8 @@ def export(tool: str, request: ExportRequest) -> Exported:
         request = _as_shown(request)
     exported = exporter.export(request)
     summary = f"{exported.summary} {request.remark}".rstrip()
-    grades, finals = request.wanted, request.finals
+    grades = request.wanted
+    finals = request.finals
     problems = [*request.problems, *differing(request.course, grades, finals), *exported.problems]
     return Exported(summary, problems, request.written, grades, finals)
 

@@ -59,8 +59,11 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
 
 def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -> ExportRequest:
     course = request.course
-    grades, problems, names = [], list(request.problems), []
-    finals, comments = dict(request.finals), dict(request.comments)
+    grades = []
+    problems = list(request.problems)
+    names = []
+    finals = dict(request.finals)
+    comments = dict(request.comments)
     answers: dict[GradeKey, dict[str, float | None]] = {}
     with_answers = {name for (_, name), by_hand in found.items() if by_hand.answers}
     for grade in request.grades:

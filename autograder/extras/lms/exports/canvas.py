@@ -80,7 +80,8 @@ def _not_imported(sheet: Sheet, assignment: Assignment, column: int, others: Seq
 
 def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
     if request.column is not None:
-        wanted, header = request.column.strip(), enumerate(sheet.header)
+        wanted = request.column.strip()
+        header = enumerate(sheet.header)
         column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
         if column is None:
             raise RefusedError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")

@@ -175,7 +175,8 @@ def open_sheet(request: ExportRequest, where: str) -> Sheet:
 def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     """Write the filled sheet to a new file, leaving the downloaded one unchanged."""
     assert request.sheet is not None
-    data, path = sheet.data, request.output
+    data = sheet.data
+    path = request.output
     if path is None:
         filled = request.sheet.with_name(f"{request.sheet.stem}-filled{request.sheet.suffix}")
         path = next(each for each in numbered(filled) if not each.exists() or each.read_bytes() == data)

@@ -27,7 +27,8 @@ class MoodleExport(Exporter):
     def export(self, request: ExportRequest) -> Exported:
         """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
         filling, _, column = worksheet(request)
-        sheet, assignment = filling.sheet, the_assignment(request)
+        sheet = filling.sheet
+        assignment = the_assignment(request)
         most = _maximum(sheet, column)
         grades = _changeable(request.grades_of(assignment), filling)
         filling.fill(grades, column, most)
@@ -107,7 +108,8 @@ def _maximum(sheet: Sheet, column: int) -> str:
 
 
 def _comment(grades: list[Grade], filling: Filling) -> None:
-    sheet, problems = filling.sheet, filling.problems
+    sheet = filling.sheet
+    problems = filling.problems
     column = sheet.column(*COLUMNS["comment"])
     for grade in grades:
         text = filling.request.comments.get((grade.student, grade.assignment))

@@ -39,7 +39,8 @@ class NbgraderExport(Exporter):
         for assignment in request.assignments:
             work: Work = {}
             for grade in request.grades_of(assignment):
-                submission, whose = texts.get(grade.key), f"{grade.student}, {grade.assignment}"
+                submission = texts.get(grade.key)
+                whose = f"{grade.student}, {grade.assignment}"
                 if submission is None:
                     problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
                 elif submission_digest(submission) != grade.submission_sha256:
