@@ -17,7 +17,9 @@ c.CourseDirectory.root = str(root)
 c.CourseDirectory.course_id = "attention-by-hand"
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "assignments"
-c.Exchange.root = str(root / "exchange")  # on a server with students: a folder outside, see docs/jupyterhub.md
+c.Exchange.root = str(
+    root / "exchange"
+)  # on a server with students: a folder outside, see docs/jupyterhub.md
 c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"
 
 # nbgrader copies what lies beside a source notebook to students. Here that is the solution, so nothing is copied.

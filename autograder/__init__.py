@@ -1,8 +1,8 @@
 """An auto-graded course kit: stubs, suites, a sandbox, grades and feedback.
 
-Everything in `__all__` is imported when it is first used, so that importing the package is cheap; PyTorch is loaded
-only by the rooms that need it. `autograder.checks`, `autograder.fakes` and `autograder.notebook` are for suites and
-notebooks.
+Everything in `__all__` is imported when it is first used, so that importing the package is cheap;
+PyTorch is loaded only by the rooms that need it. `autograder.checks`, `autograder.fakes` and
+`autograder.notebook` are for suites and notebooks.
 """
 
 from importlib import import_module

@@ -6,9 +6,9 @@
     for grade in run.grades:
         print(grade.student, grade.assignment, grade.score, grade.max_score)
 
-Each function does the work of the command of the same name and returns records instead of tables. Graders are separate
-processes, as are those that draw pictures: a script that calls `grade`, or `report` with pictures, must do so below
-`if __name__ == "__main__":`, as with `multiprocessing`.
+Each function does the work of the command of the same name and returns records instead of tables.
+Graders are separate processes, as are those that draw pictures: a script that calls `grade`, or
+`report` with pictures, must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
 import itertools
@@ -33,7 +33,13 @@ from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
-from autograder.gradebook.final_scores import Effective, as_record, final_of, latest_grades, what_counts
+from autograder.gradebook.final_scores import (
+    Effective,
+    as_record,
+    final_of,
+    latest_grades,
+    what_counts,
+)
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
@@ -47,7 +53,9 @@ from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 from autograder.text.names import graded_name
 
-if TYPE_CHECKING:  # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their work
+# slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their
+# work
+if TYPE_CHECKING:
     from autograder.extras.git.returning import Returned
     from autograder.extras.similar.similar import Similar
     from autograder.sandbox.doctor.doctor import TierReport
@@ -61,12 +69,14 @@ OnProgress = Callable[[int, int], None]  # called with the number done and the t
 
 @dataclass(frozen=True)
 class Report:
-    """The report pages of a class, its effective grades, and the final scores by student and assignment.
+    """The report pages of a class, its effective grades, and the final scores by student and
+    assignment.
 
-    `undrawn` names pictures that could not be drawn. `differences` lists differences between the grades and `course.yml`,
-    decisions that do not fit, and the lines of the journal that cannot be read. `notes` holds all other messages for the
-    instructor. `absent` has the names of the students in the roster who handed in nothing, by id. `originals` has the ids
-    of the roster or the course site that differ from those in the grades, because no folder can have such a name.
+    `undrawn` names pictures that could not be drawn. `differences` lists differences between the
+    grades and `course.yml`, decisions that do not fit, and the lines of the journal that cannot be
+    read. `notes` holds all other messages for the instructor. `absent` has the names of the
+    students in the roster who handed in nothing, by id. `originals` has the ids of the roster or
+    the course site that differ from those in the grades, because no folder can have such a name.
     """
 
     folder: Path
@@ -85,20 +95,33 @@ class Report:
 
     def as_record(self) -> dict[str, Any]:
         """Return the scores and the paths of the pages as a JSON-serializable dict."""
-        scores = [as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g)) for g in self.grades]
+        scores = [
+            as_record(g, final_of(g, self.final_scores), self.folder / feedback_path(g))
+            for g in self.grades
+        ]
         paths = {"output": str(self.folder), "report": str(self.index)}
-        return {**paths, "grades": scores, "absent": dict(self.absent), "messages": list(self.messages)}
+        return {
+            **paths,
+            "grades": scores,
+            "absent": dict(self.absent),
+            "messages": list(self.messages),
+        }
 
 
 @dataclass(frozen=True)
 class Run(Report):
-    """A run and its pages; `summary` counts the submissions graded, refused, unchanged and not graded."""
+    """A run and its pages; `summary` counts the submissions graded, refused, unchanged and not
+    graded.
+    """
 
     summary: RunSummary = field(kw_only=True)
 
 
 def load_course(course: AnyPath | Course = ".") -> Course:
-    """Load the course from a folder or a `course.yml`; return a `Course` unchanged. Raises CourseError."""
+    """Load the course from a folder or a `course.yml`; return a `Course` unchanged.
+
+    Raises CourseError.
+    """
     return course if isinstance(course, config.Course) else config.load_course(Path(course))
 
 
@@ -119,17 +142,20 @@ def grade(
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
 ) -> Run:
-    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
+    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal
+    and pages.
 
-    `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file. Unchanged submissions
-    are not graded again unless `regrade` is set. `jobs` is the largest number of parallel graders, one per processor if
-    not given. `trust_timestamps` uses nbgrader's `timestamp.txt`, which lies in the students' own folders.
-    `trust_grades` believes what another person or machine wrote into the output folder.
-    `cluster` grades on the workers of a Dask cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file.
-    `on_grade` and `on_picture` are called with the number done and the total.
+    `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file.
+    Unchanged submissions are not graded again unless `regrade` is set. `jobs` is the largest number
+    of parallel graders, one per processor if not given. `trust_timestamps` uses nbgrader's
+    `timestamp.txt`, which lies in the students' own folders. `trust_grades` believes what another
+    person or machine wrote into the output folder. `cluster` grades on the workers of a Dask
+    cluster instead: `local:4`, `tls://scheduler:8786`, or a YAML file. `on_grade` and `on_picture`
+    are called with the number done and the total.
 
-    Raises CourseError, RefusedError (unusable paths), and InfrastructureError if nothing can be graded. Submissions that
-    could not be graded because of the machine are listed in `run.summary.failures`.
+    Raises CourseError, RefusedError (unusable paths), and InfrastructureError if nothing can be
+    graded. Submissions that could not be graded because of the machine are listed in
+    `run.summary.failures`.
     """
     source = Path(submissions)
     loaded = load_course(course)
@@ -139,20 +165,29 @@ def grade(
     check_folder(Path(output))
     refuse_links(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
-    read_decisions(loaded)  # an error in what is laid over the grades is told before the class is graded
+    # an error in what is laid over the grades is told before the class is graded
+    read_decisions(loaded)
     _roster(loaded, None, folder)
     with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
         stored = texts.put(folder, itertools.chain([first], found))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
         names = {one.submission.assignment for one in new}
-        plan = _plan(loaded, run.seed, unsafe, jobs, tuple(a.name for a in loaded.assignments if a.name in names))
+        plan = _plan(
+            loaded,
+            run.seed,
+            unsafe,
+            jobs,
+            tuple(a.name for a in loaded.assignments if a.name in names),
+        )
         tell = _counting(on_grade or _ignore, len(stored))
         unchanged = len(stored) - len(new)
         for _ in range(unchanged):
             tell(None)
         try:
-            summary = grade_class(plan.for_submissions(len(new)), texts.iterate(folder, new), journal, tell, cluster)
+            summary = grade_class(
+                plan.for_submissions(len(new)), texts.iterate(folder, new), journal, tell, cluster
+            )
         except KeyboardInterrupt:
             shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
             told = [shown, journal.problem] if journal.latest else []
@@ -161,11 +196,18 @@ def grade(
             raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
-    notes = (*filter(None, (moved, run.problem, journal.problem)), *_told(stored), *summary.notes, *pages.notes)
+    notes = (
+        *filter(None, (moved, run.problem, journal.problem)),
+        *_told(stored),
+        *summary.notes,
+        *pages.notes,
+    )
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
 
 
-def regrade(submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any) -> Run:
+def regrade(
+    submissions: AnyPath, course: AnyPath | Course = ".", output: AnyPath = "grades", **options: Any
+) -> Run:
     """Grade all submissions again with fresh inputs; takes the options of `grade`."""
     return grade(submissions, course, output, regrade=True, **options)
 
@@ -180,14 +222,23 @@ def report(
     unsafe: bool = False,
     on_picture: OnProgress | None = None,
 ) -> Report:
-    """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
+    """Write the report pages of a class again from its journal, without grading; for a section,
+    only its report.
+    """
     found = grades_at(Path(grades))
-    pages = _write_pages(_plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section)
-    return replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
+    pages = _write_pages(
+        _plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section
+    )
+    return (
+        replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
+    )
 
 
 def read_grades(grades: AnyPath = "grades") -> list[Grade]:
-    """Return all grades of a folder or journal, in the order in which they were written. Raises RefusedError."""
+    """Return all grades of a folder or journal, in the order in which they were written.
+
+    Raises RefusedError.
+    """
     return list(grades_at(Path(grades)))
 
 
@@ -196,7 +247,8 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
     loaded = None if course is None else load_course(course)
     before = grades_at(Path(old))
     after = grades_at(Path(new))
-    latest = latest_grades(replace(grade, test_seconds=()) for grade in after)  # a quarter of a large journal
+    # a quarter of a large journal
+    latest = latest_grades(replace(grade, test_seconds=()) for grade in after)
     if loaded is None:
         comparison = comparing.compare(before, latest)
         notes = []
@@ -219,38 +271,54 @@ def decide(
     reason: str | None = None,
     **decision: Any,
 ) -> list[Decided]:
-    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
+    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about.
+    Nothing is graded again.
 
-    `student` is an id, a name, a login or an address of the roster, or the path of a submission, which also gives the
-    assignment. `decision` is one of `give=1`, `take=1` (both also with `part="mask"`), `comment="…"`, `excuse=True`,
-    `accept_late=True`, or for all students (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`.
-    Raises CourseError for an invalid decision, and RefusedError for one that does not fit the grades.
+    `student` is an id, a name, a login or an address of the roster, or the path of a submission,
+    which also gives the assignment. `decision` is one of `give=1`, `take=1` (both also with
+    `part="mask"`), `comment="…"`, `excuse=True`, `accept_late=True`, or for all students
+    (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`. Raises CourseError for
+    an invalid decision, and RefusedError for one that does not fit the grades.
     """
     loaded = load_course(course)
     reading = grades_at(Path(grades))
     effective = _effective(reading, loaded)
-    known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(effective.people.groups, "")
+    known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(
+        effective.people.groups, ""
+    )
     known |= read_names(reading.path.parent) | dict(effective.people.names)
     places = Path(student or "").parts
-    assignment = assignment or next((place for place in reversed(places) if loaded.find(place)), None)
+    assignment = assignment or next(
+        (place for place in reversed(places) if loaded.find(place)), None
+    )
     if assignment is None:
         raise RefusedError("Say which assignment with --assignment.")
     if len(places) > 1 and student not in known:
         student = next((place for place in reversed(places) if place in known), student)
     originals = read_originals(reading.path.parent)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(student, known, originals)
+    student = student and _roster(loaded, None, reading.path.parent).student_id(
+        student, known, originals
+    )
     name = loaded.assignment(assignment).name
     journal = effective.journal
     score = next((g.score for g in journal if g.key == (student, name)), None)
-    points: dict[str, Any] = {"score": score} if decision.get("give") or decision.get("take") else {}
+    points: dict[str, Any] = (
+        {"score": score} if decision.get("give") or decision.get("take") else {}
+    )
     at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     whose = originals.get(student, student) if student else None
-    made = decisions.make_decision(assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points)
+    made = decisions.make_decision(
+        assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points
+    )
     new = decisions.Entry("The decision does not fit", made)
     with decisions.locked(loaded):
         entries = (*decisions.read_decisions(loaded), new)
         laid = list(lay_over(loaded, entries, journal))
-        odd = [text for text in decisions.unfitting(loaded, [new], laid, known) if text.startswith(new.place)]
+        odd = [
+            text
+            for text in decisions.unfitting(loaded, [new], laid, known)
+            if text.startswith(new.place)
+        ]
         if odd or not journal:
             raise RefusedError("\n".join(odd) or "There are no grades.")
         decisions.add_decision(loaded, made)
@@ -258,9 +326,14 @@ def decide(
 
 
 def to_review(
-    grades: AnyPath = "grades", course: AnyPath | Course = ".", borders: Sequence[float] = (50,), within: float = 2
+    grades: AnyPath = "grades",
+    course: AnyPath | Course = ".",
+    borders: Sequence[float] = (50,),
+    within: float = 2,
 ) -> list[dict[str, Any]]:
-    """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
+    """Return the submissions that are flagged, or at most `within` percent below one of the
+    `borders`, with reasons.
+    """
     loaded = load_course(course)
     return _effective(grades_at(Path(grades)), loaded).to_review(borders, within)
 
@@ -280,8 +353,8 @@ def collect(
 ) -> collecting.CollectReport:
     """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads.
 
-    With the source `git`, `archives` is one table of repositories, or one address with `{student}`; `branch` is the
-    branch or tag that stands for the hand-in.
+    With the source `git`, `archives` is one table of repositories, or one address with `{student}`;
+    `branch` is the branch or tag that stands for the hand-in.
     """
     loaded = load_course(course)
     wanted = loaded.assignment(assignment) if assignment else None
@@ -305,7 +378,9 @@ def _collect_from_git(
     from autograder.extras.git.repositories import read_repositories
 
     if len(tables) != 1:
-        raise RefusedError("`--from git` takes one table of repositories, or one address with {student} in it.")
+        raise RefusedError(
+            "`--from git` takes one table of repositories, or one address with {student} in it."
+        )
     source = os.fspath(tables[0])
     name = options.assignment.name if options.assignment else ""
     repositories = read_repositories(source, course, options.roster, name, branch)
@@ -324,10 +399,12 @@ def return_feedback(
     replace: bool = False,
     on_repository: OnProgress | None = None,
 ) -> "Returned":
-    """Push each student's feedback to a branch of the student's repository, if it differs from what is there.
+    """Push each student's feedback to a branch of the student's repository, if it differs from what
+    is there.
 
-    `repositories` is a table, or an address with `{student}`, as for `collect`. The pages show what students may see at
-    present. A branch that the course did not write is left alone unless `replace` is set.
+    `repositories` is a table, or an address with `{student}`, as for `collect`. The pages show what
+    students may see at present. A branch that the course did not write is left alone unless
+    `replace` is set.
     """
     from autograder.extras.git.repositories import check_branch, read_repositories
     from autograder.extras.git.returning import ReturnOptions, return_to_git
@@ -340,8 +417,12 @@ def return_feedback(
     people = _roster(loaded, roster)
     owned = read_repositories(os.fspath(repositories), loaded, people, wanted)
     effective = _effective(reading, loaded)
-    options = ReturnOptions(check_branch(branch), replace, _student_of(effective, people, reading.path.parent))
-    return return_to_git(owned, reading.path.parent, loaded, effective, options, on_repository or _ignore)
+    options = ReturnOptions(
+        check_branch(branch), replace, _student_of(effective, people, reading.path.parent)
+    )
+    return return_to_git(
+        owned, reading.path.parent, loaded, effective, options, on_repository or _ignore
+    )
 
 
 def export(
@@ -358,7 +439,9 @@ def export(
     output: AnyPath | None = None,
     hidden: str | None = None,
 ) -> exports.Exported:
-    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
+    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder
+    export --help`.
+    """
     exporter = exports.find_exporter(to)
     loaded = load_course(course)
     request = exports.ExportRequest(
@@ -387,7 +470,9 @@ def similar(
     least: float = 0.15,
     page: AnyPath | None = None,
 ) -> "Similar":
-    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
+    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them
+    side by side.
+    """
     from autograder.extras.similar import similar as finding
     from autograder.extras.similar.similarity_page import check_room, write_alike
 
@@ -402,17 +487,22 @@ def similar(
 
 
 def check(target: AnyPath = ".") -> "CheckReport":
-    """Run the visible tests on a student's file in this process; `target` is the file, its folder or its name."""
+    """Run the visible tests on a student's file in this process; `target` is the file, its folder
+    or its name.
+    """
     from autograder.selfcheck.check import check_target
 
     return check_target(Path(target))
 
 
-def doctor(walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | None = None) -> "list[TierReport]":
+def doctor(
+    walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | None = None
+) -> "list[TierReport]":
     """Report in which sandbox tiers grading works on this machine, and why not in others.
 
-    A small submission is graded in each tier, with what the assignments of the course import, if there is a course.
-    With `walls`, every boundary is tested instead. `on_tier` is called with the number of tiers done and their total.
+    A small submission is graded in each tier, with what the assignments of the course import, if
+    there is a course. With `walls`, every boundary is tested instead. `on_tier` is called with the
+    number of tiers done and their total.
     """
     from autograder.runs.trial_submission import examine_grading
     from autograder.sandbox.doctor.verify import verify
@@ -430,7 +520,9 @@ def _student_of(effective: Effective, roster: Roster, folder: Path) -> Callable[
     return lambda student: roster.student_id(graded_name(student), known, originals)
 
 
-def _plan(course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None) -> Plan:
+def _plan(
+    course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None
+) -> Plan:
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
@@ -447,7 +539,11 @@ def _effective(journal: Reading, course: Course, section: str | None = None) -> 
 
 
 def _write_pages(
-    plan: Plan, journal: Reading, pictures: bool, on_picture: OnProgress | None, section: str | None = None
+    plan: Plan,
+    journal: Reading,
+    pictures: bool,
+    on_picture: OnProgress | None,
+    section: str | None = None,
 ) -> Report:
     folder = journal.path.parent
     refuse_links(folder)
@@ -464,17 +560,24 @@ def _write_pages(
     notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
     found = tuple(undrawn), tuple(differences), tuple(notes)
     originals = {**effective.people.originals, **read_originals(folder)}
-    return Report(folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals)
+    return Report(
+        folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals
+    )
 
 
 def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
     """Return the notes about the choice among several files of a student, at most a screen of them."""
     notes = list[str]()
     for submission in (each.submission for each in stored):
-        notes += [f"{submission.student}, {submission.assignment}: {note}" for note in submission.notes]
+        notes += [
+            f"{submission.student}, {submission.assignment}: {note}" for note in submission.notes
+        ]
     further = len(notes) - MOST_NOTES
     if further > 0:
-        return [*notes[:MOST_NOTES], f"There are {further} more such notes, all of them in the report."]
+        return [
+            *notes[:MOST_NOTES],
+            f"There are {further} more such notes, all of them in the report.",
+        ]
     return notes
 
 

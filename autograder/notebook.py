@@ -1,7 +1,8 @@
-"""Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it, `picture("part")` draws it.
+"""Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it,
+`picture("part")` draws it.
 
-These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the saved files. During
-grading none of them does anything, because the grader runs the tests itself.
+These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the
+saved files. During grading none of them does anything, because the grader runs the tests itself.
 """
 
 import inspect
@@ -42,15 +43,23 @@ class NotGradedHereError(Exception):
     """nbgrader executes this notebook in an unprotected kernel, which must not produce a score."""
 
 
-def _show_waiting(shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None) -> None:
-    """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
+def _show_waiting(
+    shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None
+) -> None:
+    """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a
+    cell defines.
+    """
     from IPython.display import display
 
     if str(error).endswith(UNWRITTEN):
         _waiting.append(str(error).removesuffix(UNWRITTEN))
         display(Message(f"This cell waits: `{_waiting[-1]}`{UNWRITTEN}"))
     elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
-        display(Message(f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."))
+        display(
+            Message(
+                f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."
+            )
+        )
     else:
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
@@ -78,28 +87,44 @@ def check(part: str) -> Any:
 def _verdict(part: str) -> Message:
     test_file = _test_file(part)
     if test_file is None:
-        return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+        return Message(
+            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+        )
     findings = _findings(test_file, part)
-    results = tuple(replace(finding.result, mistake=finding.mistake or None) for finding in findings)
+    results = tuple(
+        replace(finding.result, mistake=finding.mistake or None) for finding in findings
+    )
     score = sum(result.score for result in results)
     total = sum(result.max_score for result in results)
-    shown = _seen[part] = Message(f"{score:g} of {total:g} visible points of this part so far.", results)
+    shown = _seen[part] = Message(
+        f"{score:g} of {total:g} visible points of this part so far.", results
+    )
     if shown.passed:
-        shown = replace(shown, heading=f"All visible tests of this part pass: {score:g} of {total:g} points.")
+        shown = replace(
+            shown, heading=f"All visible tests of this part pass: {score:g} of {total:g} points."
+        )
     return replace(shown, foot=_progress(test_file) + _answers(test_file, shown))
 
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     space = _notebook_space()
-    return check_student(_module(space), test_file, lambda step: step.f_globals is space, part, saved)
+    return check_student(
+        _module(space), test_file, lambda step: step.f_globals is space, part, saved
+    )
 
 
 def open_assignment(name: str) -> None:
-    """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so if there is none."""
+    """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so
+    if there is none.
+    """
     global _folder
     here = Path.cwd()
     test_file = f"test_{name.partition('_')[2]}.py"
-    near = [here, here / name, *(above / "assignments" / name for above in (here, *here.parents[:2]))]
+    near = [
+        here,
+        here / name,
+        *(above / "assignments" / name for above in (here, *here.parents[:2])),
+    ]
     near += sorted(here.glob(f"*/assignments/{name}"))
     _folder = next((folder for folder in near if (folder / test_file).is_file()), None)
     if _folder is None:
@@ -114,18 +139,25 @@ def _here() -> Path:
 
 
 def hint(part: str = "", again: bool = False) -> Message:
-    """Show one step of help with the first failing test of a part, or of the assignment; call it again for the next.
+    """Show one step of help with the first failing test of a part, or of the assignment; call it
+    again for the next.
 
     `again` starts with the first step.
     """
     test_file = _test_file(part)
     if test_file is None:
-        return Message(f"There is no test of a part {part!r} in {_here()}. Keep the files together.")
+        return Message(
+            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+        )
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
         saved = Text(read(work.file), work.file.name)
-        findings = tuple(_in_saved(finding, saved) for finding in _findings(test_file, part or None, saved))
-        found = next_hint(work, CheckReport(work.file.name, work.name, findings, {}), start_over=again)
+        findings = tuple(
+            _in_saved(finding, saved) for finding in _findings(test_file, part or None, saved)
+        )
+        found = next_hint(
+            work, CheckReport(work.file.name, work.name, findings, {}), start_over=again
+        )
     except RefusedError as refusal:
         return Message(str(refusal))
     if found is None:
@@ -138,7 +170,9 @@ def hint(part: str = "", again: bool = False) -> Message:
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:
-    """Return the finding with its place in the saved notebook: a line of a traceback is known by its function alone."""
+    """Return the finding with its place in the saved notebook: a line of a traceback is known by
+    its function alone.
+    """
     if finding.place is None or finding.place.cell is not None:
         return finding
     functions = saved.functions()
@@ -156,17 +190,22 @@ def pack() -> None:
     """Create the archive to hand in from the saved notebook, as `autograder pack` does."""
     file = _saved_notebook()
     if file is None:
-        print(f"There is no notebook of the assignment in {_here()} that could be packed. Keep the files together.")
+        print(
+            f"There is no notebook of the assignment in {_here()} that could be packed. Keep the files together."
+        )
         return
     saved = {code.strip() for _, code in cells(file.read_text("utf-8"), file.name)}
     if not saved.issuperset(text.strip() for text in _living_cells(_notebook_space())):
-        print(f"{file} does not hold all code of this notebook. Save the notebook there and run this cell again.")
+        print(
+            f"{file} does not hold all code of this notebook. Save the notebook there and run this cell again."
+        )
         return
     _run("pack", file.name)
 
 
 def answers() -> None:
-    """Show the answers to the questions of the parts that pass their visible tests, as `autograder answers` does.
+    """Show the answers to the questions of the parts that pass their visible tests, as `autograder
+    answers` does.
 
     The parts are those of the saved notebook.
     """
@@ -216,7 +255,11 @@ def _state(part: str) -> str:
     seen = _seen.get(part)
     if seen is None:
         return "–"
-    return "✓" if seen.passed else f"{sum(r.outcome == 'passed' for r in seen.results)}/{len(seen.results)}"
+    return (
+        "✓"
+        if seen.passed
+        else f"{sum(r.outcome == 'passed' for r in seen.results)}/{len(seen.results)}"
+    )
 
 
 def picture(part: str) -> Any:
@@ -226,8 +269,12 @@ def picture(part: str) -> Any:
         _show_picture(draw, student, choices)
 
 
-def _show_picture(draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]) -> None:
-    """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
+def _show_picture(
+    draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]
+) -> None:
+    """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named
+    arguments.
+    """
     from IPython.display import Markdown, display
 
     def drawn(**values: Any) -> Any:
@@ -249,9 +296,11 @@ def _show_picture(draw: Callable[..., Any], student: Any, choices: Mapping[str, 
 
 
 def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
-    """Return the student's own module of another assignment, and its parts whose visible tests all pass.
+    """Return the student's own module of another assignment, and its parts whose visible tests all
+    pass.
 
-    The assignment is looked for in this folder and those above it. Raises RefusedError if it or its file is not there.
+    The assignment is looked for in this folder and those above it. Raises RefusedError if it or its
+    file is not there.
     """
     work = find_work(assignment)
     return work.load().module, check_work(work).passed_parts
@@ -272,7 +321,9 @@ def _caption(draw: Callable[[Any], Any]) -> str:
 
 
 def _test_file(part: str) -> Path | None:
-    """Return the test file in the assignment's folder with tests of the part, or of any part for ""."""
+    """Return the test file in the assignment's folder with tests of the part, or of any part for
+    "".
+    """
     for path in sorted(_here().glob("test_*.py")):
         if not part or f'part("{part}")' in path.read_text("utf-8"):
             return path
@@ -290,14 +341,22 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
 
 
 def _living_cells(space: dict[str, Any]) -> list[str]:
-    names = {name: _cell_of(value) for name, value in list(space.items()) if not name.startswith("_")}
-    kept = {cell: "".join(linecache.getlines(cell)) for cell in sorted(filter(None, names.values()))}
-    below_magics = [_below_magic(name, space) for name, cell in names.items() if cell and not kept[cell]]
+    names = {
+        name: _cell_of(value) for name, value in list(space.items()) if not name.startswith("_")
+    }
+    kept = {
+        cell: "".join(linecache.getlines(cell)) for cell in sorted(filter(None, names.values()))
+    }
+    below_magics = [
+        _below_magic(name, space) for name, cell in names.items() if cell and not kept[cell]
+    ]
     return [*filter(None, kept.values()), *dict.fromkeys(filter(None, below_magics))]
 
 
 def _below_magic(name: str, space: dict[str, Any]) -> str:
-    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no file of it."""
+    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no
+    file of it.
+    """
     begun = re.compile(rf"^(?:async def|def|class) {re.escape(name)}\b", re.MULTILINE)
     for cell in reversed(space.get("In", [])):
         code = without_calls(cell)

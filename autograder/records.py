@@ -1,4 +1,7 @@
-"""Typed records shared by all parts of the engine: results, grades, submissions. They import no other module."""
+"""Typed records shared by all parts of the engine: results, grades, submissions.
+
+They import no other module.
+"""
 
 import errno
 import json
@@ -9,9 +12,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+MACHINE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+)
 ROUNDING = 1e-6  # scores are rounded to so many points
-HIDDEN_TESTS = "hidden_tests"  # the name of the result that stands for those of a part while they are not shown
+# the name of the result that stands for those of a part while they are not shown
+HIDDEN_TESTS = "hidden_tests"
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
@@ -21,7 +33,9 @@ class CourseError(Exception):
     """An error in the course that its author must fix; `str(error)` is one sentence per problem."""
 
     def __init__(self, problems: str | Iterable[str]) -> None:
-        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
+        self.problems: tuple[str, ...] = (
+            (problems,) if isinstance(problems, str) else tuple(problems)
+        )
         super().__init__("\n".join(self.problems))
 
 
@@ -30,12 +44,19 @@ class RefusedError(Exception):
 
 
 class InfrastructureError(Exception):
-    """A failure of the machine, not of a student; never a score. `str(error)` says how to proceed."""
+    """A failure of the machine, not of a student; never a score.
+
+    `str(error)` says how to proceed.
+    """
 
 
 def unusable(what: str, error: OSError) -> RefusedError | InfrastructureError:
-    """Return the exception for a file or folder that cannot be used: a refusal, unless the machine failed."""
-    return (InfrastructureError if error.errno in MACHINE else RefusedError)(f"{what}: {error.strerror}.")
+    """Return the exception for a file or folder that cannot be used: a refusal, unless the machine
+    failed.
+    """
+    return (InfrastructureError if error.errno in MACHINE else RefusedError)(
+        f"{what}: {error.strerror}."
+    )
 
 
 @dataclass(frozen=True)
@@ -52,10 +73,12 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's submission for one assignment: the texts of its files, or the `problem` for its refusal.
+    """One student's submission for one assignment: the texts of its files, or the `problem` for its
+    refusal.
 
-    Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one counts, or refuses the
-    submission if they differ. `notes` are sentences for the instructor about the choice among several files.
+    Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one
+    counts, or refuses the submission if they differ. `notes` are sentences for the instructor about
+    the choice among several files.
     """
 
     student: str
@@ -70,9 +93,10 @@ class Submission:
 class TestResult:
     """The result of one test for one submission; a class has many thousands of them.
 
-    "followed": it failed, and passes with the solution in place of an earlier part that failed, too. "decided": an
-    instructor's decision about the points, which is never in a journal. `full_message` has the inputs and numbers of a
-    hidden test, if they are shown after the due date only.
+    "followed": it failed, and passes with the solution in place of an earlier part that failed,
+    too. "decided": an instructor's decision about the points, which is never in a journal.
+    `full_message` has the inputs and numbers of a hidden test, if they are shown after the due date
+    only.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -95,7 +119,8 @@ class TestResult:
 
     @property
     def cause(self) -> object:
-        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
+        """What results of one cause have in common: a known mistake's question, or else the message
+        of a failure.
 
         A test that is right, and one that waits for another, is alone with its name.
         """
@@ -108,8 +133,8 @@ class TestResult:
 class Grade:
     """The grade of one submission, as the journal holds it.
 
-    `flags` are sentences for the instructor to review; they do not affect the score. `test_seconds` are the elapsed
-    seconds of each test, in the order of `tests`; empty in older grades.
+    `flags` are sentences for the instructor to review; they do not affect the score. `test_seconds`
+    are the elapsed seconds of each test, in the order of `tests`; empty in older grades.
     """
 
     student: str
@@ -144,7 +169,9 @@ class Grade:
         return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
 
     def to_json(self) -> str:
-        """Return the grade as one line that is complete in itself, as processes send it to each other."""
+        """Return the grade as one line that is complete in itself, as processes send it to each
+        other.
+        """
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
@@ -156,8 +183,11 @@ class Grade:
             raise ValueError(f"not a grade: {error}") from None
 
     @classmethod
-    def from_record(cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None) -> "Grade":
-        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
+    def from_record(
+        cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None
+    ) -> "Grade":
+        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if
+        it is invalid.
 
         Grades share equal texts and numbers.
         """
@@ -167,7 +197,11 @@ class Grade:
             facts = _known(cls, record)
             flags = map(str, facts.pop("flags", ()))
             seconds = map(float, facts.pop("test_seconds", ()))
-            grade = cls(**{**facts, "tests": tests}, flags=tuple(flags), test_seconds=tuple(map(_shared, seconds)))
+            grade = cls(
+                **{**facts, "tests": tests},
+                flags=tuple(flags),
+                test_seconds=tuple(map(_shared, seconds)),
+            )
         except (TypeError, KeyError, AttributeError, OverflowError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
         _check(grade)
@@ -178,7 +212,9 @@ def _check(grade: Grade) -> None:
     """Raise ValueError unless the fields that are calculated with and shown have usable values."""
     if not all(isinstance(text, str) for text in (grade.student, grade.assignment)):
         raise ValueError("not a line of a journal: a field has the wrong type")
-    if grade.status not in get_args(Status) or not all(test.outcome in get_args(Outcome) for test in grade.tests):
+    if grade.status not in get_args(Status) or not all(
+        test.outcome in get_args(Outcome) for test in grade.tests
+    ):
         raise ValueError("not a line of a journal: an outcome that there is not")
     scored: list[Grade | TestResult] = [grade, *grade.tests]
     if not all(is_score(each.score, each.max_score) for each in scored):
@@ -188,7 +224,9 @@ def _check(grade: Grade) -> None:
 
 
 def is_score(score: Any, maximum: Any) -> bool:
-    """Whether both are finite numbers, and the score, which may be rounded, is between 0 and its maximum."""
+    """Whether both are finite numbers, and the score, which may be rounded, is between 0 and its
+    maximum.
+    """
     return is_amount(maximum) and is_amount(score) and bool(score <= maximum + ROUNDING)
 
 
@@ -206,7 +244,10 @@ def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
     known = ((key, value) for key, value in record.items() if key in names)
-    return {k: v if k == "submission_sha256" or not isinstance(v, str | int | float) else _shared(v) for k, v in known}
+    return {
+        k: v if k == "submission_sha256" or not isinstance(v, str | int | float) else _shared(v)
+        for k, v in known
+    }
 
 
 @lru_cache(maxsize=10_000, typed=True)

@@ -1,7 +1,8 @@
-"""How many grades a second the coordinator of a cluster can take: `python -m benchmarks.cluster_load`.
+"""How many grades a second the coordinator of a cluster can take: `python -m
+benchmarks.cluster_load`.
 
-The graders are simulated: each sleeps for 64 milliseconds and returns a grade of 29 tests, without PyTorch and without a
-sandbox. Scheduler, workers, chunks, events and the journal are real.
+The graders are simulated: each sleeps for 64 milliseconds and returns a grade of 29 tests, without
+PyTorch and without a sandbox. Scheduler, workers, chunks, events and the journal are real.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from autograder.records import Grade, SourceFile, Submission, TestResult
 SECONDS = 0.064
 TEXT = "x = 1\n" * 1000
 TESTS = tuple(
-    TestResult(f"test_number_{n}_of_the_suite", "part", f"Title of test {n}.", "passed", 1.0, 1.0) for n in range(29)
+    TestResult(f"test_number_{n}_of_the_suite", "part", f"Title of test {n}.", "passed", 1.0, 1.0)
+    for n in range(29)
 )
 
 
@@ -35,7 +37,15 @@ class SimulatedGrader:
 
     def grade(self, submission: Submission) -> tuple[str, str]:
         time.sleep(SECONDS)
-        grade = Grade(submission.student, submission.assignment, "graded", 29.0, 29.0, TESTS, suite_sha256="5" * 64)
+        grade = Grade(
+            submission.student,
+            submission.assignment,
+            "graded",
+            29.0,
+            29.0,
+            TESTS,
+            suite_sha256="5" * 64,
+        )
         return "grade", grade.to_json()
 
     def close(self) -> None:
@@ -61,7 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--grades", type=int, default=20_000)
     parser.add_argument("--graders", type=int, default=64)
-    parser.add_argument("--processes", type=int, default=4, help="Dask workers, which share the graders as threads")
+    parser.add_argument(
+        "--processes", type=int, default=4, help="Dask workers, which share the graders as threads"
+    )
     options = parser.parse_args()
     local = LocalCluster(
         n_workers=options.processes,
@@ -82,12 +94,19 @@ def main() -> None:
         for number, grade in enumerate(run.grades(patient=False), start=1):
             journal.append(grade)
             if number % (options.grades // 5) == 0:
-                print(f"{number} grades, {time.monotonic() - started:.1f} s, {megabytes():.0f} MB", flush=True)
+                print(
+                    f"{number} grades, {time.monotonic() - started:.1f} s, {megabytes():.0f} MB",
+                    flush=True,
+                )
         seconds = time.monotonic() - started
         client.unregister_worker_plugin("load")
     efficiency = options.grades * SECONDS / (seconds * options.graders)
-    print(f"{options.grades / seconds:.0f} grades a second, {efficiency:.0%} of {options.graders} graders")
-    print(f"processor time of the coordinator and the scheduler: {time.process_time() - processor:.1f} s")
+    print(
+        f"{options.grades / seconds:.0f} grades a second, {efficiency:.0%} of {options.graders} graders"
+    )
+    print(
+        f"processor time of the coordinator and the scheduler: {time.process_time() - processor:.1f} s"
+    )
 
 
 if __name__ == "__main__":

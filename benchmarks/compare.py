@@ -1,9 +1,11 @@
-"""Grades the same right answers with this kit and with others, in one run on one machine, and prints what each costs.
+"""Grades the same right answers with this kit and with others, in one run on one machine, and
+prints what each costs.
 
     python -m benchmarks.compare [--students 100] [--peers 10]
 
-Every contestant grades a small class and a larger one; what one more submission costs is the difference between
-the two, divided by the difference of their sizes, so that starting up is not counted.
+Every contestant grades a small class and a larger one; what one more submission costs is the
+difference between the two, divided by the difference of their sizes, so that starting up is not
+counted.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ def compete(contestant: Contestant, files: list[Path], few: int = FEW) -> Row:
     """Raises CommandFailed when it does not grade them."""
     less, many = cost(contestant, files[:few]), cost(contestant, files)
     more = len(files) - few
-    seconds, cpu = (many.seconds - less.seconds) / more, (many.cpu_seconds - less.cpu_seconds) / more
+    seconds, cpu = (
+        (many.seconds - less.seconds) / more,
+        (many.cpu_seconds - less.cpu_seconds) / more,
+    )
     return Row(contestant.name, len(files), seconds, cpu, many.memory_mb)
 
 
@@ -64,7 +69,10 @@ def cost(contestant: Contestant, files: list[Path]) -> Cost:
 def table(rows: list[Row]) -> str:
     """As Markdown; ratios against ours, the second row."""
     unit = rows[1]
-    lines = ["| | submissions | a second | CPU each | CPU, ours = 1 | peak memory |", "|---|---:|---:|---:|---:|---:|"]
+    lines = [
+        "| | submissions | a second | CPU each | CPU, ours = 1 | peak memory |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     for row in rows:
         lines.append(
             f"| {row.name} | {row.students} | {1 / row.seconds:.1f} | {1000 * row.cpu_seconds:.0f} ms "
@@ -75,19 +83,30 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--students", type=int, default=200, help="class for the fast ones (default 200)")
-    options.add_argument("--peers", type=int, default=10, help="class for the slow ones (default 10)")
+    options.add_argument(
+        "--students", type=int, default=200, help="class for the fast ones (default 200)"
+    )
+    options.add_argument(
+        "--peers", type=int, default=10, help="class for the slow ones (default 10)"
+    )
     chosen = options.parse_args()
     if min(chosen.students, chosen.peers) <= FEW:
         options.error(f"a class has more than {FEW} students")
-    print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, ", end="")
+    print(
+        f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, ",
+        end="",
+    )
     print(f"load {os.getloadavg()[0]:.1f} before\n", flush=True)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         files = make_class(Path(folder), max(chosen.students, chosen.peers))
         for contestant in CONTESTANTS:
             try:
-                rows.append(compete(contestant, files[: chosen.peers if contestant.slow else chosen.students]))
+                rows.append(
+                    compete(
+                        contestant, files[: chosen.peers if contestant.slow else chosen.students]
+                    )
+                )
             except CommandFailed as problem:
                 raise SystemExit(f"{contestant.name}: {problem}") from None
     print(table(rows))

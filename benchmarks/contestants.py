@@ -1,6 +1,8 @@
-"""The ways to grade that are compared: each is given the same files, and says which commands grade them.
+"""The ways to grade that are compared: each is given the same files, and says which commands grade
+them.
 
-Each peer is run as its own documentation says. None but ours keeps students' code apart from the tests.
+Each peer is run as its own documentation says. None but ours keeps students' code apart from the
+tests.
 """
 
 from __future__ import annotations
@@ -89,8 +91,10 @@ def nothing_to_say(folder: Path, files: list[Path]) -> bool:
 
 @dataclass(frozen=True)
 class Contestant:
-    """`prepare` lays out files in an empty folder and answers with the commands that grade them there; where their
-    exit code does not say it, `full_marks` tells afterwards whether every file got all its points."""
+    """`prepare` lays out files in an empty folder and answers with the commands that grade them
+    there; where their exit code does not say it, `full_marks` tells afterwards whether every file
+    got all its points.
+    """
 
     name: str
     prepare: Callable[[Path, list[Path]], Commands]
@@ -122,7 +126,17 @@ def fresh_pytest(folder: Path, files: list[Path]) -> Commands:
     (folder / "pytest.ini").write_text("[pytest]\n")
     for kind in ("visible", "hidden"):
         shutil.copy(ROOT / "tests" / "assignments" / NAME / f"test_{kind}.py", folder)
-    pytest = [PYTHON, "-m", "pytest", "-q", "-p", "no:autograder", "--rootdir", str(folder), str(folder)]
+    pytest = [
+        PYTHON,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:autograder",
+        "--rootdir",
+        str(folder),
+        str(folder),
+    ]
     return [["env", f"STUDENT_FILE={file}", *pytest] for file in files]
 
 
@@ -131,10 +145,21 @@ def otter(folder: Path, files: list[Path]) -> Commands:
     for name in Suite().tests:
         (folder / "tests" / f"{name}.py").write_text(OTTER_TEST.format(root=str(ROOT), name=name))
     (folder / "otter_config.json").write_text(json.dumps({"show_stdout": True}))
-    command = [str(BIN / "otter"), "generate", "-t", "tests", "-c", "otter_config.json", "--no-environment"]
+    command = [
+        str(BIN / "otter"),
+        "generate",
+        "-t",
+        "tests",
+        "-c",
+        "otter_config.json",
+        "--no-environment",
+    ]
     subprocess.run([*command, "-o", "autograder.zip"], cwd=folder, check=True, capture_output=True)
     archive = str(folder / "autograder.zip")
-    return [[str(BIN / "otter"), "run", "-a", archive, "-o", str(file.parent), str(file)] for file in files]
+    return [
+        [str(BIN / "otter"), "run", "-a", archive, "-o", str(file.parent), str(file)]
+        for file in files
+    ]
 
 
 def otter_right(folder: Path, files: list[Path]) -> bool:
@@ -157,11 +182,15 @@ def nbgrader(folder: Path, files: list[Path]) -> Commands:
 
 def assignment_of(files: list[Path]) -> str:
     """The assignment that files with this name are handed in for."""
-    return next(each.parent.name for each in (ROOT / "solutions").glob(f"*_{files[0].name[:-3]}/*.py"))
+    return next(
+        each.parent.name for each in (ROOT / "solutions").glob(f"*_{files[0].name[:-3]}/*.py")
+    )
 
 
 def hand_in_unprotected(room: Classroom, student: str, text: str) -> None:
-    """A notebook, and beside it the visible tests that nbgrader's own kernel runs in its test cells."""
+    """A notebook, and beside it the visible tests that nbgrader's own kernel runs in its test
+    cells.
+    """
     notebook = to_notebook(room.assignment, text)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(UNPROTECTED))
     place = room.hand_in(student, notebook).parent

@@ -1,10 +1,12 @@
-"""What one submission costs in each assignment: right answers, single mistakes, and a class as it is.
+"""What one submission costs in each assignment: right answers, single mistakes, and a class as it
+is.
 
-    make bench
-    python -m benchmarks.course [03_masked_heads …] [--submissions 30] [--peers 3] [--json FILE] [--picture FILE]
+    make bench python -m benchmarks.course [03_masked_heads …] [--submissions 30] [--peers 3]
+    [--json FILE] [--picture FILE]
 
-The graders are those of `autograder grade`, and are made before the clocks start. The floor is the same suite on the
-solution in this process, without a wall. nbgrader's own executor runs the visible tests on the solution.
+The graders are those of `autograder grade`, and are made before the clocks start. The floor is the
+same suite on the solution in this process, without a wall. nbgrader's own executor runs the visible
+tests on the solution.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ class Row:
     nbgrader: Figure | None
 
 
-def submissions(course: Course, assignment: Assignment, kind: str, count: int) -> Iterator[Submission]:
+def submissions(
+    course: Course, assignment: Assignment, kind: str, count: int
+) -> Iterator[Submission]:
     """So many submissions of a class; no two of them have the same text."""
     rng = random.Random(SEED)
     if kind == "right":
@@ -78,7 +82,9 @@ def submissions(course: Course, assignment: Assignment, kind: str, count: int) -
         yield from _realistic(AnswerBook(course, assignment, rng), count, rng)
         return
     for number, text in enumerate(texts):
-        yield _submission(assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"})
+        yield _submission(
+            assignment, number, {f"{assignment.stem}.py": f"{text}\nSTUDENT = {number}\n"}
+        )
 
 
 def _realistic(book: AnswerBook, count: int, rng: random.Random) -> Iterator[Submission]:
@@ -99,13 +105,20 @@ def answer(book: AnswerBook, kind: str, number: int, rng: random.Random) -> Subm
 
 
 def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> Submission:
-    return Submission(f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items()))
+    return Submission(
+        f"student{number:04}", assignment.name, tuple(SourceFile(*file) for file in files.items())
+    )
 
 
 def ours(course: Course, assignment: Assignment, kind: str, count: int, jobs: int) -> Figure:
-    """What a class costs, graded by `jobs` graders that are ready and have not heard the answers of another class."""
+    """What a class costs, graded by `jobs` graders that are ready and have not heard the answers of
+    another class.
+    """
     with graders(Plan(course, SEED, jobs=jobs, names=(assignment.name,))) as pool:
-        first = [pool.submit(grade_one, each) for each in submissions(course, assignment, "right", 2 * jobs)]
+        first = [
+            pool.submit(grade_one, each)
+            for each in submissions(course, assignment, "right", 2 * jobs)
+        ]
         for future in first:
             assert future.result().score == assignment.points, "the solution did not get all points"
         work = list(submissions(course, assignment, kind, count))
@@ -129,7 +142,8 @@ def floor(course: Course, assignment: Assignment, times: int) -> dict[str, float
                 started = time.process_time_ns()
                 error = session.run(test, Subject(solution, solution))
                 assert error is None, error
-                spent[test.name] += bool(turn) * (time.process_time_ns() - started)  # the first turn is slower
+                # the first turn is slower
+                spent[test.name] += bool(turn) * (time.process_time_ns() - started)
     finally:
         session.close()
     return {name: nanoseconds / 1e6 / times for name, nanoseconds in spent.items()}
@@ -152,7 +166,11 @@ def table(rows: Sequence[Row]) -> str:
         ratios = [row.realistic.cpu / row.floor, 1000 / row.realistic.wall]
         texts = [*(f"{cell:.0f}" for cell in cells), *(f"{ratio:.1f}" for ratio in ratios)]
         if peer := row.nbgrader:
-            texts += [f"{peer.cpu:.0f}", f"{peer.cpu / row.right.cpu:.1f}", f"{peer.cpu / row.realistic.cpu:.1f}"]
+            texts += [
+                f"{peer.cpu:.0f}",
+                f"{peer.cpu / row.right.cpu:.1f}",
+                f"{peer.cpu / row.realistic.cpu:.1f}",
+            ]
         lines.append(f"| {row.assignment} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
@@ -163,7 +181,8 @@ def mean(rows: Sequence[Row]) -> Row:
     def of(figures: Sequence[Figure | None]) -> Figure:
         known = [figure for figure in figures if figure]
         return Figure(
-            sum(figure.cpu for figure in known) / len(known), sum(figure.wall for figure in known) / len(known)
+            sum(figure.cpu for figure in known) / len(known),
+            sum(figure.wall for figure in known) / len(known),
         )
 
     classes = {kind: of([getattr(row, kind) for row in rows]) for kind in CLASSES}
@@ -200,7 +219,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="by default all")
     options.add_argument("--submissions", type=int, default=30, help="in each class (default 30)")
-    options.add_argument("--peers", type=int, default=3, help="for nbgrader (default 3; 0 leaves it out)")
+    options.add_argument(
+        "--peers", type=int, default=3, help="for nbgrader (default 3; 0 leaves it out)"
+    )
     options.add_argument("--jobs", type=int, default=2, help="graders (default 2)")
     options.add_argument("--json", type=Path, help="write the figures to this file")
     options.add_argument("--picture", type=Path, help="draw them in this file")
@@ -208,17 +229,32 @@ def main() -> None:
     if chosen.submissions < 10 or chosen.peers == 1 or chosen.peers < 0:
         options.error("a class has 10 or more submissions, and nbgrader's has 2 or more, or none")
     course = load_course(ROOT)
-    print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, ", end="")
+    print(
+        f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, ",
+        end="",
+    )
     print(f"load {os.getloadavg()[0]:.1f} before\n", flush=True)
     rows = []
     for assignment in course.select(chosen.assignments or None):
-        measured = {kind: ours(course, assignment, kind, chosen.submissions, chosen.jobs) for kind in CLASSES}
+        measured = {
+            kind: ours(course, assignment, kind, chosen.submissions, chosen.jobs)
+            for kind in CLASSES
+        }
         peer = nbgrader(assignment, chosen.peers) if chosen.peers else None
-        rows.append(Row(assignment.name, sum(floor(course, assignment, 3).values()), **measured, nbgrader=peer))
+        rows.append(
+            Row(
+                assignment.name,
+                sum(floor(course, assignment, 3).values()),
+                **measured,
+                nbgrader=peer,
+            )
+        )
         print(assignment.name, file=sys.stderr, flush=True)
         if chosen.json:  # after each assignment, because all of them take an hour
             chosen.json.parent.mkdir(parents=True, exist_ok=True)
-            chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8")
+            chosen.json.write_text(
+                json.dumps([asdict(row) for row in rows], indent=1) + "\n", "utf-8"
+            )
     print(table(rows))
     if chosen.picture:
         draw(rows, chosen.picture)

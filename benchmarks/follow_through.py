@@ -1,7 +1,9 @@
-"""What follow-through marks cost: `python -m benchmarks.follow_through [03_masked_heads …] [--submissions 30]`.
+"""What follow-through marks cost: `python -m benchmarks.follow_through [03_masked_heads …]
+[--submissions 30]`.
 
-The realistic class of `benchmarks.course` is graded twice for each assignment, without follow-through marks and with
-them, by new graders each time. Printed are the milliseconds of processor time for one submission and their ratio.
+The realistic class of `benchmarks.course` is graded twice for each assignment, without
+follow-through marks and with them, by new graders each time. Printed are the milliseconds of
+processor time for one submission and their ratio.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ def main() -> None:
     print("| assignment | without | with | ratio |\n|---|---:|---:|---:|")
     rows = []
     for assignment in course.select(chosen.assignments or None):
-        row = [ours(each, assignment, "realistic", chosen.submissions, chosen.jobs).cpu for each in courses]
+        row = [
+            ours(each, assignment, "realistic", chosen.submissions, chosen.jobs).cpu
+            for each in courses
+        ]
         rows.append(row)
         print(line(assignment.name, row), flush=True)
     print(line("mean", [mean(column) for column in zip(*rows, strict=True)]))

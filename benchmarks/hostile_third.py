@@ -1,11 +1,14 @@
-"""What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs 2]`.
+"""What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs
+2]`.
 
-Thirty honest submissions of 03_masked_heads are graded, then a class of the same size in which attacks on the autograder
-take the place of the last ten. In two of these classes, three attacks never end, in different places; the other seven are
-one of each kind, or those that take most time and memory. In two further ones, all ten describe exceptions by tensors, or
-all stay just below each limit. Printed are the time on the clock, the processor time of all processes, the most memory of
-one grader (resident, and with shared pages counted in parts), and the honest grades that changed. The first line is the
-twenty honest submissions alone; the last ones are one submission by itself: an honest one, and one of each kind.
+Thirty honest submissions of 03_masked_heads are graded, then a class of the same size in which
+attacks on the autograder take the place of the last ten. In two of these classes, three attacks
+never end, in different places; the other seven are one of each kind, or those that take most time
+and memory. In two further ones, all ten describe exceptions by tensors, or all stay just below each
+limit. Printed are the time on the clock, the processor time of all processes, the most memory of
+one grader (resident, and with shared pages counted in parts), and the honest grades that changed.
+The first line is the twenty honest submissions alone; the last ones are one submission by itself:
+an honest one, and one of each kind.
 """
 
 from __future__ import annotations
@@ -74,20 +77,26 @@ def honest_texts(count: int) -> list[str]:
     """The solution, its alternatives and the known mistakes in turns, each text only once."""
     course = load_course(ROOT)
     assignment = course.assignment(HEADS)
-    right = [course.read_solution(assignment), *(text for _, text in load_alternatives(course, assignment))]
+    right = [
+        course.read_solution(assignment),
+        *(text for _, text in load_alternatives(course, assignment)),
+    ]
     wrong = [mistake.source for mistake in load_mistakes(course, assignment)]
     texts = [text for pair in zip(right * count, wrong * count) for text in pair][:count]
     return [f"{text}\n# {number}\n" for number, text in enumerate(texts)]
 
 
 def hostile_texts(which: str) -> dict[str, str]:
-    attacks = {f"{kind} {attack.name}": attack.code for kind, attack in ATTACKS} | {ALIKE["loading"]: SLOW}
+    attacks = {f"{kind} {attack.name}": attack.code for kind, attack in ATTACKS} | {
+        ALIKE["loading"]: SLOW
+    }
     if which in ALIKE:
         codes = {f"{which}_{number}": attacks[ALIKE[which]] for number in range(CLASS - HONEST)}
     else:
         codes = ENDLESS | {name.replace(" ", "_"): attacks[name] for name in OTHERS[which]}
     return {
-        f"student{2 * number:02}_{name}": f"{heads_wrong()}\n{code}\n"  # graded after every second honest one
+        # graded after every second honest one
+        f"student{2 * number:02}_{name}": f"{heads_wrong()}\n{code}\n"
         for number, (name, code) in enumerate(codes.items())
     }
 
@@ -100,7 +109,9 @@ def hand_in(folder: Path, texts: dict[str, str]) -> None:
 
 
 class GraderMemory(threading.Thread):
-    """Looks at this process's graders and their forks: the largest resident and proportional memory, in megabytes."""
+    """Looks at this process's graders and their forks: the largest resident and proportional
+    memory, in megabytes.
+    """
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -133,9 +144,15 @@ def grade(folder: Path, output: Path, jobs: int) -> tuple[str, dict[str, dict[st
     cost = measured([command], folder)
     memory.end()
     lines = [json.loads(line) for line in (output / "grades.jsonl").read_text("utf-8").splitlines()]
-    grades = {line["student"]: {key: line[key] for key in line if key not in NOT_COMPARED} for line in lines}
+    grades = {
+        line["student"]: {key: line[key] for key in line if key not in NOT_COMPARED}
+        for line in lines
+    }
     figures = f"{cost.seconds:6.1f} s on the clock, {cost.cpu_seconds:6.1f} s of processors, largest grader "
-    return figures + f"{memory.resident:.0f} MB resident, {memory.proportional:.0f} MB proportional", grades
+    return (
+        figures + f"{memory.resident:.0f} MB resident, {memory.proportional:.0f} MB proportional",
+        grades,
+    )
 
 
 def main() -> None:
@@ -155,9 +172,14 @@ def main() -> None:
             if which == "alone":
                 alone = grades
             changed = [student for student in honest if grades[student] != alone[student]]
-            print(f"{which}: {len(grades)} submissions, {figures}; {len(changed)} honest grades changed", *changed)
+            print(
+                f"{which}: {len(grades)} submissions, {figures}; {len(changed)} honest grades changed",
+                *changed,
+            )
         single = {"one honest": dict([*honest.items()][:1])}
-        single |= {f"one of {which}": dict([*hostile_texts(which).items()][:1]) for which in options.only}
+        single |= {
+            f"one of {which}": dict([*hostile_texts(which).items()][:1]) for which in options.only
+        }
         for which, texts in single.items():
             hand_in(Path(name, which), texts)
             print(f"{which}: {grade(Path(name, which), Path(name, f'{which}-grades'), 1)[0]}")

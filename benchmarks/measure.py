@@ -1,4 +1,6 @@
-"""What a command costs: time, processor time and memory, its own and that of all processes it starts."""
+"""What a command costs: time, processor time and memory, its own and that of all processes it
+starts.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,22 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds on the clock, seconds of processors, and the most megabytes that all processes held together."""
+    """Seconds on the clock, seconds of processors, and the most megabytes that all processes held
+    together.
+    """
 
     seconds: float
     cpu_seconds: float
     memory_mb: float
 
 
-def measured(commands: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None) -> Cost:
-    """Run commands one after another in `folder`. Raises CommandFailed when one does not end with 0."""
+def measured(
+    commands: Sequence[Sequence[str]], folder: Path, environment: Mapping[str, str] | None = None
+) -> Cost:
+    """Run commands one after another in `folder`.
+
+    Raises CommandFailed when one does not end with 0.
+    """
     sampler = _Sampler()
     started = time.monotonic()
     for command in commands:
@@ -45,15 +54,19 @@ def measured(commands: Sequence[Sequence[str]], folder: Path, environment: Mappi
         with sampler.watching(process.pid):
             output, _ = process.communicate()
         if process.returncode:
-            raise CommandFailed(f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}")
+            raise CommandFailed(
+                f"{' '.join(command)} ended with {process.returncode}:\n{output[-2000:]}"
+            )
     seconds = time.monotonic() - started
     return Cost(seconds, sampler.cpu_seconds, sampler.peak_mb)
 
 
 class _Sampler:
-    """Looks now and then at what a process and its descendants hold and have used, shared pages counted once.
+    """Looks now and then at what a process and its descendants hold and have used, shared pages
+    counted once.
 
-    Processor time is looked at, too, because what dies in a sandbox with its whole family is nobody's child at the end.
+    Processor time is looked at, too, because what dies in a sandbox with its whole family is
+    nobody's child at the end.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,10 @@
-"""The same notebooks through `nbgrader autograde` twice: with nbgrader's own executor, and with ours.
+"""The same notebooks through `nbgrader autograde` twice: with nbgrader's own executor, and with
+ours.
 
     python -m benchmarks.nbgrader_speed [--students 30]
 
-For nbgrader's own, each test cell runs the part's visible tests in the student's kernel, unprotected; ours runs
-visible and hidden tests in the sandbox. Both begin with nothing graded.
+For nbgrader's own, each test cell runs the part's visible tests in the student's kernel,
+unprotected; ours runs visible and hidden tests in the sandbox. Both begin with nothing graded.
 """
 
 from __future__ import annotations
@@ -37,14 +38,18 @@ def main() -> None:
         room.nbgrader("generate_assignment", NAME)
         mistakes = load_mistakes(room.course, room.assignment)
         for number in range(students):
-            hand_in_unprotected(room, f"student{number:03}", mistakes[number % len(mistakes)].source)
+            hand_in_unprotected(
+                room, f"student{number:03}", mistakes[number % len(mistakes)].source
+            )
         own = room.copy(Path(folder) / "own")
         use_own_executor(own)
         load = os.getloadavg()[0]
         ours, theirs = seconds(room), seconds(own)
         again = seconds(room, "--force")
     print(f"{students} notebooks, {os.cpu_count()} processors, load {load:.1f} before")
-    print(f"nbgrader's own executor {theirs:.1f} s, ours {ours:.1f} s: {theirs / ours:.1f} times as fast")
+    print(
+        f"nbgrader's own executor {theirs:.1f} s, ours {ours:.1f} s: {theirs / ours:.1f} times as fast"
+    )
     print(f"once more with --force, from the journal: {again:.1f} s")
 
 

@@ -1,4 +1,5 @@
-"""The suite of masked heads without an engine: plain functions that take a student's names as they are.
+"""The suite of masked heads without an engine: plain functions that take a student's names as they
+are.
 
 This is what the peers run, and the floor: no sandbox, no proxy, no diagnosis.
 """
@@ -38,9 +39,14 @@ class Suite:
     def __init__(self) -> None:
         self.reference = load(ROOT / "solutions" / NAME / f"{STEM}.py", "reference")
         folder = ROOT / "tests" / "assignments" / NAME
-        modules = [load(folder / f"test_{kind}.py", f"plain_{kind}") for kind in ("visible", "hidden")]
+        modules = [
+            load(folder / f"test_{kind}.py", f"plain_{kind}") for kind in ("visible", "hidden")
+        ]
         self.tests: dict[str, Callable[..., object]] = {
-            name: value for m in modules for name, value in vars(m).items() if name.startswith("test_")
+            name: value
+            for m in modules
+            for name, value in vars(m).items()
+            if name.startswith("test_")
         }
 
     @classmethod

@@ -1,9 +1,11 @@
-"""Where the processor time of a submission goes: `python -m benchmarks.profile [03_masked_heads …] [--submissions 4]`.
+"""Where the processor time of a submission goes: `python -m benchmarks.profile [03_masked_heads …]
+[--submissions 4]`.
 
-One grader grades a few submissions of each kind. Printed are milliseconds of processor time of grader and workers for one
-submission: the first run of all tests with the start of their worker, the repetitions of failing tests in new workers,
-the runs with the solution in place of failed parts, and the search for known mistakes. The second table lists the tests
-that take most of the floor, the suite on the solution in one process.
+One grader grades a few submissions of each kind. Printed are milliseconds of processor time of
+grader and workers for one submission: the first run of all tests with the start of their worker,
+the repetitions of failing tests in new workers, the runs with the solution in place of failed
+parts, and the search for known mistakes. The second table lists the tests that take most of the
+floor, the suite on the solution in one process.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ def clocks() -> Iterator[dict[str, float]]:
 
     with (
         patch.object(SuiteRun, "_once", timed(SuiteRun._once, take)),
-        patch.object(FollowThrough, "again", timed(FollowThrough.again, lambda *_: "follow-through")),
+        patch.object(
+            FollowThrough, "again", timed(FollowThrough.again, lambda *_: "follow-through")
+        ),
         patch.object(Diagnosis, "name", timed(Diagnosis.name, lambda *_, **__: "naming")),
     ):
         yield spent
@@ -73,7 +77,11 @@ def rows(course: Course, assignment: Assignment, count: int) -> Iterator[str]:
             for number in range(count):
                 grader.grade(answer(book, kind, number, rng))
             total = family_cpu_seconds() - before
-        cells = [total, *(spent[step] for step in STEPS), total - sum(spent[step] for step in STEPS)]
+        cells = [
+            total,
+            *(spent[step] for step in STEPS),
+            total - sum(spent[step] for step in STEPS),
+        ]
         yield f"| {assignment.name} | {kind} | {' | '.join(f'{1000 * cell / count:.0f}' for cell in cells)} |"
     grader.close()
 
@@ -81,7 +89,9 @@ def rows(course: Course, assignment: Assignment, count: int) -> Iterator[str]:
 def costliest(spent: dict[str, float]) -> str:
     """The cells of the second table."""
     most = sorted(spent, key=lambda name: -spent[name])[:COSTLIEST]
-    return f"{sum(spent.values()):.0f} | {', '.join(f'`{name}` {spent[name]:.0f}' for name in most)}"
+    return (
+        f"{sum(spent.values()):.0f} | {', '.join(f'`{name}` {spent[name]:.0f}' for name in most)}"
+    )
 
 
 def main() -> None:
@@ -91,7 +101,9 @@ def main() -> None:
     chosen = parser.parse_args()
     course = load_course(ROOT)
     selected = course.select(chosen.assignments or None)
-    print(f"| assignment | answer | in all | {' | '.join(STEPS)} | the rest |\n|---|---|{'---:|' * (len(STEPS) + 2)}")
+    print(
+        f"| assignment | answer | in all | {' | '.join(STEPS)} | the rest |\n|---|---|{'---:|' * (len(STEPS) + 2)}"
+    )
     for assignment in selected:
         for row in rows(course, assignment, chosen.submissions):
             print(row, flush=True)

@@ -1,17 +1,19 @@
-"""Grades solutions and wrong answers with Gradescope's archive, under the limits of Gradescope's smallest container.
+"""Grades solutions and wrong answers with Gradescope's archive, under the limits of Gradescope's
+smallest container.
 
 python scripts/gradescope_rehearsal.py                      every assignment, and five wrong answers
 python scripts/gradescope_rehearsal.py 03_masked_heads      its solution and its first known mistake
 python scripts/gradescope_rehearsal.py --memory 512         as if the container had 512 MB
 python scripts/gradescope_rehearsal.py --memory 400 --silent     and as if it did not tell its limit beforehand
 
-Each submission is graded by `run_autograder` from the archive, with this Python in place of the one that `setup.sh`
-installs. While the processes use more memory than the container has, the largest of them is killed, as the kernel
-does. The exit code is 1 if a submission does not fit, a solution loses points, or a wrong answer is not named.
+Each submission is graded by `run_autograder` from the archive, with this Python in place of the one
+that `setup.sh` installs. While the processes use more memory than the container has, the largest of
+them is killed, as the kernel does. The exit code is 1 if a submission does not fit, a solution
+loses points, or a wrong answer is not named.
 
-The memory is what the kernel could not take back: the private memory of all processes, shared pages once, and the
-mapped files of the process that maps the most. The seconds on Gradescope are the processor time, divided by the share
-of a processor that the container has.
+The memory is what the kernel could not take back: the private memory of all processes, shared pages
+once, and the mapped files of the process that maps the most. The seconds on Gradescope are the
+processor time, divided by the share of a processor that the container has.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class Use:
         return self.processor_seconds / container.processors
 
     def fits(self, container: Container) -> bool:
-        return self.peak_mb <= container.memory_mb and self.seconds_in(container) <= container.seconds
+        return (
+            self.peak_mb <= container.memory_mb and self.seconds_in(container) <= container.seconds
+        )
 
 
 def main() -> int:
@@ -80,7 +84,9 @@ def main() -> int:
     parser.add_argument("assignments", nargs="*")
     parser.add_argument("--memory", type=int, default=MEMORY_MB, help="of the container, in MB")
     parser.add_argument("--processors", type=float, default=PROCESSORS)
-    parser.add_argument("--silent", action="store_true", help="the container does not tell its limit of memory")
+    parser.add_argument(
+        "--silent", action="store_true", help="the container does not tell its limit of memory"
+    )
     options = parser.parse_args()
     container = Container(options.memory, options.processors, tells_its_limit=not options.silent)
     course = load_course()
@@ -94,7 +100,11 @@ def main() -> int:
             if number < WRONG_ANSWERS:
                 problems += rehearsal.mistake(load_mistakes(course, assignment)[0])
     limits = f"{container.memory_mb} MB, {container.processors:g} processors, {container.seconds} seconds"
-    print(f"{problems} of them do not fit {limits}, or are graded wrongly." if problems else f"All fit: {limits}.")
+    print(
+        f"{problems} of them do not fit {limits}, or are graded wrongly."
+        if problems
+        else f"All fit: {limits}."
+    )
     return 1 if problems else 0
 
 
@@ -158,7 +168,9 @@ class Rehearsal:
 
 
 def adopt_orphans() -> None:
-    """Let processes whose parents have ended become children of this one, so that they are found and killed."""
+    """Let processes whose parents have ended become children of this one, so that they are found
+    and killed.
+    """
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -220,7 +232,9 @@ def descendants(root: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """The memory of one process in kilobytes: all of it, its share of what is private, and its mapped files."""
+    """The memory of one process in kilobytes: all of it, its share of what is private, and its
+    mapped files.
+    """
 
     resident: int
     private: int
@@ -231,7 +245,8 @@ class ProcessMemory:
         """Return the memory of a process; None if it has ended."""
         try:
             status = read_rows(Path(f"/proc/{pid}/status"))
-            private = status["RssAnon"] + status["RssShmem"]  # without the rights to see more: what is shared, too
+            # without the rights to see more: what is shared, too
+            private = status["RssAnon"] + status["RssShmem"]
             with suppress(PermissionError):
                 shares = read_rows(Path(f"/proc/{pid}/smaps_rollup"))
                 private = shares["Pss_Anon"] + shares["Pss_Shmem"]

@@ -2,9 +2,10 @@
 
 python scripts/lost_points.py 03_masked_heads 05_encoder_block
 
-A line for each assignment: the mean loss and the share of it outside the edited part, without follow-through marks and
-with those of course.yml. `-v` lists every mistake; `--every=5` tries each fifth only. `--parity` grades each mistake once
-more with `follow_through: 0` and lists what has fewer points with follow-through marks than without.
+A line for each assignment: the mean loss and the share of it outside the edited part, without
+follow-through marks and with those of course.yml. `-v` lists every mistake; `--every=5` tries each
+fifth only. `--parity` grades each mistake once more with `follow_through: 0` and lists what has
+fewer points with follow-through marks than without.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def main(names: list[str]) -> None:
         text = course.read_solution(assignment)
         solution, parts = text.splitlines(), parts_of_lines(text)
         rows = {0.0: [0.0, 0.0], course.follow_through: [0.0, 0.0]}
-        every = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1)
+        every = next(
+            (int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1
+        )
         mistakes = load_mistakes(course, assignment)[::every]
         grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
         without = course.model_copy(update={"follow_through": 0.0})
@@ -38,15 +41,27 @@ def main(names: list[str]) -> None:
         for mistake in mistakes:
             lines = mistake.source.splitlines()
             matcher = difflib.SequenceMatcher(None, solution, lines, autojunk=False)
-            edited = {parts[min(begin, len(parts) - 1)] for tag, begin, *_ in matcher.get_opcodes() if tag != "equal"}
+            edited = {
+                parts[min(begin, len(parts) - 1)]
+                for tag, begin, *_ in matcher.get_opcodes()
+                if tag != "equal"
+            }
             edited.add(mistake.part or "")
             file = SourceFile(f"{assignment.stem}.py", mistake.source)
             grade = grader.grade(Submission("nobody", assignment.name, (file,)))
             if plain:
                 alone = plain.grade(Submission("nobody", assignment.name, (file,)))
-                lower = [one.name for one, other in zip(grade.tests, alone.tests) if one.score < other.score]
+                lower = [
+                    one.name
+                    for one, other in zip(grade.tests, alone.tests)
+                    if one.score < other.score
+                ]
                 if lower or grade.score < alone.score:
-                    print(f"{mistake.id}: {grade.score:g}, without follow-through {alone.score:g}", *lower, flush=True)
+                    print(
+                        f"{mistake.id}: {grade.score:g}, without follow-through {alone.score:g}",
+                        *lower,
+                        flush=True,
+                    )
             for share, row in rows.items():
                 for test in grade.tests:
                     followed = test.outcome == "followed"
@@ -64,7 +79,10 @@ def main(names: list[str]) -> None:
         if plain:
             plain.close()
         whole = assignment.points * len(mistakes)
-        told = [f"{lost / whole:6.1%} {outside / max(lost, 1e-9):6.1%}" for lost, outside in rows.values()]
+        told = [
+            f"{lost / whole:6.1%} {outside / max(lost, 1e-9):6.1%}"
+            for lost, outside in rows.values()
+        ]
         print(f"{assignment.name:24} {len(mistakes):4} mistakes   {'   '.join(told)}", flush=True)
 
 

@@ -1,9 +1,11 @@
-"""Does `check` name a known mistake also in another right answer, where the text of its edit occurs once?
+"""Does `check` name a known mistake also in another right answer, where the text of its edit occurs
+once?
 
 python scripts/mistakes_on_alternatives.py 03_masked_heads 05_encoder_block
 
-Lists each alternative with a mistake that gets another one's name, and a line for each assignment. `-v` lists what keeps
-all points of the visible tests, too. The exit code is 1 if there is a wrong name.
+Lists each alternative with a mistake that gets another one's name, and a line for each assignment.
+`-v` lists what keeps all points of the visible tests, too. The exit code is 1 if there is a wrong
+name.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ def try_all(course: Course, assignment: Assignment, talkative: bool) -> int:
 
 
 def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mistake]]:
-    """Yield each alternative's name with each mistake that can be made in it, as the alternative with the mistake."""
+    """Yield each alternative's name with each mistake that can be made in it, as the alternative
+    with the mistake.
+    """
     entries = yaml.safe_load(course.read(course.mistakes_file(assignment), CourseError))
     mistakes = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
     for name, text in load_alternatives(course, assignment):
@@ -61,7 +65,9 @@ def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mist
 
 
 def with_edits(text: str, edits: list[dict[str, str]]) -> str | None:
-    """Return the alternative with the edits of a mistake; None if their texts are not there once, or give no Python."""
+    """Return the alternative with the edits of a mistake; None if their texts are not there once,
+    or give no Python.
+    """
     for edit in edits:
         if text.count(edit["replace"]) != 1:
             return None

@@ -1,9 +1,11 @@
-"""Does `check` name each known mistake as itself, at a student's home with nothing but the visible tests?
+"""Does `check` name each known mistake as itself, at a student's home with nothing but the visible
+tests?
 
 python scripts/names_at_home.py 03_masked_heads 05_encoder_block
 
-Lists each mistake that gets another one's name, and a line for each assignment. `-v` lists what gets no name, too.
-`--jobs=2` is the number of processes. The exit code is 1 if there is a wrong name.
+Lists each mistake that gets another one's name, and a line for each assignment. `-v` lists what
+gets no name, too. `--jobs=2` is the number of processes. The exit code is 1 if there is a wrong
+name.
 """
 
 from __future__ import annotations

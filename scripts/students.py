@@ -2,8 +2,8 @@
 
 python scripts/students.py FOLDER       an unpacked release
 
-Each command has to end with the exit code that a wrong answer gets, and `check` in the notebook has to give a verdict on
-each part. It runs on Windows and macOS, too.
+Each command has to end with the exit code that a wrong answer gets, and `check` in the notebook has
+to give a verdict on each part. It runs on Windows and macOS, too.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ SECONDS = 600  # that a cell of the notebook may take
 
 def main(release: Path) -> int:
     """Install the release into a new environment, run the commands in it, and return the exit code."""
-    with tempfile.TemporaryDirectory(prefix="Größe eins ") as scratch:  # a blank and an umlaut, as in many names
+    # a blank and an umlaut, as in many names
+    with tempfile.TemporaryDirectory(prefix="Größe eins ") as scratch:
         environment = Path(scratch, "environment")
         venv.create(environment, with_pip=True)
         scripts = environment / ("Scripts" if os.name == "nt" else "bin")
         python = str(scripts / "python")
         (wheel,) = Path(release, "kit").glob("*.whl")
         pins = str(release / "constraints.txt")
-        packages = [str(wheel), "nbclient", "ipykernel"]  # the last two run a notebook as an editor does
+        # the last two run a notebook as an editor does
+        packages = [str(wheel), "nbclient", "ipykernel"]
         run([python, "-m", "pip", "install", "--quiet", "-c", pins, *packages], 0, release)
         work = Path(scratch, "assignments", NAME)
         shutil.copytree(release / "assignments" / NAME, work)
@@ -61,7 +63,9 @@ def write_wrong_answer(stub: Path) -> None:
 
 
 def run_notebook(file: Path) -> int:
-    """Run all cells of a notebook, and return 0 if each `check` gave a verdict and no cell ended in an error."""
+    """Run all cells of a notebook, and return 0 if each `check` gave a verdict and no cell ended in
+    an error.
+    """
     import nbformat
     from nbclient import NotebookClient
 

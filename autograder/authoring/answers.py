@@ -40,12 +40,17 @@ class SampleAnswer:
         """The expected marks: all, some, or none."""
         if self.kind in ("stub", "crash", "syntax_error", "latin1", "nothing"):
             return "none"
-        right = self.kind in ("right", "alternative", "notebook", "both_files") and not self.mistakes
+        right = (
+            self.kind in ("right", "alternative", "notebook", "both_files") and not self.mistakes
+        )
         return "full" if right else "part"
 
 
 class AnswerBook:
-    """Sample answers to one assignment. Raises CourseError if its solution, mistakes or alternatives are broken."""
+    """Sample answers to one assignment.
+
+    Raises CourseError if its solution, mistakes or alternatives are broken.
+    """
 
     def __init__(self, course: Course, assignment: Assignment, rng: random.Random) -> None:
         self.assignment = assignment
@@ -56,7 +61,11 @@ class AnswerBook:
         rng.shuffle(mistakes)  # the first ones are the most frequent in this class
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
         pairs = itertools.combinations(self._changes, 2)
-        self._pairs = [(one, other) for one, other in pairs if not self._changes[one].keys() & self._changes[other]]
+        self._pairs = [
+            (one, other)
+            for one, other in pairs
+            if not self._changes[one].keys() & self._changes[other]
+        ]
 
     def has(self, kind: str) -> bool:
         """Whether this assignment supports answers of this kind."""
@@ -95,16 +104,22 @@ class AnswerBook:
             text = re.sub(r"(?m)^(def .*):[ ]*$", r"\1", text, count=1)
         if kind == "latin1":
             text = f"# Meine Lösung, gespeichert wie früher\n{text}"
-            return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),))
+            return SampleAnswer(
+                kind, ((f"{self.assignment.stem}.py", text.encode("latin-1", "replace")),)
+            )
         return self._module(kind, text)
 
     def _module(
         self, kind: str, text: str, mistakes: tuple[str, ...] = (), unwritten: tuple[str, ...] = ()
     ) -> SampleAnswer:
-        return SampleAnswer(kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes, unwritten)
+        return SampleAnswer(
+            kind, ((f"{self.assignment.stem}.py", text.encode()),), mistakes, unwritten
+        )
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
-        """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
+        """Create an answer with unwritten gaps at the end and sometimes one before it, as students
+        work in order.
+        """
         gaps = self._document.gaps
         written = rng.randrange(1, len(gaps))
         left = list(gaps[written:])
@@ -122,7 +137,9 @@ class AnswerBook:
         """Create a notebook, alone or with the untouched stub beside it."""
         wrong = kind == "notebook" and bool(self._changes) and rng.random() < _WRONG_NOTEBOOKS
         mistakes = _favourite([(name,) for name in self._changes], rng) if wrong else ()
-        notebook = nbformat.writes(to_notebook(self.assignment, self._text(mistakes))).rstrip() + "\n"
+        notebook = (
+            nbformat.writes(to_notebook(self.assignment, self._text(mistakes))).rstrip() + "\n"
+        )
         files = [(f"{self.assignment.stem}.ipynb", notebook.encode())]
         if kind == "both_files":
             files.append((f"{self.assignment.stem}.py", self._document.stub.encode()))
@@ -160,11 +177,17 @@ class AnswerBook:
         return "".join(f"{line}\n" for line in lines)
 
     def _changes_of(self, mistake: Mistake) -> dict[str, list[str]]:
-        return {part: lines for part, lines in _by_part(mistake.source).items() if lines != self._parts.get(part)}
+        return {
+            part: lines
+            for part, lines in _by_part(mistake.source).items()
+            if lines != self._parts.get(part)
+        }
 
 
 def _by_part(solution: str) -> dict[str, list[str]]:
-    """Return the lines of each part of a solution, in their order; those after the last part have the name ""."""
+    """Return the lines of each part of a solution, in their order; those after the last part have
+    the name "".
+    """
     lines: dict[str, list[str]] = {}
     text = solution.rstrip()
     for line, part in zip(text.split("\n"), parts_of_lines(text)):
@@ -178,7 +201,9 @@ def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[
 
 
 def _trimmed(text: str, rng: random.Random) -> str:
-    """Return the text as some students leave it: without the prose, without docstrings, or unchanged."""
+    """Return the text as some students leave it: without the prose, without docstrings, or
+    unchanged.
+    """
     if rng.random() < 0.5:
         text = _without_prose(text)
     return _without_docstrings(text) if rng.random() < 0.3 else text
@@ -195,11 +220,15 @@ def _without_docstrings(text: str) -> str:
     for _, node in definitions(ast.parse(text)):
         if len(node.body) > 1 and ast.get_docstring(node) is not None:
             left_out.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return "\n".join(line for number, line in enumerate(text.split("\n"), start=1) if number not in left_out)
+    return "\n".join(
+        line for number, line in enumerate(text.split("\n"), start=1) if number not in left_out
+    )
 
 
 def _after_imports(text: str, line: str) -> str:
-    imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    imports = [
+        node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
     at = max((node.end_lineno or node.lineno for node in imports), default=0)
     lines = text.split("\n")
     return "\n".join([*lines[:at], line, *lines[at:]])

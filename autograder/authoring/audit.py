@@ -1,7 +1,9 @@
-"""Audit a course: stubs score 0 %, right answers 100 %, trivial ones little; known mistakes are caught and named.
+"""Audit a course: stubs score 0 %, right answers 100 %, trivial ones little; known mistakes are
+caught and named.
 
-Every answer is submitted as a student's would be: to the sandbox, through the grader. Mutants (automatic small changes
-of the solution) and right answers with further seeds run in the grader's own process, as they are trusted and many.
+Every answer is submitted as a student's would be: to the sandbox, through the grader. Mutants
+(automatic small changes of the solution) and right answers with further seeds run in the grader's
+own process, as they are trusted and many.
 """
 
 import json
@@ -38,7 +40,9 @@ IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to try: as a submission with some `seeds`, and `here`, in the grader's process, with others."""
+    """One answer to try: as a submission with some `seeds`, and `here`, in the grader's process,
+    with others.
+    """
 
     kind: Kind
     assignment: str
@@ -53,10 +57,12 @@ class Case:
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
+    """The result of one case: whether it was as expected, whether a mistake was named, and the
+    problems.
 
-    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score` is the maximum of
-    the part that a mistake is about. `wrong_name` is a sentence about the name that `check` gives it, if it is another's.
+    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score`
+    is the maximum of the part that a mistake is about. `wrong_name` is a sentence about the name
+    that `check` gives it, if it is another's.
     """
 
     case: Case
@@ -111,25 +117,39 @@ class Audit:
             elif not finding.good:
                 self.problems.append(f"{case.kind} {case.name}: {finding.detail}")
             elif case.kind == "mistake" and not finding.named:
-                self.problems.append(f"mistake {case.name} is caught, but not named: {finding.detail}")
+                self.problems.append(
+                    f"mistake {case.name} is caught, but not named: {finding.detail}"
+                )
             elif case.kind == "mistake":
                 self.problems.extend(_out_of_proportion(finding))
             if finding.wrong_name:
                 self.problems.append(finding.wrong_name)
         killed = {f.case.name for f in self.of("mutant") if f.good}
         listed = (name for name in self.equivalents if name in killed)
-        self.problems += [f"mutant {name} is listed as equivalent, but a test kills it." for name in listed]
+        self.problems += [
+            f"mutant {name} is listed as equivalent, but a test kills it." for name in listed
+        ]
 
     def as_record(self) -> dict[str, Any]:
         """Return the audit as a JSON-serializable dict."""
-        columns = ("stub", "trivial", "solution", "mistakes_caught", "mistakes_named", "alternatives", "mutants_killed")
+        columns = (
+            "stub",
+            "trivial",
+            "solution",
+            "mistakes_caught",
+            "mistakes_named",
+            "alternatives",
+            "mutants_killed",
+        )
         shares = {column: text for column, (text, _) in zip(columns, self.shares())}
         survivors = [f.case.name for f in self.of("mutant") if not f.good]
         return {
             "assignment": self.assignment,
             **shares,
             "survivors": survivors,
-            "equivalent": {name: self.equivalents[name] for name in survivors if name in self.equivalents},
+            "equivalent": {
+                name: self.equivalents[name] for name in survivors if name in self.equivalents
+            },
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
@@ -157,7 +177,10 @@ class Audit:
 def is_an_audit(file: Path) -> bool:
     """Whether this file contains the records of an earlier audit."""
     try:
-        return all(entry["assignment"] and "mistakes_named" in entry for entry in json.loads(file.read_bytes()))
+        return all(
+            entry["assignment"] and "mistakes_named" in entry
+            for entry in json.loads(file.read_bytes())
+        )
     except (ValueError, TypeError, KeyError):
         return False
 
@@ -165,17 +188,21 @@ def is_an_audit(file: Path) -> bool:
 def audit_course(
     plan: Plan, right: int, wrong: int, kinds: Sequence[str], tell: Callable[[int, int], None]
 ) -> list[Audit]:
-    """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports progress.
+    """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports
+    progress.
 
-    Right answers must pass with the first `right` seeds, and known mistakes fail with the first `wrong` ones, of those
-    that the plan's seed determines. They determine every random input: equal seeds give equal findings.
-    Raises CourseError for a course that cannot be graded at all, InfrastructureError if the machine fails.
+    Right answers must pass with the first `right` seeds, and known mistakes fail with the first
+    `wrong` ones, of those that the plan's seed determines. They determine every random input: equal
+    seeds give equal findings. Raises CourseError for a course that cannot be graded at all,
+    InfrastructureError if the machine fails.
     """
     assignments = plan.course.select(plan.names)
     chosen = random.Random(plan.run_seed)
     drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
     seeds = drawn[:right], drawn[:wrong]
-    cases = [case for a in assignments for kind in kinds for case in _cases(plan.course, a, *seeds, kind)]
+    cases = [
+        case for a in assignments for kind in kinds for case in _cases(plan.course, a, *seeds, kind)
+    ]
     audits = {a.name: Audit(a.name) for a in assignments}
     for a in assignments if "mutant" in kinds else ():
         known = {case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")}
@@ -204,7 +231,9 @@ def audit_course(
 
 
 def record_failing_tests(course: Course, audits: Iterable[Audit]) -> None:
-    """Write which tests each mistake does not pass: grading tries those first that fail the same tests."""
+    """Write which tests each mistake does not pass: grading tries those first that fail the same
+    tests.
+    """
     for audit in audits:
         if found := audit.of("mistake"):
             lines = [f" {json.dumps(each.case.name)}: {json.dumps(each.missed)}" for each in found]
@@ -213,7 +242,11 @@ def record_failing_tests(course: Course, audits: Iterable[Audit]) -> None:
 
 
 def _cases(
-    course: Course, assignment: Assignment, right: tuple[int, ...], wrong: tuple[int, ...], kind: str
+    course: Course,
+    assignment: Assignment,
+    right: tuple[int, ...],
+    wrong: tuple[int, ...],
+    kind: str,
 ) -> Iterable[Case]:
     """Yield the answers of one kind; raises CourseError for a stub that was not built."""
     name = assignment.name
@@ -236,7 +269,15 @@ def _cases(
         yield from _mistake_cases(course, assignment, solution, wrong)
     else:
         for mutant in mutants(solution):
-            yield Case("mutant", name, mutant.id, mutant.source, (), right[:MUTANT_SEEDS], mutant.description)
+            yield Case(
+                "mutant",
+                name,
+                mutant.id,
+                mutant.source,
+                (),
+                right[:MUTANT_SEEDS],
+                mutant.description,
+            )
 
 
 def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Case:
@@ -246,17 +287,29 @@ def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Cas
     return Case("stub", assignment.name, stub.name, stub.read_text("utf-8"), seeds)
 
 
-def _mistake_cases(course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]) -> Iterator[Case]:
+def _mistake_cases(
+    course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]
+) -> Iterator[Case]:
     parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
         part = mistake.part or parts[_first_change(solution, mistake.source)]
         yield Case(
-            "mistake", assignment.name, mistake.id, mistake.source, seeds, (), mistake.hint, mistake.weight, part
+            "mistake",
+            assignment.name,
+            mistake.id,
+            mistake.source,
+            seeds,
+            (),
+            mistake.hint,
+            mistake.weight,
+            part,
         )
 
 
 def _first_change(solution: str, mistake: str) -> int:
-    """Return the index of the first line that the mistake changes; 0 if it only adds or removes lines at the end."""
+    """Return the index of the first line that the mistake changes; 0 if it only adds or removes
+    lines at the end.
+    """
     lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
     return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
@@ -272,7 +325,10 @@ def _try_all(pool: GraderPool, cases: list[Case]) -> Iterable[AuditFinding]:
 def try_case(case: Case) -> AuditFinding:
     """Try one answer. Runs in a grader's process."""
     if case.kind == "mutant":
-        failures = (this_grader().first_failure(case.assignment, case.source, s, MUTANT_SECONDS) for s in case.here)
+        failures = (
+            this_grader().first_failure(case.assignment, case.source, s, MUTANT_SECONDS)
+            for s in case.here
+        )
         return AuditFinding(case, any(failures), detail=case.hint)
     findings = [_graded(case, seed) for seed in case.seeds]
     if not all(finding.good for finding in findings):
@@ -287,7 +343,9 @@ def try_case(case: Case) -> AuditFinding:
 
 def _wrong_name(case: Case) -> str:
     course = this_grader().course
-    return name_at_home(course, course.assignment(case.assignment), _mistakes(case.assignment)[case.name]).problem
+    return name_at_home(
+        course, course.assignment(case.assignment), _mistakes(case.assignment)[case.name]
+    ).problem
 
 
 @cache
@@ -299,7 +357,11 @@ def _mistakes(assignment: str) -> dict[str, Mistake]:
 
 def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:
     first = alike[0]
-    return first if tried == 1 else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
+    return (
+        first
+        if tried == 1
+        else replace(first, detail=f"{first.detail} So in {len(alike)} of {tried} draws.")
+    )
 
 
 def _graded(case: Case, seed: int) -> AuditFinding:
@@ -317,12 +379,16 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     missed = [test for test in grade.tests if test.outcome != "passed"]
     failed = [test for test in missed if test.outcome != "skipped"]
     seen = "; ".join(f"{test.name} {test.outcome} ({test.message})" for test in failed[:3])
-    told = f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
+    told = (
+        f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
+    )
     if case.kind == "stub":
         return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=told)
     tried = AuditFinding(case, False, detail=told, score=grade.score, max_score=grade.max_score)
     if case.kind == "trivial":
-        return replace(tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade))
+        return replace(
+            tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade)
+        )
     if case.kind != "mistake":
         return replace(tried, good=grade.score == grade.max_score)
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
@@ -331,7 +397,9 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
     names = tuple(test.name for test in missed)
-    return replace(tried, good=good, named=named, detail=detail, part_score=part_score, missed=names)
+    return replace(
+        tried, good=good, named=named, detail=detail, part_score=part_score, missed=names
+    )
 
 
 def _earned(grade: Grade) -> str:

@@ -1,7 +1,8 @@
-"""Build the students' files in `assignments/NAME/` from the solutions; they are never edited by hand.
+"""Build the students' files in `assignments/NAME/` from the solutions; they are never edited by
+hand.
 
-`build` writes; `check` reports files that are stale, left over or reveal secrets. Equal sources give equal bytes on
-every machine.
+`build` writes; `check` reports files that are stale, left over or reveal secrets. Equal sources
+give equal bytes on every machine.
 """
 
 import difflib
@@ -26,14 +27,20 @@ _IMPORT_SECONDS = 120
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
-    """Write and return the files of these assignments (all for None); raises CourseError before it writes anything."""
+    """Write and return the files of these assignments (all for None); raises CourseError before it
+    writes anything.
+    """
     assignments = course.select(names)
     texts = _texts(course, assignments)
     with_hints = [a for a in assignments if has_hints(course, a)]
     made = make_all(course, [a for a in with_hints if not _made(course, a)])
     for assignment in with_hints:
         path = hints_path(course, assignment)
-        text = with_stub(assignment, made.get(path) or path.read_text("utf-8"), _released(course, assignment, texts))
+        text = with_stub(
+            assignment,
+            made.get(path) or path.read_text("utf-8"),
+            _released(course, assignment, texts),
+        )
         if path in made or text != path.read_text("utf-8"):
             texts[path] = text
     for file, text in texts.items():
@@ -42,12 +49,13 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
-    """Return the problems of the released files of the named assignments (all for None); empty if there are none.
+    """Return the problems of the released files of the named assignments (all for None); empty if
+    there are none.
 
-    Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`), promises that the stub
-    does not make, stubs that cannot be imported, and gaps without their TODO or NotImplementedError are reported as
-    sentences. Raises CourseError like `build`. Assignments that did not change since they had no problem are left
-    out, but for one (see `checked`).
+    Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`),
+    promises that the stub does not make, stubs that cannot be imported, and gaps without their TODO
+    or NotImplementedError are reported as sentences. Raises CourseError like `build`. Assignments
+    that did not change since they had no problem are left out, but for one (see `checked`).
     """
     digests = needs_check(course, course.select(names))
     assignments = course.select(digests)
@@ -69,7 +77,9 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
 
 
 def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]:
-    """Return every released file with its text; raises CourseError with the problems of all assignments."""
+    """Return every released file with its text; raises CourseError with the problems of all
+    assignments.
+    """
     texts: dict[Path, str] = {}
     problems: list[str] = []
     for assignment in assignments:
@@ -85,7 +95,9 @@ def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]
 def _made(course: Course, assignment: Assignment) -> bool:
     """Whether the locked hints are up to date; creating them runs every mistake."""
     file = hints_path(course, assignment)
-    return file.is_file() and is_current(course, assignment, file.read_bytes().decode("utf-8", "replace"))
+    return file.is_file() and is_current(
+        course, assignment, file.read_bytes().decode("utf-8", "replace")
+    )
 
 
 def _is_whole(course: Course, assignment: Assignment, texts: Mapping[Path, str]) -> bool:
@@ -103,7 +115,11 @@ def _released(course: Course, assignment: Assignment, texts: Mapping[Path, str])
 
 def _stale_hints(course: Course, assignment: Assignment) -> str:
     file = hints_path(course, assignment)
-    what = "was made from other mistakes, tests, solution or engine" if file.is_file() else "is missing"
+    what = (
+        "was made from other mistakes, tests, solution or engine"
+        if file.is_file()
+        else "is missing"
+    )
     return f"{course.label(file)} {what}; run `autograder build {assignment.name}`."
 
 
@@ -114,14 +130,24 @@ def _stale(course: Course, file: Path, text: str) -> str | None:
     except FileNotFoundError:
         return f"{label} is missing; run `autograder build`."
     diff = difflib.unified_diff(
-        current.splitlines(keepends=True), text.splitlines(keepends=True), f"{label} (as it is)", f"{label} (as built)"
+        current.splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        f"{label} (as it is)",
+        f"{label} (as built)",
     )
     return "".join(diff) or None
 
 
-def _left_over(course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool) -> list[str]:
+def _left_over(
+    course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool
+) -> list[str]:
     """Return files that no build writes and, for the whole course, folders without an assignment."""
-    found = [file for a in assignments for file in files_below(course.release_folder(a)) if file not in built]
+    found = [
+        file
+        for a in assignments
+        for file in files_below(course.release_folder(a))
+        if file not in built
+    ]
     if everything:
         known = {a.name for a in course.assignments}
         folder = course.root / "assignments"
@@ -136,7 +162,9 @@ def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
     file = course.stub_file(assignment)
     if not file.is_file():
         return
-    shown = {line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()}
+    shown = {
+        line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()
+    }
     for gap in load_document(course, assignment).gaps:
         if gap.stub_line.strip() not in shown:
             yield f"{course.label(file)}: the gap of `{gap.function}` has no NotImplementedError."
@@ -157,10 +185,14 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             labels[str(copy)] = course.label(stub)
         command = [sys.executable, "-I", "-c", filled("import_stubs.py"), *labels]
         try:
-            process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS)
+            process = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS
+            )
             found = json.loads(process.stdout)
         except subprocess.TimeoutExpired:
             return [f"The stubs cannot be imported within {_IMPORT_SECONDS} seconds."]
         except ValueError:
-            return [f"The stubs cannot be imported: Python stopped with exit code {process.returncode}."]
+            return [
+                f"The stubs cannot be imported: Python stopped with exit code {process.returncode}."
+            ]
     return [f"{labels[copy]} cannot be imported: {error}" for copy, error in found.items()]

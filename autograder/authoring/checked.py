@@ -1,7 +1,9 @@
-"""Remember which assignments were found up to date, so that those that did not change are not derived again.
+"""Remember which assignments were found up to date, so that those that did not change are not
+derived again.
 
-The record lies in `build/` and can be deleted at any time. One remembered assignment, drawn at random, is derived
-again in each check: a digest that overlooks a source would be noticed before long.
+The record lies in `build/` and can be deleted at any time. One remembered assignment, drawn at
+random, is derived again in each check: a digest that overlooks a source would be noticed before
+long.
 """
 
 import hashlib
@@ -22,12 +24,16 @@ WRITERS = ("jupytext", "nbformat")  # with other versions, the same sources may 
 
 
 def needs_check(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
-    """Return the assignments that changed since they were found up to date, and one of the others, with digests."""
+    """Return the assignments that changed since they were found up to date, and one of the others,
+    with digests.
+    """
     digests = _digests(course, assignments)
     remembered = _remembered(course)
     unchanged = [name for name, digest in digests.items() if remembered.get(name) == digest]
     drawn = random.sample(unchanged, min(1, len(unchanged)))
-    return {name: digest for name, digest in digests.items() if name in drawn or name not in unchanged}
+    return {
+        name: digest for name, digest in digests.items() if name in drawn or name not in unchanged
+    }
 
 
 def remember(course: Course, digests: Mapping[str, str]) -> None:
@@ -62,6 +68,7 @@ def _digests(course: Course, assignments: Sequence[Assignment]) -> dict[str, str
         add_files(digest, course.suite_folder(assignment))
         add_files(digest, course.release_folder(assignment))
         for file in files_below(course.release_folder(assignment)):
-            digest.update(f"{file.name}\0".encode("utf-8", "surrogateescape"))  # no stray file is overlooked
+            # no stray file is overlooked
+            digest.update(f"{file.name}\0".encode("utf-8", "surrogateescape"))
         digests[assignment.name] = digest.hexdigest()
     return digests

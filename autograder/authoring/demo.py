@@ -1,6 +1,8 @@
-"""A made-up class that resembles a real one: most answers are right or nearly right, some are odd, one never ends.
+"""A made-up class that resembles a real one: most answers are right or nearly right, some are odd,
+one never ends.
 
-Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with them.
+Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with
+them.
 """
 
 import random
@@ -41,11 +43,14 @@ def write_demo(
 ) -> list[DemoStudent]:
     """Write a class as `<student>/<assignment>/<file>` to `output`, and return its students.
 
-    The assignments are the named ones, or for None all with a solution. In a class of thirty every kind of answer occurs,
-    the endless loop once. `tell` is called with a description of each step. Raises CourseError if the course is broken,
-    there is nothing to answer, or `output` is not empty.
+    The assignments are the named ones, or for None all with a solution. In a class of thirty every
+    kind of answer occurs, the endless loop once. `tell` is called with a description of each step.
+    Raises CourseError if the course is broken, there is nothing to answer, or `output` is not
+    empty.
     """
-    chosen = [a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()]
+    chosen = [
+        a for a in course.select(assignments) if assignments or course.solution_file(a).is_file()
+    ]
     if not chosen:
         raise CourseError("The course has no solutions yet; a made-up class is created from them.")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -68,14 +73,19 @@ def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStude
     names = _names(count, _random(seed, "names"))
     abilities = {name: round(_random(seed, name).betavariate(2.2, 1.2), 3) for name in names}
     kinds = {
-        (name, a): _usual(book, abilities[name], _random(seed, name, a)) for name in names for a, book in books.items()
+        (name, a): _usual(book, abilities[name], _random(seed, name, a))
+        for name in names
+        for a, book in books.items()
     }
     _add_the_rare(kinds, books, _random(seed, "rare"))
     return [
         DemoStudent(
             name,
             abilities[name],
-            {a: book.answer(kinds[name, a], _random(seed, name, a, "answer")) for a, book in books.items()},
+            {
+                a: book.answer(kinds[name, a], _random(seed, name, a, "answer"))
+                for a, book in books.items()
+            },
         )
         for name in names
     ]
@@ -87,8 +97,12 @@ def _usual(book: AnswerBook, ability: float, rng: random.Random) -> str:
     return rng.choices(kinds, weights)[0]
 
 
-def _add_the_rare(kinds: dict[tuple[str, str], str], books: dict[str, AnswerBook], rng: random.Random) -> None:
-    """Insert the kinds that occur once per class, then, if there is room, those that were not drawn."""
+def _add_the_rare(
+    kinds: dict[tuple[str, str], str], books: dict[str, AnswerBook], rng: random.Random
+) -> None:
+    """Insert the kinds that occur once per class, then, if there is room, those that were not
+    drawn.
+    """
     slots = list(kinds)
     rng.shuffle(slots)
     for kind in ANSWER_KINDS[: len(slots) // 2]:
@@ -110,5 +124,7 @@ def _names(count: int, rng: random.Random) -> list[str]:
 
 
 def _random(seed: int, *words: str) -> random.Random:
-    """Return an independent generator per choice, so that one more student does not change the others."""
+    """Return an independent generator per choice, so that one more student does not change the
+    others.
+    """
     return random.Random("/".join([str(seed), *words]))

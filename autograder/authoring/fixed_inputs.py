@@ -1,4 +1,6 @@
-"""Hidden tests whose inputs do not depend on the seed of the run: a table of answers from an earlier run passes them."""
+"""Hidden tests whose inputs do not depend on the seed of the run: a table of answers from an
+earlier run passes them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +13,9 @@ RUNS = 6
 
 @dataclass(frozen=True)
 class SentInputs:
-    """What a hidden test sends to the solution in several runs, and the author's reason for sending the same."""
+    """What a hidden test sends to the solution in several runs, and the author's reason for sending
+    the same.
+    """
 
     test: str
     points: float
@@ -37,7 +41,10 @@ class SentInputs:
 
 
 def sent_inputs(name: str, run_seeds: Sequence[int]) -> list[SentInputs]:
-    """Run the hidden tests of an assignment on its solution with each seed. Runs in a grader's process."""
+    """Run the hidden tests of an assignment on its solution with each seed.
+
+    Runs in a grader's process.
+    """
     grader = this_grader()
     digests = [grader.sent_requests(name, seed) for seed in run_seeds]
     found = []

@@ -1,7 +1,9 @@
-"""Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with the mistake.
+"""Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with
+the mistake.
 
-The file holds no test, no mistake and no readable hint. It is rebuilt only if the solution, the mistakes, the visible
-tests or `ANSWERS_VERSION` changed: near a border, two computers can choose different grids for the same answers.
+The file holds no test, no mistake and no readable hint. It is rebuilt only if the solution, the
+mistakes, the visible tests or `ANSWERS_VERSION` changed: near a border, two computers can choose
+different grids for the same answers.
 """
 
 import ast
@@ -27,8 +29,9 @@ from autograder.source.stub import ReleasedStub
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import MistakeHint, Recording
 
-# Raise this when the same code leaves other answers in a transcript, or the same answers another fingerprint, and run
-# `autograder build`: this rebuilds every hints.json. A test fails if it has to be raised.
+# Raise this when the same code leaves other answers in a transcript, or the same answers another
+# fingerprint, and run `autograder build`: this rebuilds every hints.json. A test fails if it has to
+# be raised.
 ANSWERS_VERSION = 3
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
@@ -38,7 +41,9 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be used."""
+    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be
+    used.
+    """
     questions = load_questions(course, assignment)
     nudges = load_nudges(course, assignment)
     return bool(load_mistakes(course, assignment) or questions or nudges)
@@ -48,14 +53,20 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
     """Whether this hints.json was built from the current course and not edited since."""
     try:
         record = json.loads(text)
-        return bool(record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record))
+        return bool(
+            record["sources"] == _sources(course, assignment) and record["seal"] == _seal(record)
+        )
     except (ValueError, KeyError, TypeError):
         return False
 
 
 def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -> str:
-    """Return hints.json with what tells a student's work from the released stub, and the packages that it needs."""
-    stub = ReleasedStub.of(assignment.stem, {file.name: source for file, source in released.items()})
+    """Return hints.json with what tells a student's work from the released stub, and the packages
+    that it needs.
+    """
+    stub = ReleasedStub.of(
+        assignment.stem, {file.name: source for file, source in released.items()}
+    )
     record = {name: value for name, value in json.loads(text).items() if name != "packages"}
     record["stub"] = stub.as_record()
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
@@ -65,7 +76,9 @@ def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-    """Return the text of each assignment's hints.json, each made in a process of its own; raises CourseError."""
+    """Return the text of each assignment's hints.json, each made in a process of its own; raises
+    CourseError.
+    """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
         return {hints_path(course, a): text for a, text in zip(assignments, texts)}
@@ -78,7 +91,9 @@ def _make_elsewhere(course: Course, assignment: Assignment) -> str:
         except (CourseError, InfrastructureError):
             raise
         except Exception as error:
-            raise CourseError(f"The hints of {assignment.name} cannot be made: {error!r}.") from error
+            raise CourseError(
+                f"The hints of {assignment.name} cannot be made: {error!r}."
+            ) from error
 
 
 def _begin() -> None:
@@ -110,7 +125,9 @@ def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
     from autograder.selfcheck.locked_hints import lock, nudge_key
 
     found = load_nudges(course, assignment)
-    return dict(lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in found.items())
+    return dict(
+        lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in found.items()
+    )
 
 
 def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -133,7 +150,9 @@ class _Survey:
         self._session = session
         self._solution = course.read_solution(assignment)
         self._functions = code_of_functions(self._solution)
-        self._right = {test: told.answers for test, told in self._recordings(self._solution, every=True)}
+        self._right = {
+            test: told.answers for test, told in self._recordings(self._solution, every=True)
+        }
 
     def locked(self) -> dict[str, Any]:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
@@ -151,26 +170,40 @@ class _Survey:
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
 
-    def _fingerprints(self, recordings: Iterable[tuple[str, "Recording"]]) -> Iterator[tuple[str, int, bytes]]:
-        """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
+    def _fingerprints(
+        self, recordings: Iterable[tuple[str, "Recording"]]
+    ) -> Iterator[tuple[str, int, bytes]]:
+        """Yield the test, the grid and the fingerprint of each test that a mistake fails with
+        answers of its own.
+        """
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
         for test, told in recordings:
             salt = salt_of(self._assignment.name, test)
-            key = steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
+            key = (
+                steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
+            )
             if key is not None:
                 yield test, *key
 
     def locked_answers(self) -> dict[str, Any]:
-        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
+        """Lock each part's questions and answers with what right code, the solution or an
+        alternative, answers.
+        """
         from autograder.selfcheck.locked_hints import lock, salt_of, steady_fingerprint
 
         parts = {test.name: test.part for test in self._session.tests()}
         entries: dict[str, dict[str, dict[str, str]]] = {}
-        for text in (self._solution, *(text for _, text in self._alternatives)) if self._questions else ():
+        for text in (
+            (self._solution, *(text for _, text in self._alternatives)) if self._questions else ()
+        ):
             for test, told in self._recordings(text, every=True):
                 questions = self._questions.get(parts[test])
-                key = steady_fingerprint(salt_of(self._assignment.name, test), told.answers) if questions else None
+                key = (
+                    steady_fingerprint(salt_of(self._assignment.name, test), told.answers)
+                    if questions
+                    else None
+                )
                 if key is not None and told.answers and not told.failed:
                     index, locked = lock(key[1], questions or ())
                     entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
@@ -200,7 +233,9 @@ class _Survey:
 
 
 def place_of(mistake: Mistake, solution: Mapping[str, str]) -> str:
-    """Return the function or method of the first difference from the solution's functions; "" outside of them."""
+    """Return the function or method of the first difference from the solution's functions; ""
+    outside of them.
+    """
     wrong = code_of_functions(mistake.source)
     return next((name for name, code in solution.items() if wrong.get(name) != code), "")
 
@@ -212,7 +247,11 @@ def code_of_functions(source: str) -> dict[str, str]:
 
 def _sources(course: Course, assignment: Assignment) -> str:
     digest = hashlib.sha256(f"{assignment.name}\0{ANSWERS_VERSION}".encode())
-    files = [course.solution_file(assignment), course.mistakes_file(assignment), course.visible_test_file(assignment)]
+    files = [
+        course.solution_file(assignment),
+        course.mistakes_file(assignment),
+        course.visible_test_file(assignment),
+    ]
     if course.answers_file(assignment).is_file():
         files += [course.answers_file(assignment), *course.alternatives(assignment)]
     files += [course.nudges_file(assignment)]

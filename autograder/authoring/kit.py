@@ -1,4 +1,6 @@
-"""The files with which others install this program: its wheel, and the script that chooses PyTorch's build."""
+"""The files with which others install this program: its wheel, and the script that chooses
+PyTorch's build.
+"""
 
 import base64
 import hashlib
@@ -20,11 +22,13 @@ from autograder.text.files import zipped
 FOLDER = "kit"
 SCRIPT = "install.py"
 SECONDS = 300
-_OF_THE_INSTALLATION = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")  # what pip adds to a wheel's files
+# what pip adds to a wheel's files
+_OF_THE_INSTALLATION = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def kit(wheel: Path | None = None) -> dict[str, bytes]:
-    """Return the files of the folder `kit/` by name, with the wheel first; this program's own wheel by default.
+    """Return the files of the folder `kit/` by name, with the wheel first; this program's own wheel
+    by default.
 
     Raises CourseError if `wheel` is none, and InfrastructureError if there is no way to make one.
     """
@@ -48,17 +52,25 @@ def _built(source: Path) -> tuple[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "source"
         made = Path(folder) / "wheel"
-        shutil.copytree(source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
+        )
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             if (source / name).is_file():
                 shutil.copy(source / name, copy)
-        command = module_command("pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps")
+        command = module_command(
+            "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"
+        )
         command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=SECONDS)
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=environment, timeout=SECONDS
+            )
         except subprocess.TimeoutExpired:
-            raise InfrastructureError(f"The autograder's wheel was not built within {SECONDS} seconds.") from None
+            raise InfrastructureError(
+                f"The autograder's wheel was not built within {SECONDS} seconds."
+            ) from None
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InfrastructureError(f"The autograder's wheel cannot be built: {last}")
@@ -67,7 +79,9 @@ def _built(source: Path) -> tuple[str, bytes]:
 
 
 def _packed_again() -> tuple[str, bytes]:
-    """Return the wheel from which this program was installed, packed again from the installed files."""
+    """Return the wheel from which this program was installed, packed again from the installed
+    files.
+    """
     try:
         installed = metadata.distribution(distribution.NAME)
     except metadata.PackageNotFoundError:

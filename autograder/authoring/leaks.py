@@ -20,20 +20,29 @@ from autograder.course.document import Document, load_document
 _SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common to be a leak
 
 
-def leaks(course: Course, assignment: Assignment, texts: dict[Path, str] | None = None) -> list[str]:
+def leaks(
+    course: Course, assignment: Assignment, texts: dict[Path, str] | None = None
+) -> list[str]:
     """Return the leaks in the released files of an assignment, one sentence per leak.
 
-    Checked are the files as a build would write them, and the files on disk, extra ones included.
-    A hidden test's name is a leak at any place. A line between the markers of a gap is a leak if its code, without
-    comments and spaces, occurs within any released line. Common lines are exempt: those with fewer than twelve
-    characters of code (`return x`, `else:`, `)`), those with fewer than two names that are neither Python's nor imported
-    (`raise ValueError(`, `with torch.no_grad():`, `self.size = size`), and those that also occur in the author's given
-    code outside all gaps.
+    Checked are the files as a build would write them, and the files on disk, extra ones included. A
+    hidden test's name is a leak at any place. A line between the markers of a gap is a leak if its
+    code, without comments and spaces, occurs within any released line. Common lines are exempt:
+    those with fewer than twelve characters of code (`return x`, `else:`, `)`), those with fewer
+    than two names that are neither Python's nor imported (`raise ValueError(`, `with
+    torch.no_grad():`, `self.size = size`), and those that also occur in the author's given code
+    outside all gaps.
     """
-    return gives_away(course, assignment, _released_texts(course, assignment, texts or released(course, assignment)))
+    return gives_away(
+        course,
+        assignment,
+        _released_texts(course, assignment, texts or released(course, assignment)),
+    )
 
 
-def gives_away(course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]) -> list[str]:
+def gives_away(
+    course: Course, assignment: Assignment, texts: Iterable[tuple[str, str]]
+) -> list[str]:
     """Return the leaks in named texts of an assignment, as defined by `leaks`."""
     document = load_document(course, assignment)
     secrets = _secrets(document)
@@ -59,14 +68,20 @@ def _secrets(document: Document) -> dict[str, int]:
     code = _code_lines(document.text)
     inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
-    imports = [n for n in ast.parse(document.text).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    imports = [
+        n for n in ast.parse(document.text).body if isinstance(n, ast.Import | ast.ImportFrom)
+    ]
     imported = {alias.asname or alias.name for node in imports for alias in node.names}
     common = {"self", *keyword.kwlist, *dir(builtins), *imported}
     secrets: dict[str, int] = {}
     for line in sorted(inside & set(code)):
         text = _squeezed(code[line])
         names = set(re.findall(r"[^\W\d]\w*", code[line])) - common
-        if len(text) >= _SECRET_LENGTH and len(names) >= 2 and not any(text in other for other in given):
+        if (
+            len(text) >= _SECRET_LENGTH
+            and len(names) >= 2
+            and not any(text in other for other in given)
+        ):
             secrets.setdefault(text, line)
     return secrets
 
@@ -79,7 +94,9 @@ def _code_lines(text: str) -> dict[int, str]:
         lines[row - 1] = lines[row - 1][:column]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * len(lines[node.lineno - 1 : node.end_lineno])
+            lines[node.lineno - 1 : node.end_lineno] = [""] * len(
+                lines[node.lineno - 1 : node.end_lineno]
+            )
     return {number: line for number, line in enumerate(lines, start=1) if line.strip()}
 
 
@@ -87,7 +104,9 @@ def _squeezed(line: str) -> str:
     return "".join(line.split()).replace("'", '"')
 
 
-def _released_texts(course: Course, assignment: Assignment, texts: dict[Path, str]) -> Iterator[tuple[str, str]]:
+def _released_texts(
+    course: Course, assignment: Assignment, texts: dict[Path, str]
+) -> Iterator[tuple[str, str]]:
     folder = course.release_folder(assignment)
     for file, text in texts.items():
         if file.parent == folder:
@@ -106,7 +125,8 @@ def words_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _shown(text: str, is_notebook: bool) -> str:
-    """Return the lines that a reader sees, without spaces: those of the file, or of all strings in a notebook.
+    """Return the lines that a reader sees, without spaces: those of the file, or of all strings in
+    a notebook.
 
     A release compares its files, those in the wheel included, with each assignment.
     """

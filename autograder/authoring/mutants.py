@@ -1,7 +1,9 @@
-"""Mutants: small automatic changes of a solution's gaps, to verify that the suite detects each of them.
+"""Mutants: small automatic changes of a solution's gaps, to verify that the suite detects each of
+them.
 
-An undetected mutant is either a hole in the suite or equivalent; the latter are listed with a reason in the suite's
-`equivalent_mutants.yml`. `operators` defines the changes; nothing is run here.
+An undetected mutant is either a hole in the suite or equivalent; the latter are listed with a
+reason in the suite's `equivalent_mutants.yml`. `operators` defines the changes; nothing is run
+here.
 """
 
 import ast
@@ -28,9 +30,10 @@ _LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp)
 class Mutant:
     """The whole solution with one small change in a gap.
 
-    `id` consists of the function's name, the operator, the index among equal changes of the statement, and a short
-    hash of the statement: `Head.forward:minus_dropped:1:a54343`. It depends only on the statement's first line and
-    the function's name, not on comments, layout and other statements.
+    `id` consists of the function's name, the operator, the index among equal changes of the
+    statement, and a short hash of the statement: `Head.forward:minus_dropped:1:a54343`. It depends
+    only on the statement's first line and the function's name, not on comments, layout and other
+    statements.
     """
 
     id: str
@@ -41,7 +44,9 @@ class Mutant:
 
 @dataclass(frozen=True)
 class _Place:
-    """The position of a node: the qualified name of its function, and its statement without its block."""
+    """The position of a node: the qualified name of its function, and its statement without its
+    block.
+    """
 
     function: str
     statement: str
@@ -108,7 +113,9 @@ class _Text:
             end = self._starts[row] - 1
             self._code[start:end] = b" " * (end - start)
             marks.get(comment.string.rstrip(), []).append(row)
-        self.gaps = [range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)]
+        self.gaps = [
+            range(begin + 1, end) for begin, end in zip(marks[BEGIN], marks[END], strict=False)
+        ]
 
     def head(self, node: ast.stmt) -> str:
         """Return the statement on one line without comments, up to its block if it has one."""
@@ -167,21 +174,30 @@ class _Entry(YamlRecord):
     reason: Text
 
 
-def load_equivalent_mutants(course: Course, assignment: Assignment, known: Collection[str]) -> dict[str, str]:
+def load_equivalent_mutants(
+    course: Course, assignment: Assignment, known: Collection[str]
+) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in it, including ids that are not `known`: those of the current mutants.
+    Raises CourseError with all errors in it, including ids that are not `known`: those of the
+    current mutants.
     """
     if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
         return {}
     document = MarkedYaml(
-        course.label(file), course.read(file, CourseError), "the list of equivalent mutants", "mutant"
+        course.label(file),
+        course.read(file, CourseError),
+        "the list of equivalent mutants",
+        "mutant",
     )
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
     for index, entry in enumerate(entries or ()):
         if entry.id not in known:
-            hint = did_you_mean(entry.id, known) or "; has its statement changed? Then look at it again."
+            hint = (
+                did_you_mean(entry.id, known)
+                or "; has its statement changed? Then look at it again."
+            )
             document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")
     if document.problems or entries is None:
         raise CourseError(document.problems)

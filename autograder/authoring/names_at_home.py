@@ -1,4 +1,5 @@
-"""What `check` says about each known mistake at a student's home: its own name, no name, or a wrong one.
+"""What `check` says about each known mistake at a student's home: its own name, no name, or a wrong
+one.
 
 The visible tests run in this process, as on a student's computer, with the released hints.json.
 """
@@ -19,7 +20,9 @@ from autograder.suite.session import SuiteSession
 
 @dataclass(frozen=True)
 class NamesAtHome:
-    """The names that `check` gives to a mistake: each with a failing test, and whether it is a wrong one."""
+    """The names that `check` gives to a mistake: each with a failing test, and whether it is a
+    wrong one.
+    """
 
     mistake: str
     failed: tuple[str, ...]
@@ -39,10 +42,16 @@ class NamesAtHome:
 def name_at_home(course: Course, assignment: Assignment, mistake: Mistake) -> NamesAtHome:
     """Return what `check` says about a mistake."""
     import_needed(assignment)
-    failed = [finding for finding in _findings(course, assignment, mistake.source) if _counts(finding)]
-    named = [(finding.result.name, finding.result.mistake or "") for finding in failed if finding.mistake]
+    failed = [
+        finding for finding in _findings(course, assignment, mistake.source) if _counts(finding)
+    ]
+    named = [
+        (finding.result.name, finding.result.mistake or "") for finding in failed if finding.mistake
+    ]
     titles = {finding.result.name: finding.mistake for finding in failed}
-    wrong = [(test, name) for test, name in named if name != mistake.id and titles[test] != mistake.title]
+    wrong = [
+        (test, name) for test, name in named if name != mistake.id and titles[test] != mistake.title
+    ]
     tests = tuple(finding.result.name for finding in failed)
     asked = any(finding.result.hint for finding in failed)
     return NamesAtHome(mistake.id, tests, tuple(named), tuple(wrong), asked)
@@ -56,7 +65,12 @@ def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Findin
     files = {name: lines_of(text)}
     test_file = folder / f"test_{assignment.stem}.py"
     return check_student(
-        loaded.module, test_file, own, saved=Text(text, name), files=files, session=_session_of(test_file)
+        loaded.module,
+        test_file,
+        own,
+        saved=Text(text, name),
+        files=files,
+        session=_session_of(test_file),
     )
 
 

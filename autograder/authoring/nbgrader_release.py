@@ -16,8 +16,8 @@ from autograder.nbgrader.settings import write_source
 class ReleaseExporter(NotebookExporter):
     """An exporter that gives nbgrader the built notebook and the files that belong to it.
 
-    The solution's `.py` is the only source: changes to the notebook beside it are overwritten. The built files are
-    kept in memory, because nbgrader empties the released folder before it writes.
+    The solution's `.py` is the only source: changes to the notebook beside it are overwritten. The
+    built files are kept in memory, because nbgrader empties the released folder before it writes.
     """
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
@@ -34,7 +34,9 @@ class ReleaseExporter(NotebookExporter):
                 enter_due(gradebook, course, assignment)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """Return the released notebook, whatever the file contains; the other files are its `outputs`."""
+        """Return the released notebook, whatever the file contains; the other files are its
+        `outputs`.
+        """
         others = dict(self.files)
         notebook = nbformat.reads(others.pop(Path(filename).name).decode("utf-8"), as_version=4)
         output, resources = self.from_notebook_node(notebook, resources, **kwargs)

@@ -1,7 +1,7 @@
 """Create a working assignment: a small example in every file, and its entry in course.yml.
 
-The author replaces the examples; until then they build, and the audit reports nothing. If there is no course, one is
-created. Existing files are not changed, except for the new entry in course.yml.
+The author replaces the examples; until then they build, and the audit reports nothing. If there is
+no course, one is created. Existing files are not changed, except for the new entry in course.yml.
 """
 
 import json
@@ -28,28 +28,39 @@ CI = {  # for the course and for students, with their templates
         ".github/workflows/course.yml": "github_course.yml",
         ".github/students/check.yml": "github_students.yml",
     },
-    "gitlab": {".gitlab-ci.yml": "gitlab_course.yml", ".gitlab/students/check.yml": "gitlab_students.yml"},
+    "gitlab": {
+        ".gitlab-ci.yml": "gitlab_course.yml",
+        ".gitlab/students/check.yml": "gitlab_students.yml",
+    },
 }
 CI["github-course"] = {  # the class is graded there, too
     **CI["github"],
     ".github/workflows/grade.yml": "github_grade.yml",
     "scripts/grade-class": "grade_class.sh",
 }
-CI["gitlab-course"] = {**CI["gitlab"], ".gitlab-ci.yml": "gitlab_class.yml", "scripts/grade-class": "grade_class.sh"}
+CI["gitlab-course"] = {
+    **CI["gitlab"],
+    ".gitlab-ci.yml": "gitlab_class.yml",
+    "scripts/grade-class": "grade_class.sh",
+}
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
 def new(folder: Path, name: str, title: str | None = None, ci: str | None = None) -> list[Path]:
-    """Write the files of a working assignment to the course at or above `folder`, or create a course there.
+    """Write the files of a working assignment to the course at or above `folder`, or create a
+    course there.
 
-    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist. `ci` is a key of `CI`,
-    whose workflows install this program from its wheel in `kit/`. Returns the written files, course.yml last. Raises
-    CourseError before writing anything if the name is invalid, a file is in the way, or course.yml has errors, and
-    InfrastructureError if the wheel cannot be made.
+    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist.
+    `ci` is a key of `CI`, whose workflows install this program from its wheel in `kit/`. Returns
+    the written files, course.yml last. Raises CourseError before writing anything if the name is
+    invalid, a file is in the way, or course.yml has errors, and InfrastructureError if the wheel
+    cannot be made.
     """
     course_file = config.course_file(folder)
     begins = not course_file.exists()
-    course = Course(title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent)
+    course = Course(
+        title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent
+    )
     if not begins:
         course = load_course(course_file)
     _check_name(name, course)
@@ -61,7 +72,10 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     if ci is not None and ci not in CI:
         raise CourseError(f"--ci is {one_of(CI)}, not `{ci}`{did_you_mean(ci, CI) or '.'}")
     words["due_days"] = _due_days(course)
-    workflows = {course.root / place: filled(template, words) for place, template in CI.get(ci or "", {}).items()}
+    workflows = {
+        course.root / place: filled(template, words)
+        for place, template in CI.get(ci or "", {}).items()
+    }
     files |= {file: text for file, text in workflows.items() if not _holds(file, text)}
     if there := [file for file in files if file.exists()]:
         raise CourseError([f"{file} already exists; nothing was changed." for file in there])
@@ -69,9 +83,14 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
         beside = {
             "README.md": filled("course_readme.md", words),
             ".gitignore": filled("gitignore"),
-            config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2) + "\n",
+            config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2)
+            + "\n",
         }
-        files |= {course.root / place: text for place, text in beside.items() if not (course.root / place).exists()}
+        files |= {
+            course.root / place: text
+            for place, text in beside.items()
+            if not (course.root / place).exists()
+        }
     written: dict[Path, str | bytes] = {**files, **(_kit(course) if ci else {})}
     for file, content in written.items():
         write_whole(file, content)
@@ -81,13 +100,17 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
 
 
 def _due_days(course: Course) -> str:
-    """Return lines of a workflow that run it every ten minutes on days when something is due, by the clock of UTC."""
+    """Return lines of a workflow that run it every ten minutes on days when something is due, by
+    the clock of UTC.
+    """
     lines = []
     for assignment in course.assignments:
         due = due_for(course, assignment, "")
         if due is not None:
             day = due.astimezone(timezone.utc)
-            lines.append(f'    - cron: "*/10 * {day.day} {day.month} *"  # {assignment.name} is due\n')
+            lines.append(
+                f'    - cron: "*/10 * {day.day} {day.month} *"  # {assignment.name} is due\n'
+            )
     return "".join(lines)
 
 
@@ -117,7 +140,9 @@ def _check_name(name: str, course: Course) -> None:
             f"such as `{free:02d}_{words}`."
         )
     if same := [other for other in known if int(other.partition("_")[0]) == int(number)]:
-        raise CourseError(f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free.")
+        raise CourseError(
+            f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free."
+        )
     if stem in (installed := metadata.packages_distributions()):
         raise CourseError(
             f"`{stem}` is a module of the package {installed[stem][0]}, which is installed here; "
@@ -147,7 +172,9 @@ def _quoted(text: str) -> str:
 
 
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
-    """Insert an assignment in the order of names, and change no other byte; raises CourseError if it cannot."""
+    """Insert an assignment in the order of names, and change no other byte; raises CourseError if
+    it cannot.
+    """
     key, value = _nodes(text)
     new = yaml.safe_load(entry)[0]
     before = _assignments(text)
@@ -175,20 +202,26 @@ def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
 def _place(lines: list[str], entries: yaml.SequenceNode, earlier: int) -> int:
     """Return the line before which a new entry belongs that follows `earlier` others."""
     if entries.flow_style:
-        raise CourseError("`assignments` is written in brackets; write it as lines that begin with `- `.")
+        raise CourseError(
+            "`assignments` is written in brackets; write it as lines that begin with `- `."
+        )
     if earlier < len(entries.value):
         line = int(entries.value[earlier].start_mark.line)
         while lines[line - 1].lstrip().startswith("#"):
             line -= 1
         return line
     line = int(entries.end_mark.line + (entries.end_mark.column > 0))
-    while not lines[line - 1].strip() or re.match(rf" {{0,{entries.start_mark.column}}}#", lines[line - 1]):
+    while not lines[line - 1].strip() or re.match(
+        rf" {{0,{entries.start_mark.column}}}#", lines[line - 1]
+    ):
         line -= 1  # comments that are not indented deeper than the list belong to what follows it
     return line
 
 
 def _nodes(text: str) -> tuple[Any, Any]:
-    """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is missing."""
+    """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is
+    missing.
+    """
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
         if key.value == "assignments":

@@ -1,7 +1,8 @@
 """Mutation operators: small changes of correct code on Python's syntax tree.
 
-Each operator inspects one node and yields the node to change with its replacement. Operators are independent of files,
-gaps and suites; the new code can behave like the old. Strings (messages, format strings) are never changed.
+Each operator inspects one node and yields the node to change with its replacement. Operators are
+independent of files, gaps and suites; the new code can behave like the old. Strings (messages,
+format strings) are never changed.
 """
 
 import ast
@@ -20,11 +21,16 @@ _TABLES: dict[str, Any] = read_table(__file__, "operators.yml")
 def _kinds(table: str) -> dict[type[ast.AST], tuple[str, list[Any]]]:
     """Return the name of each class of a table, and the classes that it becomes."""
     rows = _TABLES[table].items()
-    return {getattr(ast, kind): (name, [getattr(ast, other) for other in others]) for kind, (name, *others) in rows}
+    return {
+        getattr(ast, kind): (name, [getattr(ast, other) for other in others])
+        for kind, (name, *others) in rows
+    }
 
 
 _ARITHMETIC, _COMPARISONS, _UNARY = map(_kinds, ("arithmetic", "comparisons", "unary"))
-_COUNTERPARTS = dict(each for one, other in _TABLES["counterparts"] for each in ((one, other), (other, one)))
+_COUNTERPARTS = dict(
+    each for one, other in _TABLES["counterparts"] for each in ((one, other), (other, one))
+)
 _DROPPED = set(_TABLES["dropped"])
 _SYMMETRIC = set(_TABLES["symmetric"])
 _DROPPED_ATTRIBUTES = {"T", "mT"}
@@ -54,7 +60,11 @@ def comparison(node: ast.AST) -> Iterator[Step]:
         if type(old) in _COMPARISONS:
             name, (other,) = _COMPARISONS[type(old)]
             ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
-            yield f"{name}_becomes_{_COMPARISONS[other][0]}", node, ast.Compare(node.left, ops, node.comparators)
+            yield (
+                f"{name}_becomes_{_COMPARISONS[other][0]}",
+                node,
+                ast.Compare(node.left, ops, node.comparators),
+            )
 
 
 def constant(node: ast.AST) -> Iterator[Step]:
@@ -63,7 +73,11 @@ def constant(node: ast.AST) -> Iterator[Step]:
         return
     value = node.value
     if isinstance(value, bool):
-        yield f"{str(value).lower()}_becomes_{str(not value).lower()}", node, ast.Constant(not value)
+        yield (
+            f"{str(value).lower()}_becomes_{str(not value).lower()}",
+            node,
+            ast.Constant(not value),
+        )
     elif isinstance(value, int):
         yield "constant_plus_one", node, _number(value + 1)
         yield "constant_minus_one", node, _number(value - 1)
@@ -86,7 +100,11 @@ def condition(node: ast.AST) -> Iterator[Step]:
         yield name, node, ast.BoolOp(other, node.values)
         for place in range(len(node.values)):
             rest = [*node.values[:place], *node.values[place + 1 :]]
-            yield "condition_dropped", node, rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            yield (
+                "condition_dropped",
+                node,
+                rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest),
+            )
     elif isinstance(node, ast.If) and not _is_turned_elsewhere(node.test):
         yield "condition_negated", node.test, ast.UnaryOp(ast.Not(), node.test)
     elif isinstance(node, ast.IfExp):
@@ -111,7 +129,9 @@ def arguments(node: ast.AST) -> Iterator[Step]:
 
 
 def method(node: ast.AST) -> Iterator[Step]:
-    """A method or function becomes its counterpart: `sum` `mean`, `tril` `triu`, `sin` `cos`, `max` `min`."""
+    """A method or function becomes its counterpart: `sum` `mean`, `tril` `triu`, `sin` `cos`, `max`
+    `min`.
+    """
     if not isinstance(node, ast.Call):
         return
     other = _COUNTERPARTS.get(_called(node))
@@ -119,11 +139,17 @@ def method(node: ast.AST) -> Iterator[Step]:
         func = ast.Attribute(node.func.value, other, ast.Load())
         yield f"{node.func.attr}_becomes_{other}", node, ast.Call(func, node.args, node.keywords)
     elif other and isinstance(node.func, ast.Name) and hasattr(builtins, other):
-        yield f"{node.func.id}_becomes_{other}", node, ast.Call(ast.Name(other), node.args, node.keywords)
+        yield (
+            f"{node.func.id}_becomes_{other}",
+            node,
+            ast.Call(ast.Name(other), node.args, node.keywords),
+        )
 
 
 def dropped_call(node: ast.AST) -> Iterator[Step]:
-    """`x.transpose(1, 2)` becomes `x`, and so do `self.norm(x)`, `torch.tanh(x)`, `F.gelu(x)` and `x.T`."""
+    """`x.transpose(1, 2)` becomes `x`, and so do `self.norm(x)`, `torch.tanh(x)`, `F.gelu(x)` and
+    `x.T`.
+    """
     if isinstance(node, ast.Attribute) and node.attr in _DROPPED_ATTRIBUTES:
         yield f"{node.attr}_dropped", node, node.value
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
@@ -133,7 +159,11 @@ def dropped_call(node: ast.AST) -> Iterator[Step]:
     of = owner.id if isinstance(owner, ast.Name) else ""
     if of in _LIBRARIES or of in ("self", "F"):
         is_layer = of in ("self", "F") and not name.startswith("register_")
-        if node.args and (is_layer or name in _DROPPED) and not isinstance(node.args[0], ast.Starred):
+        if (
+            node.args
+            and (is_layer or name in _DROPPED)
+            and not isinstance(node.args[0], ast.Starred)
+        ):
             yield f"{name}_dropped", node, node.args[0]
     elif name in _DROPPED:
         yield f"{name}_dropped", node, owner
@@ -163,7 +193,9 @@ def statement(node: ast.AST) -> Iterator[Step]:
 
 def error(node: ast.AST) -> Iterator[Step]:
     """`raise ValueError(...)` becomes `raise RuntimeError(...)`, any other error a ValueError."""
-    raised = node.exc.func if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else None
+    raised = (
+        node.exc.func if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) else None
+    )
     if isinstance(raised, ast.Name):
         other = "RuntimeError" if raised.id == "ValueError" else "ValueError"
         yield "error_of_another_type", raised, ast.Name(other)
@@ -176,13 +208,17 @@ OPERATORS: tuple[Operator, ...] = (
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def _is_turned_elsewhere(test: ast.expr) -> bool:
     """Whether another operator inverts this test: `not x`, `a == b` and `a is b`."""
     if isinstance(test, ast.Compare):
-        return len(test.ops) == 1 and not isinstance(test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE)
+        return len(test.ops) == 1 and not isinstance(
+            test.ops[0], ast.Lt | ast.LtE | ast.Gt | ast.GtE
+        )
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 

@@ -1,6 +1,8 @@
-"""Promises: the words of the stub that each hidden test rests on, `@pytest.mark.promise("words of the stub", …)`.
+"""Promises: the words of the stub that each hidden test rests on, `@pytest.mark.promise("words of
+the stub", …)`.
 
-They must occur in the released stub, in its prose or a docstring; line breaks and comment signs of prose do not count.
+They must occur in the released stub, in its prose or a docstring; line breaks and comment signs of
+prose do not count.
 """
 
 import ast
@@ -15,12 +17,18 @@ def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...
     """Return the promised words of each hidden test; empty for a test that names none."""
     file = course.hidden_test_file(assignment)
     tree = ast.parse(suite_text(course, file) if file.is_file() else "")
-    tests = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+    tests = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
     return {test.name: tuple(_words(test)) for test in tests}
 
 
 def broken_promises(course: Course, assignment: Assignment) -> list[str]:
-    """Return a sentence for each hidden test without a promise, if others have one, and for each broken one."""
+    """Return a sentence for each hidden test without a promise, if others have one, and for each
+    broken one.
+    """
     label = course.label(course.hidden_test_file(assignment))
     stub = _plain(load_document(course, assignment).stub)
     found = promises(course, assignment)
@@ -35,7 +43,11 @@ def broken_promises(course: Course, assignment: Assignment) -> list[str]:
 
 def _words(test: ast.FunctionDef) -> Iterator[str]:
     for mark in test.decorator_list:
-        if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute) and mark.func.attr == "promise":
+        if (
+            isinstance(mark, ast.Call)
+            and isinstance(mark.func, ast.Attribute)
+            and mark.func.attr == "promise"
+        ):
             yield from (str(word.value) for word in mark.args if isinstance(word, ast.Constant))
 
 

@@ -1,6 +1,8 @@
-"""Package the students' files: the built assignments, a README and the installable autograder, as folder or archive.
+"""Package the students' files: the built assignments, a README and the installable autograder, as
+folder or archive.
 
-All files are collected in memory, checked for solutions, hidden tests and mistakes, and only then written.
+All files are collected in memory, checked for solutions, hidden tests and mistakes, and only then
+written.
 """
 
 import io
@@ -37,8 +39,26 @@ CONSTRAINTS = "constraints.txt"
 REQUIREMENTS = "requirements.txt"
 CONTAINER = ".devcontainer/devcontainer.json"
 EXAMPLES = "autograder/authoring/templates/"  # the templates of `autograder new` are public
-SECRET_NAMES = ("test_hidden.py", "mistakes.yml", "equivalent_mutants.yml", "alternatives", "solutions")
-OTHER_ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".7z", ".rar", ".whl")
+SECRET_NAMES = (
+    "test_hidden.py",
+    "mistakes.yml",
+    "equivalent_mutants.yml",
+    "alternatives",
+    "solutions",
+)
+OTHER_ARCHIVES = (
+    ".tar",
+    ".gz",
+    ".tgz",
+    ".bz2",
+    ".tbz2",
+    ".xz",
+    ".txz",
+    ".zst",
+    ".7z",
+    ".rar",
+    ".whl",
+)
 
 
 @dataclass
@@ -56,11 +76,12 @@ def release(
     wheel: Path | None = None,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Release:
-    """Write the students' files of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
+    """Write the students' files of the named assignments (all for None) to `output`: a folder, or
+    an archive `*.zip`.
 
-    Nothing is written if there are problems. `wheel` is the autograder's wheel to include, by default its own. Raises
-    CourseError or RefusedError if the course or `output` is unusable, InfrastructureError if the wheel cannot be made.
-    `tell` is called with each step.
+    Nothing is written if there are problems. `wheel` is the autograder's wheel to include, by
+    default its own. Raises CourseError or RefusedError if the course or `output` is unusable,
+    InfrastructureError if the wheel cannot be made. `tell` is called with each step.
     """
     assignments = course.select(names)
     _check_room(output)
@@ -69,41 +90,62 @@ def release(
     if not made.problems:
         tell("Building the kit")
         made.files = _files(course, assignments, wheel)
-        tell(f"Looking for solutions, hidden tests and mistakes in {counted(len(made.files), 'file')}")
+        tell(
+            f"Looking for solutions, hidden tests and mistakes in {counted(len(made.files), 'file')}"
+        )
         made.problems = list(leaks(course, assignments, made.files))
     if made.problems:
         return made
     if _is_archive(output):
-        write_whole(output, zipped((f"{output.stem}/{name}", content) for name, content in made.files.items()))
+        write_whole(
+            output,
+            zipped((f"{output.stem}/{name}", content) for name, content in made.files.items()),
+        )
     else:
         for name, content in made.files.items():
             write_whole(output / name, content)
     return made
 
 
-def leaks(course: Course, assignments: Iterable[Assignment], files: dict[str, bytes]) -> Iterator[str]:
-    """Yield the leaks in the files of a release, one sentence per leak, including the contents of the wheel."""
+def leaks(
+    course: Course, assignments: Iterable[Assignment], files: dict[str, bytes]
+) -> Iterator[str]:
+    """Yield the leaks in the files of a release, one sentence per leak, including the contents of
+    the wheel.
+    """
     texts = dict(_texts(files))
     for name, text in texts.items():
         if set(PurePosixPath(name.partition(":")[2] or name).parts) & set(SECRET_NAMES):
             yield f"{name} must not be released."
-        if ":" not in name and (BEGIN in text or END in text):  # the engine's own code contains the markers
+        # the engine's own code contains the markers
+        if ":" not in name and (BEGIN in text or END in text):
             yield f"{name} contains a marker of a solution."
     for assignment in assignments:
         own = f"assignments/{assignment.name}/"
-        shown = {n: text for n, text in texts.items() if n.startswith(own) or not n.startswith("assignments/")}
+        shown = {
+            n: text
+            for n, text in texts.items()
+            if n.startswith(own) or not n.startswith("assignments/")
+        }
         shown = {name: text for name, text in shown.items() if f":{EXAMPLES}" not in name}
         yield from gives_away(course, assignment, shown.items())
         yield from _mistakes_in(course, assignment, shown, own)
 
 
-def _mistakes_in(course: Course, assignment: Assignment, shown: dict[str, str], own: str) -> Iterator[str]:
-    """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday words.
+def _mistakes_in(
+    course: Course, assignment: Assignment, shown: dict[str, str], own: str
+) -> Iterator[str]:
+    """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday
+    words.
 
     The guides, and the engine's README in its wheel, may quote a hint as an example.
     """
     quoting = (f"{PurePosixPath(GUIDE).parent}/", f"{KIT}/")
-    shown = {n: text for n, text in shown.items() if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))}
+    shown = {
+        n: text
+        for n, text in shown.items()
+        if not (n.startswith(quoting) and n.endswith((".md", "/METADATA")))
+    }
     for mistake in load_mistakes(course, assignment):
         for name, text in shown.items():
             if mistake.hint in text or (name.startswith(own) and mistake.id in words_of(text)):
@@ -120,7 +162,9 @@ def _texts(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
                 yield f"{name}:{member}", archive.read(member).decode("utf-8", "replace")
 
 
-def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None) -> dict[str, bytes]:
+def _files(
+    course: Course, assignments: Iterable[Assignment], wheel: Path | None
+) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for assignment in assignments:
         own = [*released(course, assignment)]
@@ -141,15 +185,23 @@ def _files(course: Course, assignments: Iterable[Assignment], wheel: Path | None
 
 
 def _guides(root: Path, name: str) -> dict[str, bytes]:
-    """Return the guide for students, if the course has one, and the files beside it that it refers to."""
+    """Return the guide for students, if the course has one, and the files beside it that it refers
+    to.
+    """
     found: dict[str, bytes] = {}
     names = [name]
     while names:
         file = root / (name := names.pop())
         if name not in found and file.is_file():
             found[name] = file.read_bytes()
-            links = re.findall(r"\]\(([\w./-]+)", found[name].decode("utf-8")) if file.suffix == ".md" else []
-            names += [(PurePosixPath(name).parent / link).as_posix() for link in links if ".." not in link]
+            links = (
+                re.findall(r"\]\(([\w./-]+)", found[name].decode("utf-8"))
+                if file.suffix == ".md"
+                else []
+            )
+            names += [
+                (PurePosixPath(name).parent / link).as_posix() for link in links if ".." not in link
+            ]
     return found
 
 
@@ -161,25 +213,40 @@ def _kit(wheel: Path | None) -> dict[str, bytes]:
 
 
 def _packages(assignments: Iterable[Assignment]) -> list[str]:
-    """Return the packages of the modules that assignments preload, without those that the engine requires."""
+    """Return the packages of the modules that assignments preload, without those that the engine
+    requires.
+    """
     known = metadata.packages_distributions()
-    roots = {module.partition(".")[0] for assignment in assignments for module in assignment.preload}
-    names = itertools.chain.from_iterable(known.get(root, [root]) for root in roots - sys.stdlib_module_names)
+    roots = {
+        module.partition(".")[0] for assignment in assignments for module in assignment.preload
+    }
+    names = itertools.chain.from_iterable(
+        known.get(root, [root]) for root in roots - sys.stdlib_module_names
+    )
     needed = set(map(plain_name, names))
-    return sorted(needed - {requirement.name for requirement in requirements() if requirement.extra is None})
+    return sorted(
+        needed - {requirement.name for requirement in requirements() if requirement.extra is None}
+    )
 
 
 def _words(course: Course, assignments: list[Assignment], files: Container[str]) -> dict[str, str]:
     constrained = f" -c {CONSTRAINTS}" if CONSTRAINTS in files else ""
-    gaps = {a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps) for a in assignments}
+    gaps = {
+        a.name: dict.fromkeys(gap.function for gap in load_document(course, a).gaps)
+        for a in assignments
+    }
     return {
         "course": course.title,
         "install": f"python {KIT}/{SCRIPT} -r {REQUIREMENTS}{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
         "table": "\n".join(_table(course, assignments)),
         "hours": f"{sum(a.minutes for a in assignments) / 60:.2g}",
-        "guide": f"\n[{GUIDE}]({GUIDE}) explains all of this in detail.\n" if GUIDE in files else "",
-        "gaps": "\n".join(f"| `assignments/{name}` | `{'`, `'.join(own)}` |" for name, own in gaps.items()),
+        "guide": f"\n[{GUIDE}]({GUIDE}) explains all of this in detail.\n"
+        if GUIDE in files
+        else "",
+        "gaps": "\n".join(
+            f"| `assignments/{name}` | `{'`, `'.join(own)}` |" for name, own in gaps.items()
+        ),
     }
 
 
@@ -198,11 +265,17 @@ def _check_room(output: Path) -> None:
     if _is_archive(output):
         check_file(output, "`release`", _is_a_release)
     elif output.name.lower().endswith(OTHER_ARCHIVES):
-        raise CourseError(f"{output} cannot be written: a release is a folder, or an archive that ends in .zip.")
+        raise CourseError(
+            f"{output} cannot be written: a release is a folder, or an archive that ends in .zip."
+        )
     elif output.exists() and not output.is_dir():
-        raise CourseError(f"{output} is a file; a release is a folder, or an archive that ends in .zip.")
+        raise CourseError(
+            f"{output} is a file; a release is a folder, or an archive that ends in .zip."
+        )
     elif output.exists() and any(entry.name != ".git" for entry in output.iterdir()):
-        raise CourseError(f"{output} already exists and is not empty; remove it or choose another folder.")
+        raise CourseError(
+            f"{output} already exists and is not empty; remove it or choose another folder."
+        )
 
 
 def _is_archive(output: Path) -> bool:
@@ -215,5 +288,13 @@ def _is_a_release(archive: Path) -> bool:
         with zipfile.ZipFile(archive) as opened:
             (top,) = {name.partition("/")[0] for name in opened.namelist()}
             return opened.read(f"{top}/{REQUIREMENTS}").startswith(f"./{KIT}/".encode())
-    except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ):
         return False

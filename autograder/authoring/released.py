@@ -12,18 +12,26 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 
 GIVEN = "given"  # a suite's folder of files for students
-CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".autograder")  # `hint` writes to .autograder
+# `hint` writes to .autograder
+CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".autograder")
 _ARCHIVE = re.compile(r"(.+?)(-\d+)?\.zip")
 
 
 def released(course: Course, assignment: Assignment) -> dict[Path, str]:
-    """Return every file of an assignment that students receive, with its text; raises CourseError like `build`."""
+    """Return every file of an assignment that students receive, with its text; raises CourseError
+    like `build`.
+    """
     document = load_document(course, assignment)
     folder = course.release_folder(assignment)
     texts = {
         course.stub_file(assignment): document.stub,
-        course.notebook_file(assignment): nbformat.writes(to_notebook(assignment, document.stub)).rstrip() + "\n",
-        folder / f"test_{assignment.stem}.py": suite_text(course, course.visible_test_file(assignment)),
+        course.notebook_file(assignment): nbformat.writes(
+            to_notebook(assignment, document.stub)
+        ).rstrip()
+        + "\n",
+        folder / f"test_{assignment.stem}.py": suite_text(
+            course, course.visible_test_file(assignment)
+        ),
     }
     for file in sorted((course.suite_folder(assignment) / GIVEN).glob("*.py")):
         texts[folder / file.name] = suite_text(course, file)
@@ -41,18 +49,26 @@ def suite_text(course: Course, file: Path) -> str:
     try:
         ast.parse(text)
     except SyntaxError as error:
-        raise CourseError(f"{label}, line {error.lineno}: this is not Python: {error.msg}.") from None
+        raise CourseError(
+            f"{label}, line {error.lineno}: this is not Python: {error.msg}."
+        ) from None
     return text.rstrip() + "\n"
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the files in an assignment's folder but those that no release contains: see `is_by_the_way`."""
+    """Return the files in an assignment's folder but those that no release contains: see
+    `is_by_the_way`.
+    """
     files = (file for file in folder.rglob("*") if file.is_file() or file.is_symlink())
-    return sorted(file for file in files if not is_by_the_way(file.relative_to(folder), [folder.name]))
+    return sorted(
+        file for file in files if not is_by_the_way(file.relative_to(folder), [folder.name])
+    )
 
 
 def is_by_the_way(path: PurePath, assignments: Collection[str]) -> bool:
-    """Whether a relative path is a cache, or what students' commands write: hints, pictures and archives."""
+    """Whether a relative path is a cache, or what students' commands write: hints, pictures and
+    archives.
+    """
     if set(CACHES) & set(path.parts):
         return True
     if path.match("pictures/*.png"):

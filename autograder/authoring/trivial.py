@@ -19,8 +19,8 @@ _KINDS: dict[str, dict[str, str]] = read_table(__file__, "trivial.yml")
 def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[str, str]]:
     """Yield each trivial answer to an assignment as (name, text).
 
-    Constructors work as in the solution; a function that returns nothing works on copies, so that it only refuses.
-    None of them prints.
+    Constructors work as in the solution; a function that returns nothing works on copies, so that
+    it only refuses. None of them prints.
     """
     document = load_document(course, assignment)
     written = {gap.function for gap in document.gaps}
@@ -28,8 +28,12 @@ def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[st
         tree = ast.parse(document.text)
         for name, node in functions(tree):
             if name in written or node.name == "__init__":
-                node.decorator_list.append(ast.parse(f"_trivial({_kind(name, node)!r})", mode="eval").body)
-        start = next((i for i, node in enumerate(tree.body) if not _comes_first(node)), len(tree.body))
+                node.decorator_list.append(
+                    ast.parse(f"_trivial({_kind(name, node)!r})", mode="eval").body
+                )
+        start = next(
+            (i for i, node in enumerate(tree.body) if not _comes_first(node)), len(tree.body)
+        )
         tree.body[start:start] = ast.parse(filled("trivial.py", words)).body
         yield kind, ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 

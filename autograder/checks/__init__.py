@@ -5,10 +5,10 @@ Example:
     CheckFailed: The output differs first at batch 1, position 3, feature 0: 0.1234 came back,
     0.4567 was expected. 17 of 300 numbers differ, by at most 0.36.
 
-A failed check raises `CheckFailed`. Its `str` is the full sentence; its `public` is the sentence for hidden tests,
-without inputs and expected values. Exceptions of the student's code pass through every check except `raises`. Random
-numbers come from a private generator with the test's seed. No check broadcasts, and none calls a method of a value
-before its type is known.
+A failed check raises `CheckFailed`. Its `str` is the full sentence; its `public` is the sentence
+for hidden tests, without inputs and expected values. Exceptions of the student's code pass through
+every check except `raises`. Random numbers come from a private generator with the test's seed. No
+check broadcasts, and none calls a method of a value before its type is known.
 """
 
 from autograder.checks.behaviour import (
@@ -38,7 +38,18 @@ from autograder.checks.modules import (
     randomize,
 )
 from autograder.checks.sentences import CheckFailed
-from autograder.checks.values import between, close, dtype, equal, finite, rows_sum_to_one, shape, tensor, true, unpack
+from autograder.checks.values import (
+    between,
+    close,
+    dtype,
+    equal,
+    finite,
+    rows_sum_to_one,
+    shape,
+    tensor,
+    true,
+    unpack,
+)
 
 __all__ = [
     "CheckFailed", "batch_invariant", "between", "buffers_follow", "causal_by_gradient", "close", "convex_hull",

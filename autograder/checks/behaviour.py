@@ -7,7 +7,17 @@ import torch
 from torch import Tensor
 
 from autograder.checks.gradients import fresh, private_generator, starts_like
-from autograder.checks.sentences import CheckFailed, actor, fault, number, place, show, subject, verb, without_inputs
+from autograder.checks.sentences import (
+    CheckFailed,
+    actor,
+    fault,
+    number,
+    place,
+    show,
+    subject,
+    verb,
+    without_inputs,
+)
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
 from autograder.sandbox.outside.remote import mirror_input_mutation
 from autograder.sandbox.shared.containers import mapped
@@ -17,7 +27,9 @@ Function = Callable[..., Any]
 
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
     """Check that function(*inputs) changes no tensor, list or dict among its inputs."""
-    before = mapped(lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs))
+    before = mapped(
+        lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs)
+    )
     with mirror_input_mutation():
         function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
@@ -25,7 +37,9 @@ def input_untouched(function: Function, *inputs: Any, what: str = "the call") ->
         if isinstance(now, Tensor):
             _same_numbers(now, then, which, what)
         elif not _same_contents(now, then):
-            raise _changed(what, f"changed {which}", f"it was {show(then)} before and is {show(now)} after.")
+            raise _changed(
+                what, f"changed {which}", f"it was {show(then)} before and is {show(now)} after."
+            )
 
 
 def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
@@ -42,7 +56,9 @@ def _changed(what: str, start: str, end: str) -> CheckFailed:
 
 
 def _same_contents(now: Any, then: Any) -> bool:
-    """Whether containers have the same contents as before; of other values, only numbers and text are compared."""
+    """Whether containers have the same contents as before; of other values, only numbers and text
+    are compared.
+    """
     if isinstance(then, (list, tuple, dict)) and not isinstance(now, type(then)):
         return False
     if isinstance(then, (list, tuple)):
@@ -52,7 +68,9 @@ def _same_contents(now: Any, then: Any) -> bool:
     if isinstance(then, Tensor):
         kept = isinstance(now, Tensor) and (now.shape, now.dtype) == (then.shape, then.dtype)
         return kept and first_difference(now, then, atol=0.0, rtol=0.0) is None
-    return now is then or (isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then)
+    return now is then or (
+        isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then
+    )
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:
@@ -69,7 +87,9 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
         _agree(two, one, start, "in the second call", "in the first", atol=0.0, rtol=0.0)
 
 
-def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
+def batch_invariant(
+    function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
+) -> None:
     """Check that the output of each row of a batch (B, ...) equals the output of that row alone."""
     together = _numbers(function(x.clone()), what)
     starts_like(together, x, 1, what)
@@ -78,11 +98,23 @@ def batch_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: 
         alone = _numbers(function(x[row : row + 1].clone()), name)
         shape(alone, (1, *together.shape[1:]), name)
         start = f"The result of row {row} depends on the other rows of the batch: it differs"
-        _agree(alone[0], together[row], start, "alone", "in the batch", atol=atol, axes=_without_batch(together))
+        _agree(
+            alone[0],
+            together[row],
+            start,
+            "alone",
+            "in the batch",
+            atol=atol,
+            axes=_without_batch(together),
+        )
 
 
-def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier outputs."""
+def prefix_invariant(
+    function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
+) -> None:
+    """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier
+    outputs.
+    """
     full = _numbers(function(x.clone()), what)
     starts_like(full, x, 2, what)
     for t in range(1, x.shape[1]):
@@ -94,8 +126,12 @@ def prefix_invariant(function: Function, x: Tensor, *, atol: float = 1e-6, what:
         _agree(short, full[:, :t], start, "without them", "with them", atol=atol)
 
 
-def permutation_equivariant(function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Check that a permutation of the positions (dimension 1) only permutes the output in the same way."""
+def permutation_equivariant(
+    function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
+) -> None:
+    """Check that a permutation of the positions (dimension 1) only permutes the output in the same
+    way.
+    """
     length = x.shape[1]
     order = torch.randperm(length, generator=private_generator())
     if torch.equal(order, torch.arange(length)):
@@ -104,17 +140,32 @@ def permutation_equivariant(function: Function, x: Tensor, *, atol: float = 1e-6
     starts_like(straight, x, 2, what)
     shuffled = _numbers(function(x[:, order].clone()), what)
     shape(shuffled, tuple(straight.shape), f"{what} after shuffling")
-    start = f"When the positions are shuffled, {what} must be shuffled in the same way, but it differs"
-    _agree(shuffled, straight[:, order], start, "for the shuffled input", "in the shuffled output", atol=atol)
+    start = (
+        f"When the positions are shuffled, {what} must be shuffled in the same way, but it differs"
+    )
+    _agree(
+        shuffled,
+        straight[:, order],
+        start,
+        "for the shuffled input",
+        "in the shuffled output",
+        atol=atol,
+    )
 
 
 def padding_invariant(
-    function: Function, x: Tensor, lengths: Sequence[int], *, atol: float = 1e-6, what: str = "the output"
+    function: Function,
+    x: Tensor,
+    lengths: Sequence[int],
+    *,
+    atol: float = 1e-6,
+    what: str = "the output",
 ) -> None:
-    """Check that the contents of padding do not affect the output, and that it equals the output without padding.
+    """Check that the contents of padding do not affect the output, and that it equals the output
+    without padding.
 
-    Calls function(x, padding_mask) with x (B, T, ...), floats or ids, and padding_mask (B, T), which is True at
-    position lengths[b] of row b and after it. Outputs at padding are not compared.
+    Calls function(x, padding_mask) with x (B, T, ...), floats or ids, and padding_mask (B, T),
+    which is True at position lengths[b] of row b and after it. Outputs at padding are not compared.
     """
     padding = torch.arange(x.shape[1]) >= torch.tensor(list(lengths))[:, None]
     first = tensor(function(x.clone(), padding.clone()), what)
@@ -125,21 +176,39 @@ def padding_invariant(
     for row, length in enumerate(lengths):
         finite(first[row, :length], f"{what} for row {row} of the batch", axes=axes)
         start = f"The result of row {row} depends on the contents of its padding: it differs"
-        _agree(other[row, :length], first[row, :length], start, "with other padding", "before", atol=atol, axes=axes)
+        _agree(
+            other[row, :length],
+            first[row, :length],
+            start,
+            "with other padding",
+            "before",
+            atol=atol,
+            axes=axes,
+        )
     for row, length in enumerate(lengths):
-        alone = tensor(function(x[row : row + 1, :length].clone(), padding[row : row + 1, :length]), what)
+        alone = tensor(
+            function(x[row : row + 1, :length].clone(), padding[row : row + 1, :length]), what
+        )
         shape(alone, (1, length, *first.shape[2:]), f"{what} for one row without its padding")
         start = f"The result of row {row} depends on its padding: it differs"
-        _agree(first[row, :length], alone[0], start, "with padding", "without", atol=atol, axes=axes)
+        _agree(
+            first[row, :length], alone[0], start, "with padding", "without", atol=atol, axes=axes
+        )
 
 
 def heads_local(
-    module: Function, x: Any, num_heads: int, touch: Callable[[int], Any], *, what: str = "the output"
+    module: Function,
+    x: Any,
+    num_heads: int,
+    touch: Callable[[int], Any],
+    *,
+    what: str = "the output",
 ) -> None:
-    """Check that a change of head h changes columns h*D to (h+1)*D - 1 of the output's last axis, and no others.
+    """Check that a change of head h changes columns h*D to (h+1)*D - 1 of the output's last axis,
+    and no others.
 
-    `touch(h)` changes only the weights of head h, in place, and need not restore them. A projection after the heads
-    would mix the columns: set it to the identity first.
+    `touch(h)` changes only the weights of head h, in place, and need not restore them. A projection
+    after the heads would mix the columns: set it to the identity first.
 
     Example: `heads_local(mha, x, 4, touch=lambda h: checks.randomize(mha.heads[h].value))`
     """
@@ -149,7 +218,9 @@ def heads_local(
         touch(head)
         after = _numbers(module(*fresh(x)), what)
         shape(after, tuple(before.shape), what)
-        moved = (after - before).abs().reshape(-1, before.shape[-1]).amax(0) > 1e-9 * before.abs().max()
+        moved = (after - before).abs().reshape(-1, before.shape[-1]).amax(
+            0
+        ) > 1e-9 * before.abs().max()
         own = torch.zeros_like(moved)
         own[head * width : (head + 1) * width] = True
         columns = f"columns {head * width} to {(head + 1) * width - 1}"
@@ -171,9 +242,11 @@ def silent_sublayers(
     what: str = "the output with silent sublayers",
     atol: float = 1e-6,
 ) -> None:
-    """Check that module(x) equals expected(x) while the parameters in `silence` are zero; they are restored.
+    """Check that module(x) equals expected(x) while the parameters in `silence` are zero; they are
+    restored.
 
-    Example: `silent_sublayers(block, x, [block.ff.linear2.weight, block.ff.linear2.bias], lambda x: x)`
+    Example: `silent_sublayers(block, x, [block.ff.linear2.weight, block.ff.linear2.bias], lambda x:
+    x)`
     """
     before = [parameter.detach().clone() for parameter in silence]
     try:
@@ -185,11 +258,14 @@ def silent_sublayers(
     close(got, wanted, what, atol=atol)
 
 
-def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what: str = "the output") -> None:
-    """Check that the outputs (..., T, E) of function(values) are weighted means of the values (..., S, E).
+def convex_hull(
+    function: Function, values: Tensor, *, atol: float = 1e-6, what: str = "the output"
+) -> None:
+    """Check that the outputs (..., T, E) of function(values) are weighted means of the values (...,
+    S, E).
 
-    If all values are the same vector, every output must be that vector. For other values, each feature of an output
-    must lie between the smallest and the largest value of that feature.
+    If all values are the same vector, every output must be that vector. For other values, each
+    feature of an output must lie between the smallest and the largest value of that feature.
 
     Example: `convex_hull(lambda v: student.attention(q, k, v)[0], v)`
     """
@@ -203,11 +279,15 @@ def convex_hull(function: Function, values: Tensor, *, atol: float = 1e-6, what:
     if bool((outside := (out < low - atol) | (out > high + atol)).any()):
         at = first_index(outside)
         start = f"A weighted mean lies between the smallest and the largest value; {what} does not at {place(at)}"
-        raise CheckFailed(f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}.")
+        raise CheckFailed(
+            f"{start}: {number(out[at].item())} came back.", f"{without_inputs(start)}."
+        )
 
 
 def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
-    """Fail if two answers of the student's own code differ, with a sentence that begins with `start`."""
+    """Fail if two answers of the student's own code differ, with a sentence that begins with
+    `start`.
+    """
     if gap := first_difference(one, other, **how):
         where = f" first at {gap.where}" if gap.where else ""
         full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
@@ -262,5 +342,7 @@ def _mean_of(values: Tensor, result: Any, what: str) -> Tensor:
     width = values.shape[-1]
     if out.ndim != values.ndim or out.shape[:-2] != lead or out.shape[-1] != width:
         wanted = ", ".join(str(size) for size in (*lead, "…", width))
-        raise fault(what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; ({wanted}) was expected.")
+        raise fault(
+            what, f"{verb(what, 'has', 'have')} shape {tuple(out.shape)}; ({wanted}) was expected."
+        )
     return out

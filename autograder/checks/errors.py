@@ -32,12 +32,13 @@ def raises(
     what: str | None = None,
     **kwargs: Any,
 ) -> None:
-    """Check that the call raises `exception`, with at least one word or value of `naming` in its message.
+    """Check that the call raises `exception`, with at least one word or value of `naming` in its
+    message.
 
     `exception` can be a class of the student's: `raises(student.EmptyError, student.mean, [])`.
-    `what` describes the call in the failure; by default, it consists of the function's name and arguments.
-    NotImplementedError, a timeout and the end of the process pass through, because none of them is a reaction to a
-    bad argument.
+    `what` describes the call in the failure; by default, it consists of the function's name and
+    arguments. NotImplementedError, a timeout and the end of the process pass through, because none
+    of them is a reaction to a bad argument.
     """
     words = naming if isinstance(naming, tuple) else (naming,)
     words = tuple(word for word in words if word is not None)
@@ -57,7 +58,9 @@ def raises(
 
 @dataclass(frozen=True)
 class _Refusal:
-    """The expected refusal of a call: the exception, and words of which its message must contain one."""
+    """The expected refusal of a call: the exception, and words of which its message must contain
+    one.
+    """
 
     call: str
     exception: type[Exception]
@@ -70,7 +73,9 @@ class _Refusal:
 
     def judge(self, error: Exception) -> None:
         """Return if the error is the expected one; otherwise raise a failure with the reason."""
-        name = cut(error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60)
+        name = cut(
+            error.remote.type if isinstance(error, StudentRaisedError) else type(error).__name__, 60
+        )
         text = str(error)
         message = f'"{cut(text)}"' if text else "it is empty"
         if not self._is_expected(error):
@@ -84,10 +89,16 @@ class _Refusal:
             ) from None
 
     def _is_expected(self, error: Exception) -> bool:
-        """Whether the error is of the expected class; one of a student in a worker is known by its name."""
+        """Whether the error is of the expected class; one of a student in a worker is known by its
+        name.
+        """
         if isinstance(self.exception, type):
             return isinstance(error, self.exception)
-        known = (error.remote.type, *error.remote.bases) if isinstance(error, StudentRaisedError) else ()
+        known = (
+            (error.remote.type, *error.remote.bases)
+            if isinstance(error, StudentRaisedError)
+            else ()
+        )
         return self.exception.__name__ in known
 
     def failure(self, did: str, public: str) -> CheckFailed:
@@ -100,14 +111,18 @@ class _Refusal:
         )
 
     def _public_words(self) -> str:
-        """Return the names of arguments only; numbers, and words that occur in an input, stay hidden."""
+        """Return the names of arguments only; numbers, and words that occur in an input, stay
+        hidden.
+        """
         names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
         names = [name for name in names if not any(name in text for text in self.texts)]
         return _either(tuple(names)) if names else "what is wrong"
 
 
 def _public_name(error: Exception) -> str:
-    """Return the name of a built-in exception: student code could put an input into the name of its own class."""
+    """Return the name of a built-in exception: student code could put an input into the name of its
+    own class.
+    """
     if isinstance(error, StudentRaisedError):
         names = [error.remote.type, *error.remote.bases]
     else:
@@ -141,7 +156,9 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _as_variable(class_name: str) -> str:
-    """Return the name that an object of the class could have: `head(...)` is a call of the object, `Head(...)` is not."""
+    """Return the name that an object of the class could have: `head(...)` is a call of the object,
+    `Head(...)` is not.
+    """
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 

@@ -1,7 +1,9 @@
-"""Turn exceptions into sentences for students, with the place in their own text and without secrets.
+"""Turn exceptions into sentences for students, with the place in their own text and without
+secrets.
 
-For a hidden test under `feedback: hints`, a sentence contains no inputs, no expected values and no text chosen by the
-student's code (an exception's message could contain the inputs); it names the exception and the student's line.
+For a hidden test under `feedback: hints`, a sentence contains no inputs, no expected values and no
+text chosen by the student's code (an exception's message could contain the inputs); it names the
+exception and the student's line.
 """
 
 import json
@@ -31,7 +33,9 @@ _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
 _BEGUN = re.compile(r"([ \t]*)(def|class)[ ]+(\w{1,80})")
 _GIVES = re.compile(r"\([^#]*?\)\s*->(?!\s*None\b)")
 _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
-_FEW_DIGITS = re.compile(r"\btorch\.(?:bfloat16|float16|half)\b|[\w)\]]\.(?:bfloat16|half)\(|\bautocast\(")
+_FEW_DIGITS = re.compile(
+    r"\btorch\.(?:bfloat16|float16|half)\b|[\w)\]]\.(?:bfloat16|half)\(|\bautocast\("
+)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
 
@@ -45,13 +49,18 @@ class Failure:
 
 
 def explain(
-    error: BaseException, *, full: bool, own: Callable[[FrameType], bool] | None = None, file: SourceFile | None = None
+    error: BaseException,
+    *,
+    full: bool,
+    own: Callable[[FrameType], bool] | None = None,
+    file: SourceFile | None = None,
 ) -> Failure:
     """Return the outcome and the sentence for the exception that ended a test.
 
-    With `full`, as for visible tests, the sentence contains all details; otherwise it quotes only the submitted `file`.
-    If the code returned None, the sentence names functions of the file without a `return`.
-    `own` selects the student's frames of a traceback if their code ran in this process.
+    With `full`, as for visible tests, the sentence contains all details; otherwise it quotes only
+    the submitted `file`. If the code returned None, the sentence names functions of the file
+    without a `return`. `own` selects the student's frames of a traceback if their code ran in this
+    process.
     """
     if isinstance(error, (errors.StudentTimeoutError, TestAlarm)):
         return Failure("timeout", str(error) or "This test took too long.")
@@ -85,7 +94,9 @@ def explain(
 
 
 def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
-    """Return the sentence about an attribute that a test needs and an object of the file's classes does not have."""
+    """Return the sentence about an attribute that a test needs and an object of the file's classes
+    does not have.
+    """
     if not isinstance(error, AttributeError) or not isinstance(error.name, str) or file is None:
         return ""
     owner = error.obj
@@ -99,9 +110,14 @@ def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
 def as_submitted(error: RemoteException, file: SourceFile) -> RemoteException:
     """Return the exception without text that the student's code could choose at run time.
 
-    A worker could report inputs as the name of an exception or a function, or as a line that does not exist.
+    A worker could report inputs as the name of an exception or a function, or as a line that does
+    not exist.
     """
-    names = (name for name in (error.type, *error.bases) if name in errors.EXCEPTIONS or _defines(file, name))
+    names = (
+        name
+        for name in (error.type, *error.bases)
+        if name in errors.EXCEPTIONS or _defines(file, name)
+    )
     steps = [_step_of(file, frame) for frame in error.frames[-1:]]
     frames = tuple(step for step in steps if step is not None)
     return replace(error, type=next(names, "Exception"), text="", frames=frames)
@@ -112,7 +128,9 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     if file.is_notebook:
         where = _CELL.fullmatch(frame.file)
         lines = file.text.count("\\n") + 1
-        code, before = (text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before))
+        code, before = (
+            text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before)
+        )
     else:
         where = _FILE.fullmatch(frame.file)
         numbered = _LINE_END.split(file.text)
@@ -132,7 +150,9 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 
 def no_return(file: SourceFile | None) -> str:
-    """Name functions with an annotated result and no `return`, without a parser, which the text could exhaust."""
+    """Name functions with an annotated result and no `return`, without a parser, which the text
+    could exhaust.
+    """
     lines = _lines(file) if file else []
     found = []
     owner = ""
@@ -146,7 +166,11 @@ def no_return(file: SourceFile | None) -> str:
         body = _block(lines[number : number + LONGEST_FUNCTION], indent)
         if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
             found.append(f"`{owner if indent else ''}{name}`")
-    return f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`." if found else ""
+    return (
+        f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`."
+        if found
+        else ""
+    )
 
 
 def few_digits(file: SourceFile | None) -> str:
@@ -156,13 +180,13 @@ def few_digits(file: SourceFile | None) -> str:
     if found is None:
         return ""
     half = "bfloat16" not in code and ("float16" in code or "half" in found[0])
-    return (
-        f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
-    )
+    return f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
 
 
 def _block(lines: list[str], indent: str) -> str:
-    """Return the function that starts in the first line, up to the next line that is not indented further."""
+    """Return the function that starts in the first line, up to the next line that is not indented
+    further.
+    """
     deeper = (f"{indent} ", f"{indent}\t", f"{indent})")
     inside = takewhile(lambda line: not line.strip() or line.startswith(deeper), lines[1:])
     return "\n".join([lines[0], *inside])
@@ -171,25 +195,36 @@ def _block(lines: list[str], indent: str) -> str:
 def _lines(file: SourceFile) -> list[str]:
     try:
         cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
-        code = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code")
+        code = "\n".join(
+            "".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code"
+        )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return []
     return [line.partition("#")[0] for line in _LINE_END.split(code)[:MOST_LINES]]
 
 
 def _defines(file: SourceFile, name: str) -> bool:
-    return name.isidentifier() and re.search(rf"(?:\b|\\n)(?:class|def)\s+{name}\b", file.text) is not None
+    return (
+        name.isidentifier()
+        and re.search(rf"(?:\b|\\n)(?:class|def)\s+{name}\b", file.text) is not None
+    )
 
 
 def _without_details(sentence: str) -> str:
-    """Drop the details after a colon: they describe an unreadable answer, and the student's code chose them."""
+    """Drop the details after a colon: they describe an unreadable answer, and the student's code
+    chose them.
+    """
     return sentence.partition(":")[0].rstrip(".") + "."
 
 
 def clean(text: str, limit: int = MAX_MESSAGE) -> str:
-    """Return the text without control characters and without commands for a terminal or a CI service."""
+    """Return the text without control characters and without commands for a terminal or a CI
+    service.
+    """
     text = text if len(text) <= limit else text[:limit] + " …"
-    text = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
     return "\n".join(_harmless(line) for line in text.split("\n"))
 
 
@@ -218,7 +253,9 @@ def _with_place(sentence: str, error: RemoteException) -> str:
 
 
 def _is_code(line: str) -> bool:
-    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an unwritten gap."""
+    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an
+    unwritten gap.
+    """
     return bool(line) and not line.startswith("#") and not line.endswith((":", '"""', "'''"))
 
 

@@ -36,13 +36,18 @@ def starts_like(got: Tensor, x: Tensor, rank: int, what: str) -> None:
 
 
 def causal_by_gradient(
-    function: Callable[[Tensor], Any], x: Tensor, *, allowed: Tensor | None = None, what: str = "the output"
+    function: Callable[[Tensor], Any],
+    x: Tensor,
+    *,
+    allowed: Tensor | None = None,
+    what: str = "the output",
 ) -> None:
-    """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]` is True.
+    """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]`
+    is True.
 
-    x and the output have shape (B, T, ...), `allowed` has shape (T, T). The failure names the first pair with a
-    forbidden or a missing dependence, forbidden ones first. The student's process tells the gradients, so the outputs
-    must also change with a small step of all inputs as they say.
+    x and the output have shape (B, T, ...), `allowed` has shape (T, T). The failure names the first
+    pair with a forbidden or a missing dependence, forbidden ones first. The student's process tells
+    the gradients, so the outputs must also change with a small step of all inputs as they say.
     """
     length = x.shape[1]
     may = torch.ones(length, length, dtype=torch.bool).tril() if allowed is None else allowed
@@ -53,18 +58,23 @@ def causal_by_gradient(
         sentence = f"{_pairs(leaks, 'depends on')}: {what} there must not change with that input."
         raise CheckFailed(sentence, sentence)
     if blind := (may & (norms <= BLIND * norms.max())).nonzero().tolist():
-        sentence = f"{_pairs(blind, 'does not depend on')}: {what} there must change with that input."
+        sentence = (
+            f"{_pairs(blind, 'does not depend on')}: {what} there must change with that input."
+        )
         raise CheckFailed(sentence, sentence)
     positions = [cotangent * _one_position(cotangent, t) for t in range(length)]
     claims = [[gradient] for gradient in gradients]
     _predicts(lambda: function(source.clone()), [source], claims, positions, what)
 
 
-def gradients_predict(function: Callable[[], Any], *sources: Tensor, what: str = "the output") -> None:
+def gradients_predict(
+    function: Callable[[], Any], *sources: Tensor, what: str = "the output"
+) -> None:
     """Check that function() changes with a small step of the sources as their gradients say.
 
-    The student's process tells the gradients; where only their presence is tested, invented ones would do. `function` is
-    deterministic and uses the sources, which require gradients, are changed in place and are restored.
+    The student's process tells the gradients; where only their presence is tested, invented ones
+    would do. `function` is deterministic and uses the sources, which require gradients, are changed
+    in place and are restored.
     """
     output = function()
     _still_connected(output)
@@ -72,8 +82,15 @@ def gradients_predict(function: Callable[[], Any], *sources: Tensor, what: str =
     cotangents = [_random_like(output, generator) for _ in range(PULLS)]
     claims = []
     for cotangent in cotangents:
-        found = torch.autograd.grad(output, sources, cotangent, allow_unused=True, retain_graph=True)
-        claims.append([_zeros_for_none(gradient, source) for gradient, source in zip(found, sources, strict=True)])
+        found = torch.autograd.grad(
+            output, sources, cotangent, allow_unused=True, retain_graph=True
+        )
+        claims.append(
+            [
+                _zeros_for_none(gradient, source)
+                for gradient, source in zip(found, sources, strict=True)
+            ]
+        )
     _predicts(function, sources, claims, cotangents, what)
 
 
@@ -85,7 +102,8 @@ def gradients_close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that both functions have the same vector-Jacobian product for every floating-point input.
+    """Check that both functions have the same vector-Jacobian product for every floating-point
+    input.
 
     The cotangent is random and the same for both. Of the outputs, only the shapes are compared.
     """
@@ -98,22 +116,35 @@ def gradients_close(
 
 
 def parameter_gradients_close(
-    module: Any, reference: Any, *inputs: Any, what: str = "the gradient", atol: float = 1e-6, rtol: float = 1e-5
+    module: Any,
+    reference: Any,
+    *inputs: Any,
+    what: str = "the gradient",
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
 ) -> None:
-    """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
+    """Check that two modules with equal weights give their parameters the same gradients, compared
+    by name.
+    """
     actual = dict(module.named_parameters())
     expected = dict(reference.named_parameters())
     if missing := [name for name in expected if name not in actual]:
         raise fault("the module", f"lacks {several('parameter', missing)}.")
     mine = module(*fresh(*inputs))
     theirs = reference(*fresh(*inputs))
-    got, wanted = _pull_back(mine, [actual[name] for name in expected], theirs, list(expected.values()))
+    got, wanted = _pull_back(
+        mine, [actual[name] for name in expected], theirs, list(expected.values())
+    )
     for name, g, w in zip(expected, got, wanted, strict=True):
         _same_gradient(g, w, f"{what} of {name}", atol, rtol)
 
 
-def _gradients_by_position(function: Callable[[Tensor], Any], source: Tensor, what: str) -> tuple[list[Tensor], Tensor]:
-    """Return the gradient of the output at each position for the source, and the cotangent of all of them."""
+def _gradients_by_position(
+    function: Callable[[Tensor], Any], source: Tensor, what: str
+) -> tuple[list[Tensor], Tensor]:
+    """Return the gradient of the output at each position for the source, and the cotangent of all
+    of them.
+    """
     out = function(source.clone())
     starts_like(tensor(out, what), source, 2, what)
     _still_connected(out)
@@ -129,7 +160,9 @@ def _gradients_by_position(function: Callable[[Tensor], Any], source: Tensor, wh
 def _norms_by_position(gradients: list[Tensor], what: str) -> Tensor:
     """Return a (T, T) table: the norm of the gradient of output t with respect to input s."""
     length = len(gradients)
-    rows = [gradient.double().transpose(0, 1).reshape(length, -1).norm(dim=-1) for gradient in gradients]
+    rows = [
+        gradient.double().transpose(0, 1).reshape(length, -1).norm(dim=-1) for gradient in gradients
+    ]
     norms = torch.stack(rows).cpu()
     if bool(norms.isnan().any()):
         t, s = first_index(norms.isnan())
@@ -155,21 +188,30 @@ def _predicts(
     cotangents: Sequence[Tensor],
     what: str,
 ) -> None:
-    """Check each claim, a gradient for each source, under its cotangent: in one of a few random small steps, all fit."""
+    """Check each claim, a gradient for each source, under its cotangent: in one of a few random
+    small steps, all fit.
+    """
     generator = torch.Generator().manual_seed(torch.initial_seed() + 1)  # unlike the cotangent
     for _ in range(ATTEMPTS):
         directions = [_random_like(source, generator) for source in sources]
         slope, noise = _slope(function, sources, directions, what)
-        if all(_fits(claim, directions, cotangent, slope, noise) for claim, cotangent in zip(claims, cotangents)):
+        if all(
+            _fits(claim, directions, cotangent, slope, noise)
+            for claim, cotangent in zip(claims, cotangents)
+        ):
             return
-    sentence = f"After a small step, {what} {verb(what, 'differs', 'differ')} from what the gradient says."
+    sentence = (
+        f"After a small step, {what} {verb(what, 'differs', 'differ')} from what the gradient says."
+    )
     raise CheckFailed(sentence, sentence, could_be_rounding=True)
 
 
 def _slope(
     function: Callable[[], Any], sources: Sequence[Tensor], directions: Sequence[Tensor], what: str
 ) -> tuple[Tensor, float]:
-    """Return the derivative of the output along the directions, by a step to each side, and its rounding error."""
+    """Return the derivative of the output along the directions, by a step to each side, and its
+    rounding error.
+    """
     epsilon = max(torch.finfo(source.dtype).eps for source in sources)
     step = epsilon**0.43
     starts = [source.detach().clone() for source in sources]
@@ -190,9 +232,16 @@ def _slope(
 
 
 def _fits(
-    claim: Sequence[Tensor], directions: Sequence[Tensor], cotangent: Tensor, slope: Tensor, noise: float
+    claim: Sequence[Tensor],
+    directions: Sequence[Tensor],
+    cotangent: Tensor,
+    slope: Tensor,
+    noise: float,
 ) -> bool:
-    said = sum((gradient.double() * direction.double()).sum().item() for gradient, direction in zip(claim, directions))
+    said = sum(
+        (gradient.double() * direction.double()).sum().item()
+        for gradient, direction in zip(claim, directions)
+    )
     pull = cotangent.double().cpu()
     seen = (pull * slope).sum().item()
     step = max(torch.finfo(direction.dtype).eps for direction in directions) ** 0.43
@@ -209,7 +258,10 @@ def _pairs(pairs: list[list[int]], verb: str) -> str:
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:
     floats = [isinstance(value, Tensor) and value.is_floating_point() for value in inputs]
-    copies = [v.detach().clone().requires_grad_() if is_float else v for v, is_float in zip(inputs, floats)]
+    copies = [
+        v.detach().clone().requires_grad_() if is_float else v
+        for v, is_float in zip(inputs, floats)
+    ]
     return function(*fresh(*copies)), list(compress(copies, floats))
 
 
@@ -234,10 +286,14 @@ def _random_like(like: Tensor, generator: torch.Generator) -> Tensor:
 
 def _still_connected(out: Tensor) -> None:
     if not out.requires_grad:
-        raise fault("the output", "is cut off from the input: no gradient can flow back through it.")
+        raise fault(
+            "the output", "is cut off from the input: no gradient can flow back through it."
+        )
 
 
-def _same_gradient(got: Tensor | None, wanted: Tensor | None, name: str, atol: float, rtol: float) -> None:
+def _same_gradient(
+    got: Tensor | None, wanted: Tensor | None, name: str, atol: float, rtol: float
+) -> None:
     if got is None and (wanted is None or not bool(wanted.any())):
         return
     if got is None:

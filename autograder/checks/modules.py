@@ -9,13 +9,19 @@ from torch import Tensor, nn
 from autograder.checks.sentences import actor, fault, several, some, wrong_type
 
 
-def parameters(module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module") -> None:
-    """Check that the module has exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
+def parameters(
+    module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module"
+) -> None:
+    """Check that the module has exactly these parameters, by name and shape: {"key.weight": (5,
+    20)}.
+    """
     _compare_shapes(module, {name: tuple(size) for name, size in expected.items()}, what)
 
 
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
-    """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
+    """Check that the module has `n` trainable numbers in total; a parameter shared by two layers
+    counts once.
+    """
     if (count := sum(p.numel() for p in _module(module, what).parameters())) != n:
         has = f"has {count} parameters"
         word = "many" if count > n else "few"
@@ -30,12 +36,17 @@ def no_parameters(module: Any, what: str = "the module") -> None:
 
 
 def buffers_follow(
-    module: Any, names: Sequence[str] = (), what: str = "the module", *, holding: Tensor | None = None
+    module: Any,
+    names: Sequence[str] = (),
+    what: str = "the module",
+    *,
+    holding: Tensor | None = None,
 ) -> None:
     """Check that the module registers its constants as buffers, which follow `.to(...)`.
 
-    The module must have at least one buffer and those in `names`. With `holding`, one buffer must contain exactly
-    these values in this order, in any shape. The module is converted to float64, and the buffers must follow.
+    The module must have at least one buffer and those in `names`. With `holding`, one buffer must
+    contain exactly these values in this order, in any shape. The module is converted to float64,
+    and the buffers must follow.
     """
     buffers = dict(_module(module, what).named_buffers())
     missing = [name for name in names if name not in buffers]
@@ -49,15 +60,21 @@ def buffers_follow(
     else:
         floats = [(name, b) for name, b in module.double().named_buffers() if b.is_floating_point()]
         stuck = [name for name, buffer in floats if buffer.dtype is not torch.float64]
-        end = f"was turned into float64, but {several('buffer', stuck)} stayed behind." if stuck else None
+        end = (
+            f"was turned into float64, but {several('buffer', stuck)} stayed behind."
+            if stuck
+            else None
+        )
     if end:
         raise fault(what, end, actor)
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
-    """Fill every parameter, including gamma and beta, with normal random numbers in place; return the module.
+    """Fill every parameter, including gamma and beta, with normal random numbers in place; return
+    the module.
 
-    Parameters are filled in the order of their names, so the order of their construction does not matter.
+    Parameters are filled in the order of their names, so the order of their construction does not
+    matter.
     """
     with torch.no_grad():
         for _, parameter in sorted(_module(module, "the module").named_parameters()):

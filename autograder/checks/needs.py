@@ -1,4 +1,6 @@
-"""What a student's code needs and the machine that runs it does not have: a module, a newer Python, a graphics card."""
+"""What a student's code needs and the machine that runs it does not have: a module, a newer Python,
+a graphics card.
+"""
 
 import re
 
@@ -8,14 +10,17 @@ from autograder.source.python_versions import Newer, dotted, newer_name, newer_s
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _NO_NAME = re.compile(r"cannot import name '(\w{1,100})' from '([\w.]{1,100})'")
-_NO_CARD = re.compile(r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available")
+_NO_CARD = re.compile(
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available"
+)
 SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 
 
 def unmet_need(error: RemoteException, file: SourceFile | None) -> str:
     """Return a sentence about what is missing, or nothing.
 
-    The error is a claim of the student's side: only names from the text of the file are quoted from it.
+    The error is a claim of the student's side: only names from the text of the file are quoted from
+    it.
     """
     if error.type in SYNTAX_ERRORS and error.frames:
         newer = newer_syntax(error.frames[-1].code)

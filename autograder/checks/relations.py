@@ -1,4 +1,6 @@
-"""How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns that differ."""
+"""How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns
+that differ.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -10,7 +12,8 @@ from autograder.checks.sentences import AXES, number
 
 
 def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str] | None) -> str:
-    """Return what holds for all numbers of a wrong tensor: a sentence without its period, "only where …", or "".
+    """Return what holds for all numbers of a wrong tensor: a sentence without its period, "only
+    where …", or "".
 
     `wrong` marks the numbers that differ.
     """
@@ -76,7 +79,14 @@ def _moves(actual: Tensor, expected: Tensor, wrong: Tensor, names: Sequence[str]
 
 
 def _indices(wrong: Tensor, axis: int) -> list[int]:
-    return [int(i) for i in wrong.movedim(axis, 0).reshape(wrong.shape[axis], -1).any(dim=1).nonzero().flatten()]
+    return [
+        int(i)
+        for i in wrong.movedim(axis, 0)
+        .reshape(wrong.shape[axis], -1)
+        .any(dim=1)
+        .nonzero()
+        .flatten()
+    ]
 
 
 def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
@@ -84,6 +94,8 @@ def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Return whether all numbers are close; where the first ones are not, the others of a large tensor are not read."""
+    """Return whether all numbers are close; where the first ones are not, the others of a large
+    tensor are not read.
+    """
     close = partial(torch.allclose, rtol=1e-4, atol=1e-6 * float(other.abs().max()))
     return close(one[:1], other[:1]) and close(one, other)

@@ -1,7 +1,7 @@
 """The wording of failures: descriptions of values, printed numbers, and their public versions.
 
-Values can come from a student's code: the type of a value is checked before anything else of it is used, and all
-shown text has a maximum length.
+Values can come from a student's code: the type of a value is checked before anything else of it is
+used, and all shown text has a maximum length.
 """
 
 import math
@@ -30,21 +30,26 @@ AXES: dict[int, tuple[str, ...]] = {
 _CALL = re.compile(r"^\S*\w\(.*\)$", re.DOTALL)
 _QUOTED = r"""(?<!\[)"[^"]*" | (?<![\w\[])'[^']*'(?!\w)"""
 _LIST = r"(?<![\w\])])\[[^\[\]]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
-_NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"  # -0.5, not norm2 or GPT-2
+# -0.5, not norm2 or GPT-2
+_NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
 _LITERAL = re.compile(f"{_LIST} | {_QUOTED} | {_NUMBER}", re.VERBOSE)
 _INPUT = re.compile(rf"{_LIST} | {_QUOTED} | (?<==){_NUMBER} | (?<==\ ){_NUMBER}", re.VERBOSE)
-_TAIL = re.compile(r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL)
+_TAIL = re.compile(
+    r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL
+)
 
 
 class CheckFailed(AssertionError):
     """A failed check; `str(error)` is the sentence for the student.
 
-    `error.public` is the sentence for hidden tests, without inputs and expected values. By default, it is the full
-    sentence with every literal (number, quoted text, list) replaced by an ellipsis. `could_be_rounding` if a number
-    type with few digits explains the failure.
+    `error.public` is the sentence for hidden tests, without inputs and expected values. By default,
+    it is the full sentence with every literal (number, quoted text, list) replaced by an ellipsis.
+    `could_be_rounding` if a number type with few digits explains the failure.
     """
 
-    def __init__(self, sentence: str, public: str | None = None, could_be_rounding: bool = False) -> None:
+    def __init__(
+        self, sentence: str, public: str | None = None, could_be_rounding: bool = False
+    ) -> None:
         super().__init__(sentence)
         self.public = without_literals(sentence) if public is None else public
         self.could_be_rounding = could_be_rounding
@@ -84,9 +89,11 @@ def is_call(what: str) -> bool:
 
 
 def subject(what: str) -> str:
-    """Return the subject of a sentence: 'The output', 'The result of causal_mask(5)', 'out.grad', 'labels'.
+    """Return the subject of a sentence: 'The output', 'The result of causal_mask(5)', 'out.grad',
+    'labels'.
 
-    A first word without an article ('labels', 'embed with two ids') is an identifier and stays unchanged.
+    A first word without an article ('labels', 'embed with two ids') is an identifier and stays
+    unchanged.
     """
     if is_call(what):
         return f"The result of {what}"
@@ -119,7 +126,9 @@ def fault(
     public: str | None = None,
     could_be_rounding: bool = False,
 ) -> CheckFailed:
-    """Return a failure in which the inputs in the description `what` are secret, and `end` if another is `public`."""
+    """Return a failure in which the inputs in the description `what` are secret, and `end` if
+    another is `public`.
+    """
     hidden = f"{begin(without_inputs(what))} {end if public is None else public}"
     return CheckFailed(f"{begin(what)} {end}", hidden, could_be_rounding)
 
@@ -127,7 +136,10 @@ def fault(
 def wrong_type(actual: Any, wanted: str, what: str) -> CheckFailed:
     """Return the failure for a value that is not `wanted`, such as 'a tensor'."""
     end = f"; {wanted} was expected."
-    return CheckFailed(returned(what, kind(actual)) + end, returned(without_inputs(what), public_kind(actual)) + end)
+    return CheckFailed(
+        returned(what, kind(actual)) + end,
+        returned(without_inputs(what), public_kind(actual)) + end,
+    )
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -183,8 +195,15 @@ def _show(value: Any, depth: int) -> str:
     if isinstance(value, (set, frozenset)) and value and depth < 3:
         return f"{{{_joined(sorted(value, key=repr), inside)}}}"
     if isinstance(value, dict) and depth < 3:
-        return f"{{{_joined(value.items(), lambda pair: f'{_show(pair[0], 3)}: {inside(pair[1])}')}}}"
-    if isinstance(value, Tensor) and is_plain(value) and value.ndim <= 1 and value.numel() <= MOST_ITEMS:
+        return (
+            f"{{{_joined(value.items(), lambda pair: f'{_show(pair[0], 3)}: {inside(pair[1])}')}}}"
+        )
+    if (
+        isinstance(value, Tensor)
+        and is_plain(value)
+        and value.ndim <= 1
+        and value.numel() <= MOST_ITEMS
+    ):
         return f"tensor({_show(value.detach().tolist(), 2)})"
     return kind(value)
 
@@ -198,7 +217,17 @@ def _joined(items: Collection[Any], show_one: Callable[[Any], str]) -> str:
     return ", ".join(map(show_one, islice(items, MOST_ITEMS))) + rest
 
 
-_KNOWN_TO_PYTHON = {"bytes", "filter", "frozenset", "function", "generator", "map", "range", "set", "zip"}
+_KNOWN_TO_PYTHON = {
+    "bytes",
+    "filter",
+    "frozenset",
+    "function",
+    "generator",
+    "map",
+    "range",
+    "set",
+    "zip",
+}
 _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
     (bool, "a truth value"),
     (int, "a whole number"),
@@ -213,7 +242,9 @@ _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind(value: Any) -> str:
-    """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
+    """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a
+    generator'.
+    """
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
@@ -234,14 +265,18 @@ def kind(value: Any) -> str:
 
 def _kind_of_tensor(tensor: Tensor) -> str:
     if not is_plain(tensor):
-        return "a sparse tensor" if tensor.layout is not torch.strided else "a tensor without numbers"
+        return (
+            "a sparse tensor" if tensor.layout is not torch.strided else "a tensor without numbers"
+        )
     if tensor.ndim == 0:
         return "a tensor with a single number"
     return f"a tensor of shape {tuple(tensor.shape)}"
 
 
 def public_kind(value: Any) -> str:
-    """As `kind`, without text that the student's code could have put into the value, such as inputs."""
+    """As `kind`, without text that the student's code could have put into the value, such as
+    inputs.
+    """
     if value is None or isinstance(value, (Tensor, numpy.ndarray)):
         return kind(value)
     for known, word in _PUBLIC_KINDS:

@@ -44,12 +44,13 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a number.
+    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a
+    number.
 
-    Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this order. Nothing is
-    broadcast. A Python number and a tensor of shape () are comparable; integers and booleans in tensors are compared
-    exactly. A tuple or list of expected values is compared item by item. `axes` names the dimensions in the failure:
-    ("batch", "position", "feature").
+    Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this
+    order. Nothing is broadcast. A Python number and a tensor of shape () are comparable; integers
+    and booleans in tensors are compared exactly. A tuple or list of expected values is compared
+    item by item. `axes` names the dimensions in the failure: ("batch", "position", "feature").
     """
     if isinstance(expected, (tuple, list)):
         for i, item in enumerate(unpack(actual, len(expected), what)):
@@ -59,16 +60,21 @@ def close(
     _same_tensor(_comparable(actual, expected, wanted, what), wanted, what, axes, atol, rtol)
 
 
-def equal(actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None) -> None:
-    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and dicts of them.
+def equal(
+    actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None
+) -> None:
+    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and
+    dicts of them.
 
-    Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the failure names the
-    first difference.
+    Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the
+    failure names the first difference.
     """
     _equal(actual, expected, what, axes)
 
 
-def _equal(actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, in_list: bool = False) -> None:
+def _equal(
+    actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, in_list: bool = False
+) -> None:
     if isinstance(expected, Tensor):
         _same_tensor(tensor(actual, what, expected), expected, what, axes, atol=0.0, rtol=0.0)
     elif isinstance(expected, (list, tuple)):
@@ -80,7 +86,11 @@ def _equal(actual: Any, expected: Any, what: str, axes: Sequence[str] | None = N
 
 
 def shape(
-    actual: Any, expected_shape: Sequence[int], what: str = "the output", *, axes: Sequence[str] | None = None
+    actual: Any,
+    expected_shape: Sequence[int],
+    what: str = "the output",
+    *,
+    axes: Sequence[str] | None = None,
 ) -> None:
     """Check for a tensor of exactly that shape; `axes` names its dimensions in the failure."""
     wanted = tuple(expected_shape)
@@ -92,7 +102,10 @@ def shape(
 def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
     """Check for a tensor of exactly that dtype."""
     if (got := tensor(actual, what).dtype) is not expected_dtype:
-        raise fault(what, f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.")
+        raise fault(
+            what,
+            f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.",
+        )
 
 
 def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
@@ -109,16 +122,24 @@ def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
-    """Return the items of a tuple or list of known length: `output, weights = unpack(a, ("output", "weights"))`."""
+    """Return the items of a tuple or list of known length: `output, weights = unpack(a, ("output",
+    "weights"))`.
+    """
     length = names if isinstance(names, int) else len(names)
-    wanted = f"a tuple of {length}" if isinstance(names, int) else f"a tuple of {length} ({', '.join(names)})"
+    wanted = (
+        f"a tuple of {length}"
+        if isinstance(names, int)
+        else f"a tuple of {length} ({', '.join(names)})"
+    )
     if not isinstance(actual, (tuple, list)) or len(actual) != length:
         raise wrong_type(actual, wanted, what)
     return tuple(actual)
 
 
 def between(actual: Any, low: float, high: float, what: str = "the result") -> None:
-    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and statistics."""
+    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and
+    statistics.
+    """
     value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(actual, "a number", what)
@@ -137,13 +158,17 @@ def between(actual: Any, low: float, high: float, what: str = "the result") -> N
 def rows_sum_to_one(
     actual: Any, what: str = "the weights", *, axes: Sequence[str] | None = None, atol: float = 1e-5
 ) -> None:
-    """Check that every row along the last axis is a probability distribution: not negative, with the sum 1."""
+    """Check that every row along the last axis is a probability distribution: not negative, with
+    the sum 1.
+    """
     got = tensor(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
     if got.ndim == 0:
         raise wrong_type(got, "a tensor with at least one axis", what)
     if bool((got < 0).any()):
-        raise fault(what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}.")
+        raise fault(
+            what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}."
+        )
     sums = got.double().sum(-1)
     if bool((wrong := (sums - 1).abs() > atol).any()):
         at = first_index(wrong)
@@ -158,7 +183,8 @@ def rows_sum_to_one(
 def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
     """Check that the condition is true; otherwise fail with `sentence`.
 
-    `public` is the sentence for hidden tests; by default, `sentence` without its numbers, quoted texts and lists.
+    `public` is the sentence for hidden tests; by default, `sentence` without its numbers, quoted
+    texts and lists.
     """
     if isinstance(condition, Tensor) and condition.numel() == 1:
         condition = bool(condition.item())
@@ -168,7 +194,8 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two tensors of equal shape, in words, the extent of all, and what they share.
+    """The first difference between two tensors of equal shape, in words, the extent of all, and
+    what they share.
 
     All are `near` if a number type of 16 bits explains them.
     """
@@ -188,14 +215,23 @@ class Difference:
             return CheckFailed(full, f"{subject(without_inputs(what))} {hidden}", self.near)
         first = " first" if self.several else ""
         start = f"{verb(what, 'differs', 'differ')}{first} at {self.where}"
-        extent = f"{self.extent}, {self.relation}" if self.relation.startswith("only") else self.relation or self.extent
+        extent = (
+            f"{self.extent}, {self.relation}"
+            if self.relation.startswith("only")
+            else self.relation or self.extent
+        )
         all_of_them = f" {extent}." if extent else ""
         full = f"{start}: {self.came} came back, {self.expected} was expected.{all_of_them}"
         return fault(what, full, public=f"{start}.{all_of_them}", could_be_rounding=self.near)
 
 
 def first_difference(
-    actual: Tensor, expected: Tensor, *, atol: float = 1e-6, rtol: float = 1e-5, axes: Sequence[str] | None = None
+    actual: Tensor,
+    expected: Tensor,
+    *,
+    atol: float = 1e-6,
+    rtol: float = 1e-5,
+    axes: Sequence[str] | None = None,
 ) -> Difference | None:
     """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
     actual = actual.detach().cpu()
@@ -259,25 +295,35 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
-    """Return the actual value as a tensor, converting a Python number to the kind of the expected value."""
+    """Return the actual value as a tensor, converting a Python number to the kind of the expected
+    value.
+    """
     if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
-            raise wrong_type(actual, "a number" if isinstance(actual, bool) else "True or False", what)
+            raise wrong_type(
+                actual, "a number" if isinstance(actual, bool) else "True or False", what
+            )
         whole = _exact(wanted) and wanted.dtype is not torch.bool
         return _as_tensor(actual).to(torch.float64 if whole else wanted.dtype)
     if not isinstance(actual, Tensor) and not isinstance(expected, Tensor):
         raise wrong_type(actual, "a number", what)
     got = tensor(actual, what, wanted)
-    whole_for_number = _exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
+    whole_for_number = (
+        _exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
+    )
     return got.double() if whole_for_number else got
 
 
-def _same_tensor(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float) -> None:
+def _same_tensor(
+    got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float
+) -> None:
     shape(got, tuple(wanted.shape), what, axes=axes)
     held = dtype_kind(got.dtype)
     due = dtype_kind(wanted.dtype)
     if held != due:
-        raise fault(what, f"{verb(what, 'holds', 'hold')} {held} ({got.dtype}); {due} were expected.")
+        raise fault(
+            what, f"{verb(what, 'holds', 'hold')} {held} ({got.dtype}); {due} were expected."
+        )
     _no_surprising(got, wanted, what, axes)
     if difference := first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes):
         raise difference.failure(what)
@@ -287,7 +333,10 @@ def _no_surprising(got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] |
     """Check that there is no NaN or infinity where the expected tensor has none."""
     if _exact(got):
         return
-    for word, odd in (("NaN", got.isnan() & ~wanted.isnan()), ("infinite", got.isinf() & wanted.isfinite())):
+    for word, odd in (
+        ("NaN", got.isnan() & ~wanted.isnan()),
+        ("infinite", got.isinf() & wanted.isfinite()),
+    ):
         if not bool(odd.any()):
             continue
         start = f"{verb(what, 'is', 'are')} {word}"
@@ -321,7 +370,8 @@ def _unequal(actual: Any, expected: Any, what: str, in_list: bool) -> CheckFaile
 
 
 def _how_wrong(actual: Any, expected: Any, in_list: bool) -> str:
-    """Return the difference for hidden tests: whether a number is too large or too small, not by how much.
+    """Return the difference for hidden tests: whether a number is too large or too small, not by
+    how much.
 
     Whole numbers in a list are mostly ids, which are names: none is too large.
     """
@@ -329,7 +379,12 @@ def _how_wrong(actual: Any, expected: Any, in_list: bool) -> str:
         return "not the expected text"
     if in_list and type(expected) is int:
         return "not the expected number"
-    if type(expected) in (int, float) and actual != expected and actual == actual and expected == expected:
+    if (
+        type(expected) in (int, float)
+        and actual != expected
+        and actual == actual
+        and expected == expected
+    ):
         return "too large" if actual > expected else "too small"
     return "not as expected"
 
@@ -362,7 +417,9 @@ def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
     extra = [_key(key) for key in actual if key not in expected]
     if missing or extra:
         faults = [f"{verb(what, 'lacks', 'lack')} {several('key', missing)}"] if missing else []
-        faults += [f"{verb(what, 'has', 'have')} {several('unexpected key', extra)}"] if extra else []
+        faults += (
+            [f"{verb(what, 'has', 'have')} {several('unexpected key', extra)}"] if extra else []
+        )
         end = f"{' and '.join(faults)}."
         raise fault(what, end, public=without_literals(end))
     for key, wanted in expected.items():

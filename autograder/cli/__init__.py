@@ -1,6 +1,8 @@
-"""The command-line interface. Each command parses its arguments, calls the engine and prints the result.
+"""The command-line interface. Each command parses its arguments, calls the engine and prints the
+result.
 
-This module imports nothing that takes long, so that Ctrl-C is answered while the commands are still being imported.
+This module imports nothing that takes long, so that Ctrl-C is answered while the commands are still
+being imported.
 """
 
 import os
@@ -24,7 +26,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         print_replacements(stream)
     forget_current_folder()
-    # a process with several threads should not fork, and NumPy's library starts some when it is imported
+    # a process with several threads should not fork, and NumPy's library starts some when it is
+    # imported
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from autograder.cli.commands import app
 

@@ -11,7 +11,9 @@ from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
 
 
-def build(names: list[str] | None = None, check_only: bool = False, course_path: Path = Path(".")) -> int:
+def build(
+    names: list[str] | None = None, check_only: bool = False, course_path: Path = Path(".")
+) -> int:
     """Build the students' files from the solutions."""
     from autograder.authoring import build as building
 
@@ -20,7 +22,9 @@ def build(names: list[str] | None = None, check_only: bool = False, course_path:
         problems = building.check(course, names or None)
         say(*problems)
         if not problems:
-            print(f"The students' files are up to date: {counted(len(course.select(names or None)), 'assignment')}.")
+            print(
+                f"The students' files are up to date: {counted(len(course.select(names or None)), 'assignment')}."
+            )
         return FOUND if problems else DONE
     for path in building.build(course, names or None):
         print(path)
@@ -68,8 +72,12 @@ def audit(
     return FOUND if any(entry.problems for entry in audits) else DONE
 
 
-def new(name: str, title: str | None = None, ci: str | None = None, course_path: Path = Path(".")) -> int:
-    """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
+def new(
+    name: str, title: str | None = None, ci: str | None = None, course_path: Path = Path(".")
+) -> int:
+    """Create an assignment that works, with an example in every file; in an empty folder, create a
+    course.
+    """
     from autograder.authoring.new import new as making
 
     for file in making(course_path, name, title, ci):
@@ -84,10 +92,14 @@ def release(
     wheel: Path | None = None,
     course_path: Path = Path("."),
 ) -> int:
-    """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
+    """Package the students' files, and verify that they contain no solution, hidden test or
+    mistake.
+    """
     from autograder.authoring.release import release as releasing
 
-    made = releasing(load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …"))
+    made = releasing(
+        load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …")
+    )
     say(*made.problems)
     if made.problems:
         say("Nothing was released.")
@@ -106,7 +118,21 @@ def demo(
     """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
-    made = write_demo(load_course(course_path), output, students, seed, assignment, tell=lambda step: say(f"{step} …"))
-    absent = [student.name for student in made if not any(answer.files for answer in student.answers.values())]
-    print(counted(len(made), "student"), f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""))
+    made = write_demo(
+        load_course(course_path),
+        output,
+        students,
+        seed,
+        assignment,
+        tell=lambda step: say(f"{step} …"),
+    )
+    absent = [
+        student.name
+        for student in made
+        if not any(answer.files for answer in student.answers.values())
+    ]
+    print(
+        counted(len(made), "student"),
+        f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
+    )
     return DONE

@@ -43,7 +43,9 @@ def say(*sentences: str) -> None:
 
 
 def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object]) -> None:
-    """Print a record as JSON for machines, or show a screen to people; only what is needed is called."""
+    """Print a record as JSON for machines, or show a screen to people; only what is needed is
+    called.
+    """
     if as_json:
         print(json.dumps(record(), ensure_ascii=encoding_of(sys.stdout).lower() != "utf-8"))
     else:
@@ -53,8 +55,9 @@ def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object])
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Decorate a command so that errors a user can fix print a message and set an exit code.
 
-    CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the machine with 3; an
-    interruption with 130 or 143. All others are defects with a traceback. The options --quiet and --verbose are added.
+    CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the
+    machine with 3; an interruption with 130 or 143. All others are defects with a traceback. The
+    options --quiet and --verbose are added.
     """
 
     @wraps(command)
@@ -83,26 +86,37 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             say(f"{error.filename or 'Writing failed'}: {error.strerror}.")
             code = INFRASTRUCTURE
         except MemoryError:
-            say("There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1.")
+            say(
+                "There is not enough memory on this machine. Free some, or use fewer graders with --jobs 1."
+            )
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
             say(" ".join((STOPPED, *map(str, stopped.args))))
             code = exit_code()
         if verbose:
-            say(f"autograder {__version__}, Python {platform.python_version()}: {time.monotonic() - begun:.1f} s")
+            say(
+                f"autograder {__version__}, Python {platform.python_version()}: {time.monotonic() - begun:.1f} s"
+            )
         raise typer.Exit(code or DONE)
 
     signature = inspect.signature(command, eval_str=True)
     kind = inspect.Parameter.KEYWORD_ONLY
-    further = [inspect.Parameter(name, kind, default=False, annotation=bool) for name in ("quiet", "verbose")]
+    further = [
+        inspect.Parameter(name, kind, default=False, annotation=bool)
+        for name in ("quiet", "verbose")
+    ]
     table = {**_OPTIONS["shared"], **_OPTIONS.get(command.__name__, {})}
-    parameters = [_described(each, table[each.name]) for each in (*signature.parameters.values(), *further)]
+    parameters = [
+        _described(each, table[each.name]) for each in (*signature.parameters.values(), *further)
+    ]
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return wrapped
 
 
 def _place(text: str | Path) -> Path:
-    """Convert a path of the command line; an empty one is often a variable of a script that is not set."""
+    """Convert a path of the command line; an empty one is often a variable of a script that is not
+    set.
+    """
     if text == "":
         raise typer.BadParameter("The path is empty.")
     return Path(text)
@@ -113,5 +127,9 @@ def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspec
     words = {name: value for name, value in facts.items() if name not in ("argument", "flags")}
     if parameter.annotation in (Path, Path | None, list[Path]):
         words = {"metavar": "PATH", **words, "parser": _place}
-    info = typer.Argument(**words) if "argument" in facts else typer.Option(*facts.get("flags", ()), **words)
+    info = (
+        typer.Argument(**words)
+        if "argument" in facts
+        else typer.Option(*facts.get("flags", ()), **words)
+    )
     return parameter.replace(annotation=Annotated[parameter.annotation, info])

@@ -17,7 +17,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 PANELS: dict[str, tuple[Callable[..., int], ...]] = {
-    "Students": (students.check, students.watch, students.hint, students.answers, students.progress, students.pack),
+    "Students": (
+        students.check,
+        students.watch,
+        students.hint,
+        students.answers,
+        students.progress,
+        students.pack,
+    ),
     "Instructors": (
         *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
         *(instructors.decide, instructors.export, instructors.return_feedback),
@@ -40,7 +47,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Grade programming assignments fairly, kindly, safely and fast."""

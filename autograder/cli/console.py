@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -33,15 +41,23 @@ Step = Callable[[int, int], None]  # called with the number done and the total
 
 @contextmanager
 def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], Step]]:
-    """Show a progress bar for each step of a long command; without a terminal, print a line from time to time.
+    """Show a progress bar for each step of a long command; without a terminal, print a line from
+    time to time.
 
-    Yields a function from the name of a step to its callback `step(done, total)`; the first call shows its bar.
+    Yields a function from the name of a step to its callback `step(done, total)`; the first call
+    shows its bar.
     """
     screen = Console(stderr=True, quiet=quiet or QUIET.get())
     if not screen.is_terminal:
         yield lambda name: (lambda done, total: None) if transient else _lines(screen, name)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=screen, transient=transient) as bars:
         yield lambda name: _bar(bars, name)
 
@@ -84,11 +100,17 @@ def _python_for_students() -> str:
     return f"Submissions are run with Python {here}: students should use {which}."
 
 
-VERDICTS = {"held": "[green]held[/]", "open": "[red]open[/]", "not promised": "[dim]not promised[/]"}
+VERDICTS = {
+    "held": "[green]held[/]",
+    "open": "[red]open[/]",
+    "not promised": "[dim]not promised[/]",
+}
 
 
 def show_walls(columns: Sequence["TierReport"]) -> None:
-    """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
+    """Print a table of boundaries and tiers, then the operations that succeeded through an open
+    boundary.
+    """
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     for number, wall in enumerate(next((column.cells for column in columns if column.works), ())):
         verdicts = [VERDICTS[c.cells[number].verdict] if c.works else "[dim]–[/]" for c in columns]
@@ -97,11 +119,15 @@ def show_walls(columns: Sequence["TierReport"]) -> None:
     for column in columns:
         if column.reason:
             verdict = "" if column.works else " [red]does not work here[/]"
-            console.print(f"[bold]{column.tier}[/]{verdict}: {escape(column.reason)}", soft_wrap=True)
+            console.print(
+                f"[bold]{column.tier}[/]{verdict}: {escape(column.reason)}", soft_wrap=True
+            )
         for cell in column.cells:
             if cell.verdict == "open":
                 could = escape("; ".join(cell.found))
-                console.print(f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True)
+                console.print(
+                    f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True
+                )
 
 
 COLUMNS = ("stub", "trivial", "right", "caught", "named", "others", "mutants")
@@ -116,7 +142,14 @@ LEGEND_OF_MORE = "; + mutants listed as equivalent in equivalent_mutants.yml"
 def show_audit(audits: Sequence["Audit"]) -> None:
     """Print the table of an audit, then one line for each problem."""
     columns = (Column(name, justify="right", no_wrap=True) for name in COLUMNS)
-    table = Table("assignment", *columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    table = Table(
+        "assignment",
+        *columns,
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     shares = [audit.shares() for audit in audits]
     for audit, own in zip(audits, shares):
         table.add_row(audit.assignment, *(_share(*each) for each in own))
@@ -137,13 +170,17 @@ def _show_points(audit: "Audit") -> None:
         ("trivial answer", [(f.case.name, "", f"{f.score:g}") for f in audit.of("trivial")]),
         ("mistake", [(f.case.name, f.case.weight or "", f"-{f.loss:g}") for f in audit.losses()]),
     ):
-        table = Table(title, "weight", "points", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table = Table(
+            title, "weight", "points", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False
+        )
         for row in rows:
             table.add_row(*row)
         if rows:
             console.print(table)
     if audit.unpromised:
-        console.print(f"[dim]{counted(audit.unpromised, 'hidden test')} without a promise of the stub.[/]")
+        console.print(
+            f"[dim]{counted(audit.unpromised, 'hidden test')} without a promise of the stub.[/]"
+        )
 
 
 def _share(text: str, good: bool) -> str:

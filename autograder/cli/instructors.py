@@ -1,4 +1,6 @@
-"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar and doctor."""
+"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar
+and doctor.
+"""
 
 import os
 from dataclasses import asdict
@@ -7,7 +9,13 @@ from pathlib import Path
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
-from autograder.cli.tables import show_class, show_comparison, show_decided, show_similar, show_to_review
+from autograder.cli.tables import (
+    show_class,
+    show_comparison,
+    show_decided,
+    show_similar,
+    show_to_review,
+)
 from autograder.course.config import course_file
 from autograder.records import RefusedError
 
@@ -24,7 +32,9 @@ def collect(
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that `grade` reads."""
+    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that
+    `grade` reads.
+    """
     if "" in archives:
         raise RefusedError("The path is empty.")  # often a variable of a script that is not set
     with progress(quiet=as_json) as steps:
@@ -62,7 +72,9 @@ def grade(
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
+    """Grade a class, each submission in its own sandbox; an interrupted run continues where it
+    stopped.
+    """
     course = api.load_course(course_path)
     with progress(quiet=as_json) as steps:
         run = api.grade(
@@ -118,7 +130,8 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
     In a course, its decisions are laid over both.
     """
-    is_given = course_file(course_path).is_file() or not course_path.exists()  # then `compare` says what is wrong
+    # then `compare` says what is wrong
+    is_given = course_file(course_path).is_file() or not course_path.exists()
     comparison = api.compare(old, new, course_path if is_given else None)
     say(*comparison.notes)
     show(as_json, comparison.as_record, lambda: show_comparison(console, comparison))
@@ -145,7 +158,10 @@ def decide(
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """Decide about grades: points, comments, excuses, dropped tests, late work. Writes decisions.yml."""
+    """Decide about grades: points, comments, excuses, dropped tests, late work.
+
+    Writes decisions.yml.
+    """
     if pick:
         found = api.to_review(grades, course_path, border, within)
         show(as_json, lambda: found, lambda: show_to_review(console, found))
@@ -155,7 +171,11 @@ def decide(
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
     made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
     decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
-    show(as_json, lambda: [asdict(one.grade) for one in decided], lambda: show_decided(console, decided))
+    show(
+        as_json,
+        lambda: [asdict(one.grade) for one in decided],
+        lambda: show_decided(console, decided),
+    )
     return DONE
 
 
@@ -230,7 +250,9 @@ def similar(
     course_path: Path = Path("."),
     as_json: bool = False,
 ) -> int:
-    """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
+    """List pairs of submissions that are unusually alike, as a starting point for review, not as a
+    verdict.
+    """
     found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     page = {"page": str(output)} if output else {}
     show(as_json, lambda: {**found.as_record(), **page}, lambda: show_similar(console, found))

@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM: a sentence and an exit code, whatever this process is doing.
 
-While a command works, a signal raises KeyboardInterrupt, so that it can finish what it has begun. Before and after, while
-modules are imported or the interpreter shuts down, there is nothing to finish, and an exception could end in anything.
+While a command works, a signal raises KeyboardInterrupt, so that it can finish what it has begun.
+Before and after, while modules are imported or the interpreter shuts down, there is nothing to
+finish, and an exception could end in anything.
 """
 
 import os
@@ -16,7 +17,9 @@ _received: list[int] = []  # by the present command
 
 
 def answer_signals() -> None:
-    """Answer signals of this process from now on; one that is ignored, as in a background job, stays ignored."""
+    """Answer signals of this process from now on; one that is ignored, as in a background job,
+    stays ignored.
+    """
     global _process
     _process = os.getpid()
     for number in _SIGNALS:
@@ -43,7 +46,9 @@ def raised_as_exceptions() -> Iterator[None]:
 
 
 def exit_code() -> int:
-    """Return the exit code of a command that was interrupted: that of a shell for the signal, or for Ctrl-C."""
+    """Return the exit code of a command that was interrupted: that of a shell for the signal, or
+    for Ctrl-C.
+    """
     return 128 + (_received[-1] if _received else signal.SIGINT)
 
 
@@ -60,7 +65,9 @@ def _raise(number: int, frame: object) -> None:
 
 
 def _leave_forks_alone(number: int) -> None:
-    """End a fork of this process as if it had no handler: it has nothing to finish and nothing to say."""
+    """End a fork of this process as if it had no handler: it has nothing to finish and nothing to
+    say.
+    """
     if os.getpid() != _process:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -49,7 +49,9 @@ def watch(target: str = ".") -> int:
 
 
 def hint(target: str = ".", again: bool = False) -> int:
-    """Show one step of help with the first failing test, never code; call it again for the next step."""
+    """Show one step of help with the first failing test, never code; call it again for the next
+    step.
+    """
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
@@ -71,11 +73,19 @@ def answers(target: str = ".", everything: bool = False) -> int:
 
         course = load_course()
         assignment = course.assignment(target)
-        console.print(answers_screen(load_questions(course, assignment), {p.name: p.title for p in assignment.parts}))
+        console.print(
+            answers_screen(
+                load_questions(course, assignment), {p.name: p.title for p in assignment.parts}
+            )
+        )
         return DONE
     work = find_work(target)
     report = check_work(work)
-    console.print(answers_screen(unlocked(work, report), {part: report.title(part) for part in report.by_part()}))
+    console.print(
+        answers_screen(
+            unlocked(work, report), {part: report.title(part) for part in report.by_part()}
+        )
+    )
     return DONE
 
 

@@ -43,14 +43,24 @@ COUNTED = {
 
 
 def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
-    """Print the table of a class: refused submissions, scores, and the paths of the report and the grades."""
+    """Print the table of a class: refused submissions, scores, and the paths of the report and the
+    grades.
+    """
     summary = run.summary
     folder = run.folder
     grades = list(run.grades)
     count = run.final_scores
     if as_json:
-        counts = {"graded": summary.graded, "refused": summary.refused, "unchanged": summary.unchanged}
-        print(json.dumps({**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False))
+        counts = {
+            "graded": summary.graded,
+            "refused": summary.refused,
+            "unchanged": summary.unchanged,
+        }
+        print(
+            json.dumps(
+                {**counts, "failures": summary.failures, **run.as_record()}, ensure_ascii=False
+            )
+        )
         return
     people = read_names(folder)
     originals = run.originals
@@ -62,7 +72,10 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     _show_late(console, count, people, originals)
     for grade in grades if VERBOSE.get() else ():
         place = f"{escape(with_name(grade.student, people, originals))}, {grade.assignment}"
-        console.print(f"[dim]{place}: {grade.seconds:.2f} s, seed {grade.seed}, {grade.isolation}[/]", soft_wrap=True)
+        console.print(
+            f"[dim]{place}: {grade.seconds:.2f} s, seed {grade.seed}, {grade.isolation}[/]",
+            soft_wrap=True,
+        )
     _show_mistakes(console, course, grades)
     tiers = sorted({grade.isolation for grade in grades if grade.status == "graded"})
     if tiers and tiers != ["namespaces"]:
@@ -70,18 +83,30 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
     for failure in summary.failures:
         console.print(f"[red]not graded:[/] {escape(failure)}")
     done = f"{summary.graded} graded, {summary.refused} refused, {summary.unchanged} unchanged."
-    console.print(f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}", soft_wrap=True)
+    console.print(
+        f"{done} Report: [bold]{folder / 'index.html'}[/], grades: {folder / 'grades.csv'}",
+        soft_wrap=True,
+    )
 
 
 def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:
-    """Yield one table, or several if the console is too narrow for all assignments; each shows the total."""
+    """Yield one table, or several if the console is too narrow for all assignments; each shows the
+    total.
+    """
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
-    columns = [*names, *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else [])]
+    columns = [
+        *names,
+        *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else []),
+    ]
     shown = list[str]()
     table = _class_table(course, run, names, [])
     for name in columns:
         wider = _class_table(course, run, names, [*shown, name])
-        if shown and console.measure(wider, options=console.options.update_width(WIDEST)).maximum > console.width:
+        if (
+            shown
+            and console.measure(wider, options=console.options.update_width(WIDEST)).maximum
+            > console.width
+        ):
             yield table
             shown = []
             wider = _class_table(course, run, names, [name])
@@ -113,7 +138,9 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
         own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
         total = number(sum(final.score for final in own.values() if final))
-        table.add_row(escape(shown_id(student, originals)), total, *[_cell(mine[n], own[n]) for n in shown])
+        table.add_row(
+            escape(shown_id(student, originals)), total, *[_cell(mine[n], own[n]) for n in shown]
+        )
     return table
 
 
@@ -133,7 +160,10 @@ def _cell(grade: Grade | None, final: Final | None) -> str:
 
 
 def _show_late(
-    console: Console, count: Mapping[GradeKey, Final], names: Mapping[str, str], originals: Mapping[str, str]
+    console: Console,
+    count: Mapping[GradeKey, Final],
+    names: Mapping[str, str],
+    originals: Mapping[str, str],
 ) -> None:
     """Print which scores were reduced for lateness, or may have to be."""
     finals = list(count.values())
@@ -153,14 +183,21 @@ def _show_late(
             soft_wrap=True,
         )
     if marked := [
-        f"{with_name(student, names, originals)} ({name})" for (student, name), f in count.items() if f.marked
+        f"{with_name(student, names, originals)} ({name})"
+        for (student, name), f in count.items()
+        if f.marked
     ]:
-        console.print(f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.", soft_wrap=True)
+        console.print(
+            f"[yellow]Marked as late by the course site:[/] {escape(listed(marked))}.",
+            soft_wrap=True,
+        )
 
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
     title_of = titles_of(course)
-    found = Counter(m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake})
+    found = Counter(
+        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
+    )
     for (assignment, mistake, hint), count in found.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
@@ -188,7 +225,13 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _changes(changes: Iterable[Change]) -> Table:
     names = Column("student", no_wrap=True), Column("assignment", no_wrap=True)
-    table = Table(*names, _numbers("before"), _numbers("after"), Column("what changed", ratio=1), box=box.SIMPLE_HEAD)
+    table = Table(
+        *names,
+        _numbers("before"),
+        _numbers("after"),
+        Column("what changed", ratio=1),
+        box=box.SIMPLE_HEAD,
+    )
     for change in changes:
         place = (escape(change.student), escape(change.assignment))
         colour = COLOURS[change.kind]
@@ -204,7 +247,11 @@ def _numbers(header: str) -> Column:
 def _score(grade: Grade | None) -> str:
     if grade is None:
         return "–"
-    return "refused" if grade.status == "refused" else f"{number(grade.score)} / {number(grade.max_score)}"
+    return (
+        "refused"
+        if grade.status == "refused"
+        else f"{number(grade.score)} / {number(grade.max_score)}"
+    )
 
 
 def _reasons(change: Change) -> Iterator[str]:
@@ -220,7 +267,9 @@ def _reason(test: TestChange) -> str:
     before = test.before or "not there"
     after = test.after or "not there"
     how = f"{before} → {after}" if before != after else f"{after}, other points"
-    points = ["–" if score is None else number(score) for score in (test.score_before, test.score_after)]
+    points = [
+        "–" if score is None else number(score) for score in (test.score_before, test.score_after)
+    ]
     message = f"\n  [dim]{escape(test.message)}[/]" if test.message else ""
     return f"{escape(test.title)}: [bold]{how}[/] ({' → '.join(points)}){message}"
 
@@ -228,7 +277,10 @@ def _reason(test: TestChange) -> str:
 def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     """Print what a new decision changes."""
     for one in decided[:TABLE_ROWS]:
-        scores = [f"{number(grade.score)} of {number(grade.max_score)} points" for grade in (one.journal, one.grade)]
+        scores = [
+            f"{number(grade.score)} of {number(grade.max_score)} points"
+            for grade in (one.journal, one.grade)
+        ]
         change = " → ".join(dict.fromkeys(scores))
         console.print(f"{escape(_called(one))}, {one.grade.assignment}: {change}", soft_wrap=True)
     console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
@@ -255,7 +307,9 @@ SHOWN_WORDS = 5
 
 
 def show_similar(console: Console, found: "Similar") -> None:
-    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is no verdict."""
+    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is
+    no verdict.
+    """
     console.print(_pairs(found.pairs) if found.pairs else "No pair is unusually alike.")
     if found.course_answers:
         console.print(_course_answers(found.course_answers))
@@ -264,20 +318,34 @@ def show_similar(console: Console, found: "Similar") -> None:
         "Likeness is not a verdict: short answers are naturally alike."
     )
     if found.too_long:
-        console.print(f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}.")
+        console.print(
+            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}."
+        )
 
 
 def _pairs(pairs: Iterable["Pair"]) -> Table:
-    columns = _numbers("likeness"), _numbers("in common"), "students", Column("shared lines", ratio=1)
+    columns = (
+        _numbers("likeness"),
+        _numbers("in common"),
+        "students",
+        Column("shared lines", ratio=1),
+    )
     table = Table(*columns, box=box.SIMPLE_HEAD)
     for pair in pairs:
         students = f"{escape(pair.one)}, {escape(pair.other)}"
-        table.add_row(f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair)))
+        table.add_row(
+            f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair))
+        )
     return table
 
 
 def _course_answers(matches: Iterable["CourseAnswer"]) -> Table:
-    columns = _numbers("contains"), "student", "of the course's own answers", _numbers("and its words")
+    columns = (
+        _numbers("contains"),
+        "student",
+        "of the course's own answers",
+        _numbers("and its words"),
+    )
     table = Table(*columns, box=box.SIMPLE_HEAD)
     for match in matches:
         words = f"{len(match.words)} of {match.of_words}"
@@ -287,7 +355,9 @@ def _course_answers(matches: Iterable["CourseAnswer"]) -> Table:
 
 def _shared(pair: "Pair") -> Iterator[str]:
     longest = sorted(pair.passages, key=lambda passage: -passage.length)[:PASSAGES]
-    yield ", ".join(f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one))
+    yield ", ".join(
+        f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one)
+    )
     if len(pair.passages) > PASSAGES:
         yield f"[dim]and {len(pair.passages) - PASSAGES} shorter ones[/]"
     if pair.words:

@@ -1,7 +1,8 @@
-"""course.yml as records: a course, its assignments, their parts and limits, and the paths of their files.
+"""course.yml as records: a course, its assignments, their parts and limits, and the paths of their
+files.
 
-Imports only the YAML reader and the records, and never PyTorch. All errors in a course.yml are raised as one
-`CourseError` with a sentence for each.
+Imports only the YAML reader and the records, and never PyTorch. All errors in a course.yml are
+raised as one `CourseError` with a sentence for each.
 """
 
 import keyword
@@ -14,7 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    WithJsonSchema,
+    model_validator,
+)
 
 from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
@@ -25,7 +33,8 @@ from autograder.text.spelling import did_you_mean, one_of
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
-FILES_OF_OURS = ("pictures", "conftest")  # other modules in an assignment's folder, or read by pytest
+# other modules in an assignment's folder, or read by pytest
+FILES_OF_OURS = ("pictures", "conftest")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -38,8 +47,12 @@ def _moment(value: object) -> object:
     try:
         moment = datetime.fromisoformat(text) if text else value
     except ValueError:
-        raise ValueError(f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".') from None
-    if isinstance(moment, date) and (not isinstance(moment, datetime) or len(text) == len("2026-11-27")):
+        raise ValueError(
+            f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
+        ) from None
+    if isinstance(moment, date) and (
+        not isinstance(moment, datetime) or len(text) == len("2026-11-27")
+    ):
         return datetime.combine(moment, time(23, 59, 59))
     return moment
 
@@ -48,13 +61,17 @@ def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise ValueError(f'must be a time zone such as `Europe/Berlin`, not the text "{name}".') from None
+        raise ValueError(
+            f'must be a time zone such as `Europe/Berlin`, not the text "{name}".'
+        ) from None
     return name
 
 
 def _module_name(name: str) -> str:
     if not all(part.isidentifier() for part in name.split(".")):
-        raise ValueError(f'must be the name of a module such as `scipy.stats`, not the text "{name}".')
+        raise ValueError(
+            f'must be the name of a module such as `scipy.stats`, not the text "{name}".'
+        )
     return name
 
 
@@ -71,28 +88,40 @@ class Limits(YamlRecord):
     """The resource limits of one submission; an assignment's own limits override the course's."""
 
     call_seconds: Seconds = Field(
-        default=10, description="Processor time of one call of a student's function; five times as many on the clock."
+        default=10,
+        description="Processor time of one call of a student's function; five times as many on the clock.",
     )
-    load_seconds: Seconds = Field(default=10, description="The same for importing a student's file.")
-    cpu_seconds: Seconds = Field(default=30, description="Processor time of one submission's process.")
-    submission_seconds: Seconds = Field(default=120, description="For a whole submission, on the clock.")
+    load_seconds: Seconds = Field(
+        default=10, description="The same for importing a student's file."
+    )
+    cpu_seconds: Seconds = Field(
+        default=30, description="Processor time of one submission's process."
+    )
+    submission_seconds: Seconds = Field(
+        default=120, description="For a whole submission, on the clock."
+    )
     submission_cpu_seconds: Seconds = Field(
         default=60,
         description="For a whole submission: the processor time of its workers, and of the grader in its tests.",
     )
     memory_mb: Amount = Field(default=1024, description="Memory of one submission's process.")
     file_mb: Amount = Field(default=1, description="Largest file that a student's code may write.")
-    scratch_mb: Amount = Field(default=32, description="All files together that a student's code may write.")
+    scratch_mb: Amount = Field(
+        default=32, description="All files together that a student's code may write."
+    )
     processes: Amount = Field(default=16, description="Processes and threads of one submission.")
     open_files: Amount = Field(default=64, description="Files open at the same time.")
-    output_kb: Amount = Field(default=64, description="How much of what a student's code prints is kept.")
+    output_kb: Amount = Field(
+        default=64, description="How much of what a student's code prints is kept."
+    )
 
 
 class Part(YamlRecord):
     """A group of tests with points inside an assignment; one graded cell of its notebook."""
 
     name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]*$", description="small letters, digits and underscores, such as `layer_norm`"
+        pattern=r"^[a-z][a-z0-9_]*$",
+        description="small letters, digits and underscores, such as `layer_norm`",
     )
     title: Text
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -100,7 +129,9 @@ class Part(YamlRecord):
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """A cell `# %% answer="why" points=2 rubric="…"` of a solution: in nbgrader, a person gives the points."""
+    """A cell `# %% answer="why" points=2 rubric="…"` of a solution: in nbgrader, a person gives the
+    points.
+    """
 
     name: str
     points: float
@@ -116,7 +147,9 @@ class Assignment(YamlRecord):
     )
     title: Text
     minutes: Amount
-    limits: Limits = Field(default=Limits(), description="Only what differs from the course's limits.")
+    limits: Limits = Field(
+        default=Limits(), description="Only what differs from the course's limits."
+    )
     preload: tuple[ModuleName, ...] = Field(
         default=(),
         strict=False,
@@ -146,7 +179,9 @@ class Assignment(YamlRecord):
 
     @property
     def points_in_nbgrader(self) -> dict[str, float]:
-        """The points of each graded cell of nbgrader: the parts, and the written answers behind them."""
+        """The points of each graded cell of nbgrader: the parts, and the written answers behind
+        them.
+        """
         parts = {part.name: part.points for part in self.parts}
         return parts | {answer.name: answer.points for answer in self.answers}
 
@@ -160,7 +195,9 @@ class Assignment(YamlRecord):
 
 
 class Extension(YamlRecord):
-    """An extension for one student: another due date for one assignment, or more days for one or all."""
+    """An extension for one student: another due date for one assignment, or more days for one or
+    all.
+    """
 
     student: Text
     assignment: Text | None = Field(default=None, description="Without it, all assignments.")
@@ -177,12 +214,17 @@ class Extension(YamlRecord):
 
 
 class LatePolicy(YamlRecord):
-    """The deduction for late work. The raw score stays unchanged; the final score is computed from it."""
+    """The deduction for late work.
+
+    The raw score stays unchanged; the final score is computed from it.
+    """
 
     grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0, description="How long after the due date nothing is late yet."
     )
-    percent_a_day: Percent = Field(description="Of the score that was reached, for each day that has begun.")
+    percent_a_day: Percent = Field(
+        description="Of the score that was reached, for each day that has begun."
+    )
     most_percent: Percent = Field(default=100, description="More than this is never taken off.")
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
 
@@ -191,9 +233,11 @@ Visibility = Literal["visible", "parts", "hints", "full"]
 
 
 class Feedback(YamlRecord):
-    """What students see of hidden tests before the due date and after it; a single word stands for both.
+    """What students see of hidden tests before the due date and after it; a single word stands for
+    both.
 
-    `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full` inputs and numbers, too.
+    `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full`
+    inputs and numbers, too.
     """
 
     before_due: Visibility = "hints"
@@ -212,14 +256,22 @@ def _feedback(value: object) -> object:
         return value
     if value not in VISIBILITIES:
         hint = did_you_mean(value, VISIBILITIES) or "."
-        raise ValueError(f'must be {one_of(VISIBILITIES)}, or a block of these, not the text "{value}"{hint}')
+        raise ValueError(
+            f'must be {one_of(VISIBILITIES)}, or a block of these, not the text "{value}"{hint}'
+        )
     return {"before_due": value, "after_due": value}
 
 
 VISIBILITIES: tuple[str, ...] = get_args(Visibility)
 _LEVEL = {"enum": list(VISIBILITIES)}
-_DATED = {"type": "object", "properties": dict.fromkeys(Feedback.model_fields, _LEVEL), "additionalProperties": False}
-FeedbackSetting = Annotated[Feedback, BeforeValidator(_feedback), WithJsonSchema({"anyOf": [_LEVEL, _DATED]})]
+_DATED = {
+    "type": "object",
+    "properties": dict.fromkeys(Feedback.model_fields, _LEVEL),
+    "additionalProperties": False,
+}
+FeedbackSetting = Annotated[
+    Feedback, BeforeValidator(_feedback), WithJsonSchema({"anyOf": [_LEVEL, _DATED]})
+]
 
 
 class CourseFile(YamlRecord):
@@ -248,7 +300,9 @@ class CourseFile(YamlRecord):
     timezone: Annotated[Text, AfterValidator(_zone)] = Field(
         default="UTC", description="The clock of due dates, such as `Europe/Berlin`."
     )
-    late: LatePolicy | None = Field(default=None, description="What late work costs; without it, nothing.")
+    late: LatePolicy | None = Field(
+        default=None, description="What late work costs; without it, nothing."
+    )
     attempts: Literal["last", "best"] = Field(
         default="last", description="Which counts of what a student handed in for an assignment."
     )
@@ -267,7 +321,9 @@ class Course(CourseFile):
 
     def find(self, name: str) -> Assignment | None:
         """Return the assignment with that name; None if the course does not contain it."""
-        return next((assignment for assignment in self.assignments if assignment.name == name), None)
+        return next(
+            (assignment for assignment in self.assignments if assignment.name == name), None
+        )
 
     def assignment(self, name: str) -> Assignment:
         """Return the assignment with that name; raises CourseError if there is none."""
@@ -278,7 +334,9 @@ class Course(CourseFile):
         raise CourseError(f"The course has no assignment `{name}`{hint}")
 
     def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
-        """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
+        """Return the assignments with those names, all of them for None; raises CourseError for an
+        unknown name.
+        """
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
     def label(self, file: Path) -> str:
@@ -291,7 +349,9 @@ class Course(CourseFile):
 
     @property
     def hidden_folders(self) -> list[Path]:
-        """Return the folders that must be hidden from students and from the processes of their code."""
+        """Return the folders that must be hidden from students and from the processes of their
+        code.
+        """
         return [self.root / "solutions", self.root / "tests"]
 
     def solution_folder(self, assignment: Assignment) -> Path:
@@ -303,7 +363,11 @@ class Course(CourseFile):
     def read_solution(self, assignment: Assignment) -> str:
         """Return the text of the solution; raises CourseError if it is missing or is not UTF-8."""
         file = self.solution_file(assignment)
-        return self.read(file, CourseError, f"{assignment.name} has no solution yet: {self.label(file)} is missing.")
+        return self.read(
+            file,
+            CourseError,
+            f"{assignment.name} has no solution yet: {self.label(file)} is missing.",
+        )
 
     def release_folder(self, assignment: Assignment) -> Path:
         """Return the folder of the files that students receive; it is built, never edited by hand."""
@@ -345,7 +409,9 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence
+    for each error.
+    """
     file = course_file(Path(path))
     if not Path(path).exists() and not _is_yaml(Path(path)):
         raise CourseError(f"There is no folder {path}, so there is no {file}.")
@@ -359,18 +425,25 @@ def load_course(path: Path | str = ".") -> Course:
     if record is None or document.problems:
         raise CourseError(document.problems)
     course = Course(root=file.parent, **dict(record))
-    assignments = (_with_answers(course, _with_limits(a, course.limits)) for a in course.assignments)
+    assignments = (
+        _with_answers(course, _with_limits(a, course.limits)) for a in course.assignments
+    )
     return course.model_copy(update={"assignments": tuple(assignments)})
 
 
 def course_file(path: Path) -> Path:
-    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be.
+    """Return the course.yml that a path names, the nearest one in or above a folder, or where a
+    folder's would be.
 
     A folder that does not exist has none above it, either: its name is probably misspelt.
     """
     path = path.absolute()
     above = (folder / FILE_NAME for folder in (path, *path.parents) if path.exists())
-    return path if _is_yaml(path) else next((file for file in above if file.is_file()), path / FILE_NAME)
+    return (
+        path
+        if _is_yaml(path)
+        else next((file for file in above if file.is_file()), path / FILE_NAME)
+    )
 
 
 def _is_yaml(path: Path) -> bool:
@@ -396,7 +469,8 @@ def _check_names(document: MarkedYaml) -> None:
 def unfit_stem(stem: str) -> str | None:
     """Return the reason that no student's module can have this name; None if it can.
 
-    A student's folder comes first in the import path, so PyTorch would import a `random.py` in it in place of Python's.
+    A student's folder comes first in the import path, so PyTorch would import a `random.py` in it
+    in place of Python's.
     """
     if keyword.iskeyword(stem):
         return f"`{stem}` is a word of Python and cannot name a module."
@@ -424,17 +498,22 @@ def _check_extensions(document: MarkedYaml) -> None:
     for index, extension in enumerate(document.items(("late", "extensions"))):
         name = extension.get("assignment") if isinstance(extension, dict) else None
         if isinstance(name, str) and name not in known:
-            sentence = f"the course has no assignment `{name}`" + (did_you_mean(name, map(str, known)) or ".")
+            sentence = f"the course has no assignment `{name}`" + (
+                did_you_mean(name, map(str, known)) or "."
+            )
             document.add(("late", "extensions", index, "assignment"), sentence)
 
 
 def _with_answers(course: Course, assignment: Assignment) -> Assignment:
-    """Return the assignment with the written answers of its solution; reading the document reports its errors."""
+    """Return the assignment with the written answers of its solution; reading the document reports
+    its errors.
+    """
     file = course.solution_file(assignment)
     text = file.read_text("utf-8", "replace") if file.is_file() else ""
     complete = assignment.model_copy()
     complete._answers = tuple(
-        WrittenAnswer(match["name"], float(match["points"]), match["rubric"]) for match in ANSWER.finditer(text)
+        WrittenAnswer(match["name"], float(match["points"]), match["rubric"])
+        for match in ANSWER.finditer(text)
     )
     return complete
 

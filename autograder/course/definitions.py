@@ -9,7 +9,9 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield all functions and classes in a tree with their qualified names, outer ones before those inside."""
+    """Yield all functions and classes in a tree with their qualified names, outer ones before those
+    inside.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Definition):
             yield f"{around}{node.name}", node
@@ -25,4 +27,8 @@ def functions(tree: ast.AST) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 def comments(text: str) -> Iterator[tokenize.TokenInfo]:
     """Yield the comments of a text, in order; raises SyntaxError or TokenError if it is invalid."""
-    return (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)
+    return (
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    )

@@ -1,4 +1,7 @@
-"""Digests of all inputs of a grade: the submission's text and the suite. Equal digests give equal grades."""
+"""Digests of all inputs of a grade: the submission's text and the suite.
+
+Equal digests give equal grades.
+"""
 
 import hashlib
 
@@ -16,13 +19,16 @@ def submission_digest(submission: Submission) -> str:
 
 
 def suite_digest(course: Course, assignment: Assignment) -> str:
-    """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's record.
+    """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's
+    record.
 
     Due dates are not included: they affect the final score only, and need no new grading.
     """
     record = assignment.model_dump_json(exclude={"due"})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
-    tests = [file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"]
+    tests = [
+        file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"
+    ]
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
     others += [course.solution_file(assignment), course.stub_file(assignment)]
     for file in [*sorted(tests), *others]:

@@ -1,9 +1,9 @@
 """A solution document: one `.py` file with prose, code, gaps, and the places of tests and pictures.
 
-The document is py:percent (`# %%` begins a cell). A *gap* is the code between `### BEGIN SOLUTION` and
-`### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, `# %% picture="mask"` where
-it draws one, and `# %% answer="why" points=2` where students answer in words. Reading reports every error of the author;
-building is done elsewhere.
+The document is py:percent (`# %%` begins a cell). A *gap* is the code between `### BEGIN SOLUTION`
+and `### END SOLUTION`; a cell `# %% part="mask"` is the place where the notebook tests a part, `#
+%% picture="mask"` where it draws one, and `# %% answer="why" points=2` where students answer in
+words. Reading reports every error of the author; building is done elsewhere.
 """
 
 import ast
@@ -38,7 +38,9 @@ _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 @dataclass(frozen=True)
 class Gap:
-    """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
+    """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from
+    1.
+    """
 
     function: str
     begin: int
@@ -55,7 +57,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the answer's name."""
+    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the
+    answer's name.
+    """
 
     kind: str
     line: int
@@ -83,12 +87,16 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest
+        stays as it is.
+        """
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
         """Return the stub's lines, each with the number of its line in the document."""
-        comments = {cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS}
+        comments = {
+            cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS
+        }
         gaps = {gap.begin: gap for gap in self.gaps}
         inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
         result: list[tuple[int, str]] = []
@@ -106,8 +114,8 @@ class Document:
     def questions(self) -> dict[str, list[Question]]:
         """Return the questions of the text by part.
 
-        A question is the end of a paragraph that begins with “To think about” or a similar lead. It belongs to the part
-        whose test cell comes next, or to the last part.
+        A question is the end of a paragraph that begins with “To think about” or a similar lead. It
+        belongs to the part whose test cell comes next, or to the last part.
         """
         texts: list[str] = []
         graded: set[int] = set()
@@ -115,7 +123,10 @@ class Document:
         part = ""
         for cell in self.cells:
             if cell.kind == "markdown":
-                texts += [" ".join(match[0].replace("*", "").split()) for match in _QUESTION.finditer(cell.source)]
+                texts += [
+                    " ".join(match[0].replace("*", "").split())
+                    for match in _QUESTION.finditer(cell.source)
+                ]
             elif cell.kind == "answer":
                 graded.add(len(texts) - 1)
             elif cell.kind == "part":
@@ -130,7 +141,9 @@ class Document:
 
 def load_document(course: Course, assignment: Assignment) -> Document:
     """Load the solution document of an assignment; raises CourseError with all errors in it."""
-    return read_document(course.read_solution(assignment), course.label(course.solution_file(assignment)), assignment)
+    return read_document(
+        course.read_solution(assignment), course.label(course.solution_file(assignment)), assignment
+    )
 
 
 @lru_cache(maxsize=32)
@@ -182,12 +195,16 @@ class _Reader:
         self._read_gaps(tree, found)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
-        headers = [line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)]
+        headers = [
+            line for line, text in comments if re.match(r"# ?%%", text) and self._at_margin(line)
+        ]
         if not headers or any(line.strip() for line in self.lines[: headers[0] - 1]):
             self.add(1, "the document must begin with a cell: `# %% [markdown]` or `# %%`.")
             return
         if len(cells := jupytext.reads(self.text, PERCENT).cells) != len(headers):
-            self.add(1, f"{len(headers)} lines begin with `# %%`, but jupytext sees {len(cells)} cells.")
+            self.add(
+                1, f"{len(headers)} lines begin with `# %%`, but jupytext sees {len(cells)} cells."
+            )
             return
         for line, cell in zip(headers, cells, strict=True):
             self._read_cell(line, cell)
@@ -199,20 +216,31 @@ class _Reader:
     def _read_cell(self, line: int, cell: Any) -> None:
         options = {key: value for key, value in cell.metadata.items() if key not in _JUPYTEXT_KEYS}
         if broken := cell.metadata.get("incorrectly_encoded_metadata"):
-            self.add(line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.')
+            self.add(
+                line, f'the cell\'s option `{broken}` cannot be read; write it as `part="mask"`.'
+            )
         for key in options:
             if key not in _CELL_OPTIONS:
-                hint = did_you_mean(key, _CELL_OPTIONS) or "; a cell can have `part`, `picture` or `answer`."
+                hint = (
+                    did_you_mean(key, _CELL_OPTIONS)
+                    or "; a cell can have `part`, `picture` or `answer`."
+                )
                 self.add(line, f"`{key}` is not an option of a cell{hint}")
         if not (kinds := [kind for kind in _KINDS if kind in options]):
             if cell.cell_type == "code":
                 try:
                     ast.parse(cell.source)
                 except SyntaxError as error:
-                    self.add(line + (error.lineno or 1), f"this cell cannot run by itself in a notebook: {error.msg}.")
+                    self.add(
+                        line + (error.lineno or 1),
+                        f"this cell cannot run by itself in a notebook: {error.msg}.",
+                    )
             self.cells.append(Cell(cell.cell_type, line, cell.source))
         elif len(kinds) == 2:
-            self.add(line, "a cell is for a part, a picture or an answer, not for two of them; make it two cells.")
+            self.add(
+                line,
+                "a cell is for a part, a picture or an answer, not for two of them; make it two cells.",
+            )
         else:
             self._read_special(line, kinds[0], str(options[kinds[0]]), cell.source)
 
@@ -230,27 +258,40 @@ class _Reader:
     def _check_answer(self, line: int, name: str, parts: list[str]) -> None:
         match = ANSWER.fullmatch(self.lines[line - 1])
         if match is None or not float(match["points"]):
-            self.add(line, 'write the cell of an answer as `# %% answer="why" points=2 rubric="What gives points."`.')
+            self.add(
+                line,
+                'write the cell of an answer as `# %% answer="why" points=2 rubric="What gives points."`.',
+            )
         elif name in parts or name in (cell.name for cell in self.cells if cell.kind == "answer"):
             self.add(line, f"the name `{name}` is taken; give this answer another one.")
 
     def _check_parts(self) -> None:
         seen: dict[str | None, int] = {}
         for cell in self.cells:
-            if cell.kind == "part" and (first := seen.setdefault(cell.name, cell.line)) != cell.line:
-                self.add(cell.line, f"the part `{cell.name}` has its cell already, in line {first}.")
+            if (
+                cell.kind == "part"
+                and (first := seen.setdefault(cell.name, cell.line)) != cell.line
+            ):
+                self.add(
+                    cell.line, f"the part `{cell.name}` has its cell already, in line {first}."
+                )
         known = [part.name for part in self.assignment.parts]
         meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
         for name in known:
             if name not in meant:
-                self.add(len(self.lines), f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.')
+                self.add(
+                    len(self.lines),
+                    f'the part `{name}` of course.yml has no cell `# %% part="{name}"`.',
+                )
 
     def _read_gaps(self, tree: ast.Module, comments: list[tuple[int, str]]) -> None:
         begin: int | None = None
         for line, text in comments:
             marker = self._marker(line, text)
             if marker == BEGIN and begin is not None:
-                self.add(line, f"a gap begins inside the gap of line {begin}; close that one first.")
+                self.add(
+                    line, f"a gap begins inside the gap of line {begin}; close that one first."
+                )
             elif marker == BEGIN:
                 begin = line
             elif marker == END and begin is None:
@@ -261,18 +302,24 @@ class _Reader:
         if begin is not None:
             self.add(begin, f"this gap is never closed; write `{END}` after its last line.")
         elif not self.gaps and not self.problems:
-            self.add(1, f"the document has no gap: mark what students write by `{BEGIN}` and `{END}`.")
+            self.add(
+                1, f"the document has no gap: mark what students write by `{BEGIN}` and `{END}`."
+            )
         self._check_cells_of_gaps()
         self._check_todos(comments)
 
     def _check_cells_of_gaps(self) -> None:
-        """Check that each function's gaps are in one cell, as the gradebook identifies cells by function."""
+        """Check that each function's gaps are in one cell, as the gradebook identifies cells by
+        function.
+        """
         first: dict[str, int] = {}
         for gap in self.gaps:
             name = gap.function.partition(".")[0]
             cell = max((cell.line for cell in self.cells if cell.line < gap.begin), default=0)
             if first.setdefault(name, cell) != cell:
-                self.add(gap.begin, f"`{name}` has a gap in another cell already (line {first[name]}).")
+                self.add(
+                    gap.begin, f"`{name}` has a gap in another cell already (line {first[name]})."
+                )
 
     def _marker(self, line: int, text: str) -> str | None:
         if text in (BEGIN, END):
@@ -289,7 +336,11 @@ class _Reader:
 
     def _read_gap(self, tree: ast.Module, begin: int, end: int) -> None:
         inside = self.lines[begin : end - 1]
-        code = [begin + 1 + i for i, text in enumerate(inside) if text.strip() and not text.strip().startswith("#")]
+        code = [
+            begin + 1 + i
+            for i, text in enumerate(inside)
+            if text.strip() and not text.strip().startswith("#")
+        ]
         indents = [re.sub(r"\S.*", "", self.lines[line - 1]) for line in (begin, end)]
         if not code:
             self.add(begin, "this gap is empty; the solution stands between its markers.")
@@ -298,7 +349,11 @@ class _Reader:
             self.add(end, f"`{END}` must be indented like its `{BEGIN}` in line {begin}.")
         function = _function_around(tree, begin, code[0])
         if function is None or function[1] < code[-1]:
-            what = "must be inside a function" if function is None else f"goes on after the end of `{function[0]}`"
+            what = (
+                "must be inside a function"
+                if function is None
+                else f"goes on after the end of `{function[0]}`"
+            )
             self.add(begin, f"this gap {what}.")
             return
         above = (line.strip() for line in reversed(self.lines[: begin - 1]))
@@ -308,7 +363,9 @@ class _Reader:
         self.gaps.append(Gap(function[0], begin, end, indents[0], todo, tuple(inside)))
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
-        """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
+        """Report a TODO without a gap: its markers were forgotten, and its answer would be
+        released.
+        """
         if self.problems:
             return
         used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
@@ -317,16 +374,23 @@ class _Reader:
             if not text.startswith("# TODO") or self._at_margin(line):
                 continue
             if line in inside:
-                self.add(line, f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.")
+                self.add(
+                    line,
+                    f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.",
+                )
             elif line not in used:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
-    """Return the qualified name and last line of the innermost function that spans `begin` to `code`."""
+    """Return the qualified name and last line of the innermost function that spans `begin` to
+    `code`.
+    """
     found = [
         (name, node.end_lineno or node.lineno)
         for name, node in definitions(tree)
-        if not isinstance(node, ast.ClassDef) and node.lineno < begin and (node.end_lineno or 0) >= code
+        if not isinstance(node, ast.ClassDef)
+        and node.lineno < begin
+        and (node.end_lineno or 0) >= code
     ]
     return found[-1] if found else None

@@ -1,8 +1,8 @@
 """Known mistakes, as edits of the solution, and alternatives.
 
-`mistakes.yml` beside a suite is a list of mistakes. Each edit must match the solution exactly once, so a mistake stays
-in step with it. An edit of several lines can be written with or without the indentation of its place; the first of
-the two readings that is valid Python is used.
+`mistakes.yml` beside a suite is a list of mistakes. Each edit must match the solution exactly once,
+so a mistake stays in step with it. An edit of several lines can be written with or without the
+indentation of its place; the first of the two readings that is valid Python is used.
 """
 
 import ast
@@ -30,8 +30,9 @@ Weight = Literal["slip", "idea"]
 class Mistake:
     """A known mistake; `source` is the whole solution with the mistake in it.
 
-    A `slip` should cost little, a missing `idea` the part that it is about; without a `weight`, neither is checked.
-    `fails` are the tests that it did not pass when an audit recorded them; None if none did.
+    A `slip` should cost little, a missing `idea` the part that it is about; without a `weight`,
+    neither is checked. `fails` are the tests that it did not pass when an audit recorded them; None
+    if none did.
     """
 
     id: str
@@ -68,43 +69,64 @@ _Span = tuple[int, int, str]  # the begin and the end of a text in the solution,
 
 
 def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]:
-    """Load the known mistakes, in order; none without a mistakes.yml. Raises CourseError with all errors in it."""
+    """Load the known mistakes, in order; none without a mistakes.yml.
+
+    Raises CourseError with all errors in it.
+    """
     if not (file := course.mistakes_file(assignment)).exists():
         return ()
     solution = course.solution_file(assignment)
     parts = tuple(part.name for part in assignment.parts)
-    texts = course.label(file), course.read(file, CourseError), course.label(solution), course.read_solution(assignment)
+    texts = (
+        course.label(file),
+        course.read(file, CourseError),
+        course.label(solution),
+        course.read_solution(assignment),
+    )
     recorded = _recorded(course, assignment)
     return tuple(replace(each, fails=recorded.get(each.id)) for each in _mistakes(*texts, parts))
 
 
 def _recorded(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
-    """Return the recorded tests that each mistake fails; raises CourseError if the file is not what an audit writes."""
+    """Return the recorded tests that each mistake fails; raises CourseError if the file is not what
+    an audit writes.
+    """
     if not (file := course.failing_tests_file(assignment)).exists():
         return {}
     try:
-        return {name: frozenset(tests) for name, tests in json.loads(course.read(file, CourseError)).items()}
+        return {
+            name: frozenset(tests)
+            for name, tests in json.loads(course.read(file, CourseError)).items()
+        }
     except (ValueError, TypeError, AttributeError):
-        raise CourseError(f"{course.label(file)} is damaged. Write it anew: autograder audit --record") from None
+        raise CourseError(
+            f"{course.label(file)} is damaged. Write it anew: autograder audit --record"
+        ) from None
 
 
 @lru_cache(maxsize=32)
 def _mistakes(
     label: str, text: str, solution_label: str, solution_text: str, parts: tuple[str, ...]
 ) -> tuple[Mistake, ...]:
-    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
+    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is
+    cached.
+    """
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mistake")
     try:
         solution = _Solution(solution_text)
     except SyntaxError as error:
-        raise CourseError(f"{solution_label}, line {error.lineno}: this is not Python: {error.msg}.") from None
+        raise CourseError(
+            f"{solution_label}, line {error.lineno}: this is not Python: {error.msg}."
+        ) from None
     mistakes = []
     for index, entry in enumerate(entries or ()):
         if entry.part not in (None, *parts):
             known = did_you_mean(str(entry.part), parts) or "."
-            document.add((index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}")
+            document.add(
+                (index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}"
+            )
         if source := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
             mistakes.append(Mistake(entry.id, title, entry.hint, source, entry.weight, entry.part))
@@ -122,7 +144,9 @@ def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str
         try:
             ast.parse(text)
         except SyntaxError as error:
-            problems.append(f"{course.label(file)}, line {error.lineno}: this is not Python: {error.msg}.")
+            problems.append(
+                f"{course.label(file)}, line {error.lineno}: this is not Python: {error.msg}."
+            )
         alternatives.append((file.stem, text))
     if problems:
         raise CourseError(problems)
@@ -133,7 +157,9 @@ def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYam
     """Return the `source` of the mistake; None if a problem was added to the document."""
     name = f"the mistake `{entry.id}`"
     if (edits := _edits(entry)) is None:
-        document.add((index,), f"{name} needs `in`, `replace` and `with`, or else a list of `edits`.")
+        document.add(
+            (index,), f"{name} needs `in`, `replace` and `with`, or else a list of `edits`."
+        )
         return None
     choices = []
     for number, edit in enumerate(edits):
@@ -168,30 +194,42 @@ class _Solution:
         line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
         for name, node in definitions(ast.parse(text)):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            self.regions[name] = (line_starts[first - 1], line_starts[node.end_lineno or node.lineno] - 1)
+            self.regions[name] = (
+                line_starts[first - 1],
+                line_starts[node.end_lineno or node.lineno] - 1,
+            )
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
         if edit.place not in self.regions:
-            raise ValueError(f"the solution has no `{edit.place}`{did_you_mean(edit.place, self.regions) or '.'}")
+            raise ValueError(
+                f"the solution has no `{edit.place}`{did_you_mean(edit.place, self.regions) or '.'}"
+            )
         if edit.old == edit.new:
             raise ValueError("the edit changes nothing, `replace` and `with` are the same.")
         begin, end = self.regions[edit.place]
         old = edit.old.rstrip("\n")
         new = edit.new.rstrip("\n")
-        found = [match.span(1) for match in re.finditer(rf"(?=({re.escape(old)}))", self.text[begin:end])]
+        found = [
+            match.span(1) for match in re.finditer(rf"(?=({re.escape(old)}))", self.text[begin:end])
+        ]
         indented = not found and "\n" in old
         if indented:
             found = [match.span(2) for match in _at_any_indent(old).finditer(self.text[begin:end])]
         if len(found) != 1:
             times = "is not found" if not found else f"is found {len(found)} times"
-            raise ValueError(f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once.")
+            raise ValueError(
+                f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once."
+            )
         start, stop = (begin + at for at in found[0])
         indent = self._indent_at(start)
-        if not indented and all(line.startswith(indent) for line in new.split("\n")[1:] if line.strip()):
+        if not indented and all(
+            line.startswith(indent) for line in new.split("\n")[1:] if line.strip()
+        ):
             yield start, stop, new
         if indented or "\n" in new:
-            yield start, stop, textwrap.indent(new, indent).removeprefix(indent)  # its first line starts in its place
+            # its first line starts in its place
+            yield start, stop, textwrap.indent(new, indent).removeprefix(indent)
 
     def _indent_at(self, position: int) -> str:
         start = self.text.rfind("\n", 0, position) + 1
@@ -204,7 +242,10 @@ class _Solution:
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                if _without_lines(compile(source, "solution", "exec", dont_inherit=True)) != self.code:
+                if (
+                    _without_lines(compile(source, "solution", "exec", dont_inherit=True))
+                    != self.code
+                ):
                     return source
                 raise ValueError("changes nothing: Python reads it like the solution.")
             except SyntaxError as error:
@@ -236,7 +277,10 @@ def _without_lines(code: CodeType) -> tuple[Any, ...]:
 def _at_any_indent(block: str) -> re.Pattern[str]:
     """Match a block of several lines that is written without the indentation of its place."""
     first, *others = block.split("\n")
-    lines = [re.escape(first), *(rf"\1{re.escape(line)}" if line.strip() else line for line in others)]
+    lines = [
+        re.escape(first),
+        *(rf"\1{re.escape(line)}" if line.strip() else line for line in others),
+    ]
     return re.compile(r"^([ \t]*)(?=\S)(" + "\n".join(lines) + ")", re.MULTILINE)
 
 

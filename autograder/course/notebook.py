@@ -18,21 +18,25 @@ from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
-_NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")  # notes to tools stay in their line
+# notes to tools stay in their line
+_NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")
 FULL = 100  # characters of a line of a docstring that has no room for another word
 _BEGINS = re.compile(r"\W*$|\w+: |(Example|Returns|Raises)\b")  # a new paragraph of a docstring
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
 def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
-    """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed cell ids.
+    """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed
+    cell ids.
 
-    Cells for the student's code and written answers can be edited but not deleted; each part has one locked test cell;
-    prose and given code have no nbgrader metadata.
+    Cells for the student's code and written answers can be edited but not deleted; each part has
+    one locked test cell; prose and given code have no nbgrader metadata.
     """
     cells = [nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))]
     cells += [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
-    keys = [cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)]
+    keys = [
+        cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)
+    ]
     for cell, key in zip(cells, keys, strict=True):
         cell["id"] = hashlib.sha256(f"{assignment.name}/{key}".encode()).hexdigest()[:12]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -47,8 +51,12 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
 def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     part, name, picture = map(cell.metadata.get, ("part", "answer", "picture"))
     if part is not None:
-        test = nbformat.v4.new_code_cell(f'check("{part}")', metadata={"deletable": False, "editable": False})
-        return _with_nbgrader(test, part, grade=True, solution=False, points=assignment.part(part).points)
+        test = nbformat.v4.new_code_cell(
+            f'check("{part}")', metadata={"deletable": False, "editable": False}
+        )
+        return _with_nbgrader(
+            test, part, grade=True, solution=False, points=assignment.part(part).points
+        )
     if name is not None:
         points = assignment.points_in_nbgrader[name]
         written = nbformat.v4.new_markdown_cell(PLACEHOLDER, metadata={"deletable": False})
@@ -60,7 +68,10 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     tags = list(cell.metadata.get("tags", []))
     if code and _DEMONSTRATION in cell.source:
         tags.append("raises-exception")  # so that a notebook goes on after unfinished code
-    written = new(with_narrow_lines(cell.source) if code else cell.source, metadata={"tags": tags} if tags else {})
+    written = new(
+        with_narrow_lines(cell.source) if code else cell.source,
+        metadata={"tags": tags} if tags else {},
+    )
     if not code or not (function := _first_gap(cell.source)):
         return written
     written.metadata["deletable"] = False
@@ -68,7 +79,9 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def with_narrow_lines(source: str) -> str:
-    """Wrap docstrings, and move the shape at the end of a line that is too wide: above code, or below a comment."""
+    """Wrap docstrings, and move the shape at the end of a line that is too wide: above code, or
+    below a comment.
+    """
     lines = _with_narrow_docstrings(source.split("\n"), ast.parse(source))
     meaning = _meaning("\n".join(lines))
     for number in reversed(range(len(lines))):
@@ -86,8 +99,14 @@ def with_narrow_lines(source: str) -> str:
 
 
 def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
-    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it does not fit."""
-    texts = (node.body[0] for node in ast.walk(tree) if isinstance(node, Definition) and ast.get_docstring(node))
+    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it
+    does not fit.
+    """
+    texts = (
+        node.body[0]
+        for node in ast.walk(tree)
+        if isinstance(node, Definition) and ast.get_docstring(node)
+    )
     inside = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
     found: list[str] = []
     number = 0
@@ -112,18 +131,26 @@ def _goes_on(first: str, last: str, line: str) -> bool:
 
 
 def _columns(line: str) -> tuple[str, str | None, str | None]:
-    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is right of it."""
+    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is
+    right of it.
+    """
     return re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr,return-value]
 
 
 def _wrapped(line: str) -> list[str]:
-    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
+    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column,
+    what it means.
+    """
     start, gap, end = _columns(line)
     indent = line[: len(line) - len(line.lstrip())]
     if gap and len(start + gap) > WIDE // 2:
-        return [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
+        return (
+            [f"{start}  {end}"] if len(f"{start}  {end}") <= WIDE else [start, f"{indent}    {end}"]
+        )
     column = " " * len(start + gap) if gap else indent
-    pieces = textwrap.wrap(line[len(column) :], WIDE - len(column), break_long_words=False, break_on_hyphens=False)
+    pieces = textwrap.wrap(
+        line[len(column) :], WIDE - len(column), break_long_words=False, break_on_hyphens=False
+    )
     return [line[: len(column)] + pieces[0], *(column + piece for piece in pieces[1:])]
 
 
@@ -147,13 +174,17 @@ def _first_gap(source: str) -> str | None:
 def _with_nbgrader(
     cell: NotebookNode, grade_id: str, grade: bool, solution: bool, points: float | None = None
 ) -> NotebookNode:
-    """Add nbgrader's metadata; by its checksum, nbgrader knows an unchanged solution cell as "no response"."""
+    """Add nbgrader's metadata; by its checksum, nbgrader knows an unchanged solution cell as "no
+    response".
+    """
     locked = not solution
     facts = [cell.source, cell.cell_type, grade, solution, locked, grade_id]
     facts += [] if points is None else [float(points)]
     metadata: dict[str, Any] = {
         "cell_type": cell.cell_type,
-        "checksum": hashlib.md5("".join(map(str, facts)).encode(), usedforsecurity=False).hexdigest(),
+        "checksum": hashlib.md5(
+            "".join(map(str, facts)).encode(), usedforsecurity=False
+        ).hexdigest(),
         "grade": grade,
         "grade_id": grade_id,
         "locked": locked,

@@ -1,4 +1,5 @@
-"""The author's nudges from `nudges.yml` beside an assignment's suite: a question for each gap of the stub.
+"""The author's nudges from `nudges.yml` beside an assignment's suite: a question for each gap of
+the stub.
 
 `autograder hint` shows one where a test fails and the answer is no known mistake's.
 """
@@ -12,7 +13,8 @@ from autograder.text.spelling import did_you_mean
 
 
 def load_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
-    """Return the nudges by the qualified name of their gap's function; empty without a `nudges.yml`.
+    """Return the nudges by the qualified name of their gap's function; empty without a
+    `nudges.yml`.
 
     Not every gap needs one. Raises CourseError if one is for a function without a gap.
     """
@@ -27,7 +29,10 @@ def load_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
             remedy = did_you_mean(function, gaps) or f"; there are {', '.join(gaps)}."
             document.add((function,), f"the stub has no gap in `{function}`{remedy}")
         elif not nudge.strip():
-            document.add((function,), f"the nudge of `{function}` is empty; write a question, or remove the line.")
+            document.add(
+                (function,),
+                f"the nudge of `{function}` is empty; write a question, or remove the line.",
+            )
     if document.problems:
         raise CourseError(document.problems)
     return nudges

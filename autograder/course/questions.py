@@ -1,4 +1,6 @@
-"""The questions in an assignment's text, with the author's answers from `answers.yml` beside its suite."""
+"""The questions in an assignment's text, with the author's answers from `answers.yml` beside its
+suite.
+"""
 
 from pydantic import RootModel
 
@@ -11,8 +13,8 @@ from autograder.text.wording import counted
 def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tuple[str, str]]]:
     """Return the questions of each part with their answers; empty without an `answers.yml`.
 
-    Questions with a cell for a written answer are left out. Raises CourseError if a part has an answer too many or too
-    few.
+    Questions with a cell for a written answer are left out. Raises CourseError if a part has an
+    answer too many or too few.
     """
     if not (file := course.answers_file(assignment)).is_file():
         return {}
@@ -29,7 +31,11 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
     if document.problems:
         raise CourseError(document.problems)
     found = {
-        part: [(question.text, told) for question, told in zip(questions, answers[part]) if not question.is_graded]
+        part: [
+            (question.text, told)
+            for question, told in zip(questions, answers[part])
+            if not question.is_graded
+        ]
         for part, questions in asked.items()
     }
     return {part: pairs for part, pairs in found.items() if pairs}

@@ -22,7 +22,9 @@ _SENTENCES: dict[str, str] = read_table(__file__, "yaml_errors.yml")
 
 
 class YamlRecord(BaseModel):
-    """Base class of the records in a YAML file: unknown names and values of another type are errors."""
+    """Base class of the records in a YAML file: unknown names and values of another type are
+    errors.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -30,7 +32,8 @@ class YamlRecord(BaseModel):
 class MarkedYaml:
     """One YAML file: its `data`, the line of every value, and the `problems` found so far.
 
-    `noun` describes the file as a whole in messages ("the course"), `item` an entry of its list, if it is one.
+    `noun` describes the file as a whole in messages ("the course"), `item` an entry of its list, if
+    it is one.
     """
 
     def __init__(self, label: str, text: str, noun: str, item: str = "entry") -> None:
@@ -67,7 +70,9 @@ class MarkedYaml:
         except ValidationError as error:
             details = error.errors(include_url=False)
             places = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
-            misspelt = {(*p[:-1], closest(p[-1], _field_names(_model_at(kind, p[:-1])))) for p in places}
+            misspelt = {
+                (*p[:-1], closest(p[-1], _field_names(_model_at(kind, p[:-1])))) for p in places
+            }
             for detail in details:
                 if detail["type"] == "too_short" and detail["input"]:
                     continue  # the list is long enough; its invalid entries are reported one by one
@@ -83,7 +88,9 @@ class MarkedYaml:
         return record.root if record else None
 
     def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
-        """Add a problem for each item of the list at `place` that repeats the `key` of an earlier one."""
+        """Add a problem for each item of the list at `place` that repeats the `key` of an earlier
+        one.
+        """
         first: dict[Hashable, int] = {}
         for index, item in enumerate(self.items(place)):
             value = item.get(key) if isinstance(item, dict) else None
@@ -113,7 +120,9 @@ class MarkedYaml:
             node = _composed(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            self._problems.append((mark.line + 1 if mark else 1, f"this is not valid YAML: {error.problem}."))
+            self._problems.append(
+                (mark.line + 1 if mark else 1, f"this is not valid YAML: {error.problem}.")
+            )
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
             self._problems.append((line, "this is not valid YAML: there is a control character."))
@@ -134,17 +143,24 @@ class MarkedYaml:
         if isinstance(node, yaml.MappingNode):
             return self._convert_mapping(node, place, around)
         if isinstance(node, yaml.SequenceNode):
-            return [self._convert(item, (*place, index), around) for index, item in enumerate(node.value)]
+            return [
+                self._convert(item, (*place, index), around)
+                for index, item in enumerate(node.value)
+            ]
         return self._scalar(node, place)
 
-    def _convert_mapping(self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]) -> dict[str, Any]:
+    def _convert_mapping(
+        self, node: yaml.MappingNode, place: YamlPath, around: tuple[int, ...]
+    ) -> dict[str, Any]:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value)
             line = key_node.start_mark.line + 1
             here = (*place, key)
             if key in data:
-                self._problems.append((line, f"`{key}` is there twice, first in line {self._lines[here]}."))
+                self._problems.append(
+                    (line, f"`{key}` is there twice, first in line {self._lines[here]}.")
+                )
                 continue
             self._lines[here] = line
             data[key] = self._convert(value_node, here, around)
@@ -154,7 +170,9 @@ class MarkedYaml:
         try:
             return self._loader.construct_object(node)
         except (yaml.YAMLError, ValueError):
-            self.add(place, f"`{node.value}` cannot be read as YAML's `{node.tag}`; put it in quotes.")
+            self.add(
+                place, f"`{node.value}` cannot be read as YAML's `{node.tag}`; put it in quotes."
+            )
             return node.value
 
     def _sentence(self, kind: type[BaseModel], detail: Any) -> str:
@@ -248,11 +266,15 @@ def _inner_model(annotation: Any) -> type[BaseModel]:
     """`Part` for `Part`, `tuple[Part, ...]` and `Part | None`."""
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return annotation
-    return next(_inner_model(a) for a in typing.get_args(annotation) if a not in (Ellipsis, type(None)))
+    return next(
+        _inner_model(a) for a in typing.get_args(annotation) if a not in (Ellipsis, type(None))
+    )
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """Return the root node, read by libyaml where it is there: ten times faster, but its errors have other words."""
+    """Return the root node, read by libyaml where it is there: ten times faster, but its errors
+    have other words.
+    """
     fast = getattr(yaml, "CSafeLoader", None)
     if fast is not None:
         with suppress(yaml.YAMLError):

@@ -27,7 +27,8 @@ FILE_NAME = "index.html"
 SMALL_CLASS = 20
 MOST_HELPED = 10
 MOST_SHOWN = 12
-MOST_LISTED = 1000  # rows of a table; of a larger class, the report links to grades.csv in place of all students
+# rows of a table; of a larger class, the report links to grades.csv in place of all students
+MOST_LISTED = 1000
 MOST_DAYS = 28
 MARKED = "The course site marks it as late, without a submission time."
 LOW = 0.5
@@ -100,21 +101,27 @@ class Row:
     @property
     def worth_reading(self) -> list[TableCell]:
         """The cells with lost points, largest loss first."""
-        return sorted((cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost)
+        return sorted(
+            (cell for cell in self.cells if cell and cell.lost > 1e-9), key=lambda cell: -cell.lost
+        )
 
 
-def write_class_report(folder: Path, course: Course, effective: Effective, file_name: str = FILE_NAME) -> Path:
-    """Write `index.html` with the effective grade of each student and assignment, and its final score.
+def write_class_report(
+    folder: Path, course: Course, effective: Effective, file_name: str = FILE_NAME
+) -> Path:
+    """Write `index.html` with the effective grade of each student and assignment, and its final
+    score.
 
-    Statistics of tests and mistakes are calculated from the journal, all others from the scores after the decisions.
-    Raises InfrastructureError if jinja2 is missing.
+    Statistics of tests and mistakes are calculated from the journal, all others from the scores
+    after the decisions. Raises InfrastructureError if jinja2 is missing.
     """
     grades = effective.grades
     finals = effective.finals
     graded = [grade for grade in grades if grade.status == "graded"]
     journal = effective.journal
     sections = _sections(course, effective)
-    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()  # that the Content-Security-Policy allows
+    # that the Content-Security-Policy allows
+    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
     students = _students(effective)
     rows = _rows(students, sections, effective)
     listed_rows = list(rows) if len(students) <= MOST_LISTED else []
@@ -160,7 +167,9 @@ def worth_a_look(grade: Grade, final: Final) -> list[str]:
 
 
 def lowest_of(rows: Iterable[Row], students: int) -> list[Row]:
-    """Return those with the lowest totals first: at most a quarter of all students, none with full marks."""
+    """Return those with the lowest totals first: at most a quarter of all students, none with full
+    marks.
+    """
     most = min(MOST_HELPED, -(-students // 4))
     return nsmallest(most, (row for row in rows if row.share < 1), key=lambda row: row.share)
 
@@ -172,11 +181,16 @@ def link(grade: Grade) -> str:
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
     found: dict[Decision, list[str]] = {}
-    for (student, _), final in sorted(item for item in effective.finals.items() if item[1].decisions):
+    for (student, _), final in sorted(
+        item for item in effective.finals.items() if item[1].decisions
+    ):
         for decision in final.decisions:
             found.setdefault(decision, []).append(student)
     ordered = sorted(found, key=lambda decision: decision.drop is not None)
-    return [(f"all {len(found[one])} students" if one.drop else ", ".join(found[one]), one) for one in ordered]
+    return [
+        (f"all {len(found[one])} students" if one.drop else ", ".join(found[one]), one)
+        for one in ordered
+    ]
 
 
 def _sections(course: Course, effective: Effective) -> list[Section]:
@@ -184,7 +198,9 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
 
     An assignment that was removed from the course is kept if it has graded submissions.
     """
-    found: dict[str, list[tuple[Grade, Grade]]] = {assignment.name: [] for assignment in course.assignments}
+    found: dict[str, list[tuple[Grade, Grade]]] = {
+        assignment.name: [] for assignment in course.assignments
+    }
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
             found.setdefault(grade.assignment, []).append((grade, journal))
@@ -193,15 +209,21 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
 
 def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
     """Count the attempts of each day from the first to the last; only the last `MOST_DAYS` days."""
-    counts = Counter(attempt.submitted.astimezone(zone).date() for attempt in attempts if attempt.submitted)
+    counts = Counter(
+        attempt.submitted.astimezone(zone).date() for attempt in attempts if attempt.submitted
+    )
     if not counts:
         return {}
     last = max(counts)
     span = min((last - min(counts)).days, MOST_DAYS - 1)
-    return {day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))}
+    return {
+        day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))
+    }
 
 
-def _section(name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective) -> Section:
+def _section(
+    name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective
+) -> Section:
     assignment = course.find(name)
     attempts = (each for grade, _ in pairs for each in effective.attempts(grade))
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
@@ -233,12 +255,17 @@ def _students(effective: Effective) -> list[tuple[str, list[Grade]]]:
     students: dict[str, list[Grade]] = {}
     for grade in effective.grades:
         students.setdefault(grade.student, []).append(grade)
-    for student in (*effective.absent, *(student for (student, _), final in effective.finals.items() if final.excused)):
+    for student in (
+        *effective.absent,
+        *(student for (student, _), final in effective.finals.items() if final.excused),
+    ):
         students.setdefault(student, [])
     return sorted(students.items(), key=lambda item: (item[0].casefold(), item[0]))
 
 
-def _rows(students: Sequence[tuple[str, list[Grade]]], sections: list[Section], effective: Effective) -> Iterator[Row]:
+def _rows(
+    students: Sequence[tuple[str, list[Grade]]], sections: list[Section], effective: Effective
+) -> Iterator[Row]:
     known = {section.name for section in sections}
     for student, grades in students:
         own = {grade.assignment: grade for grade in grades}
@@ -266,7 +293,9 @@ def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
     kind = "low" if reached < LOW else ""
     if reached < LOWEST:
         kind = "lowest"
-    return TableCell(section.title, number(final.score), kind, link(grade), grade.max_score - final.score)
+    return TableCell(
+        section.title, number(final.score), kind, link(grade), grade.max_score - final.score
+    )
 
 
 def _is_excused(effective: Effective, student: str, section: Section) -> bool:
@@ -274,7 +303,9 @@ def _is_excused(effective: Effective, student: str, section: Section) -> bool:
     return final is not None and final.excused
 
 
-def _flagged(grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> list[tuple[Grade, list[str]]]:
+def _flagged(
+    grades: Iterable[Grade], finals: Mapping[GradeKey, Final]
+) -> list[tuple[Grade, list[str]]]:
     """Return the grades with notes for a person."""
     noted = [(grade, worth_a_look(grade, final_of(grade, finals))) for grade in grades]
     return [(grade, notes) for grade, notes in noted if notes]

@@ -28,14 +28,19 @@ WORDS = (
     (0.5, "Well on the way. At least half of it works."),
     (0.0, "A start. Some of it works; correct the rest one test at a time."),
 )
-NOTHING_YET = "No test passes yet. Begin with the first one below; many of the others may depend on it."
+NOTHING_YET = (
+    "No test passes yet. Begin with the first one below; many of the others may depend on it."
+)
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
-Cause = list[list[TestResult]]  # the failures with one cause: for each message, the tests that failed with it
+# the failures with one cause: for each message, the tests that failed with it
+Cause = list[list[TestResult]]
 
 
 @dataclass
 class PartPage:
-    """The section of a page about one part; a cause stands in the first part in which a test failed for it."""
+    """The section of a page about one part; a cause stands in the first part in which a test failed
+    for it.
+    """
 
     title: str
     score: float
@@ -47,14 +52,20 @@ class PartPage:
     pictures: list[Picture]
 
 
-def write_what_counts(folder: Path, course: Course, effective: Effective, section: str | None = None) -> Path:
-    """Write the gradebook, the pages and the class report, or only the report of a section; return its path.
+def write_what_counts(
+    folder: Path, course: Course, effective: Effective, section: str | None = None
+) -> Path:
+    """Write the gradebook, the pages and the class report, or only the report of a section; return
+    its path.
 
-    The pages contain the pictures already drawn into `folder`, and of hidden tests what students may see at present.
-    Raises InfrastructureError if jinja2 is missing; the gradebook is written even then.
+    The pages contain the pictures already drawn into `folder`, and of hidden tests what students
+    may see at present. Raises InfrastructureError if jinja2 is missing; the gradebook is written
+    even then.
     """
     if section is not None:
-        return write_class_report(folder, course, effective, file_name=f"index-{safe_name(section)}.html")
+        return write_class_report(
+            folder, course, effective, file_name=f"index-{safe_name(section)}.html"
+        )
     write_gradebook(folder, effective.grades, effective.finals)
     _write_pages(folder, course, effective)
     return write_class_report(folder, course, effective)
@@ -65,12 +76,15 @@ def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
     pages = StudentPages(folder, course)
     for student in effective.by_student():
         for grade in student.grades:
-            write_page(folder / feedback_path(grade), TEMPLATE, **pages.values(grade, student.finals))
+            write_page(
+                folder / feedback_path(grade), TEMPLATE, **pages.values(grade, student.finals)
+            )
         write_student_page(folder, course, student, pages.title_of, pages.names, pages.originals)
 
 
 class StudentPages:
-    """What the pages of a class show of each grade: of hidden tests, what students may see at present.
+    """What the pages of a class show of each grade: of hidden tests, what students may see at
+    present.
 
     The pages contain the pictures already drawn into `folder`.
     """
@@ -87,7 +101,11 @@ class StudentPages:
         """Return the values of the template of a grade's page."""
         shown = as_shown(self._course, grade)
         final = final_of(grade, finals)
-        pictures = [p for p in pictures_of(self._folder, self._course, grade) if p.part in failing_parts(shown)]
+        pictures = [
+            p
+            for p in pictures_of(self._folder, self._course, grade)
+            if p.part in failing_parts(shown)
+        ]
         about: dict[str, str | bool] = {
             "student": self.originals.get(grade.student, grade.student),
             "name": self.names.get(grade.student, ""),
@@ -100,12 +118,17 @@ class StudentPages:
         return page_values(self._folder, shown, assignment, self.title_of, pictures, final, **about)
 
 
-def write_feedback(folder: Path, grade: Grade, assignment: Assignment | None, title_of: TitleOf | None = None) -> Path:
-    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
+def write_feedback(
+    folder: Path, grade: Grade, assignment: Assignment | None, title_of: TitleOf | None = None
+) -> Path:
+    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its
+    path.
 
     The arguments are those of `page_values`. Raises InfrastructureError if jinja2 is missing.
     """
-    return write_page(folder / feedback_path(grade), TEMPLATE, **page_values(folder, grade, assignment, title_of))
+    return write_page(
+        folder / feedback_path(grade), TEMPLATE, **page_values(folder, grade, assignment, title_of)
+    )
 
 
 def page_values(
@@ -119,10 +142,11 @@ def page_values(
 ) -> dict[str, Any]:
     """Return all that the page of one grade shows, in HTML and in Markdown.
 
-    `assignment` provides the titles; it is None if the course does not contain the assignment. `title_of` provides the
-    titles of mistakes, by default derived from their ids. `about` are further values for the template: the id of the
-    `student` to show, the display `name`, the `contact`, the time when it was `handed_in`, and `visible_only` if the page
-    does not tell the points of hidden tests.
+    `assignment` provides the titles; it is None if the course does not contain the assignment.
+    `title_of` provides the titles of mistakes, by default derived from their ids. `about` are
+    further values for the template: the id of the `student` to show, the display `name`, the
+    `contact`, the time when it was `handed_in`, and `visible_only` if the page does not tell the
+    points of hidden tests.
     """
     return {
         "grade": grade,
@@ -132,7 +156,14 @@ def page_values(
         "files": files_of(folder, grade.submission_sha256),
         "states": STATES,
         "parts": _parts(with_titles(grade, title_of), assignment, pictures),
-        **{"student": grade.student, "name": "", "contact": "", "handed_in": "", "visible_only": False, **about},
+        **{
+            "student": grade.student,
+            "name": "",
+            "contact": "",
+            "handed_in": "",
+            "visible_only": False,
+            **about,
+        },
     }
 
 
@@ -146,10 +177,16 @@ def word(grade: Grade) -> str:
     return next(sentence for least, sentence in WORDS if reached >= least - 1e-9)
 
 
-def _parts(grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]) -> list[PartPage]:
-    titles = parts_in_order(assignment, dict.fromkeys(test.part for test in grade.tests if test.part))
+def _parts(
+    grade: Grade, assignment: Assignment | None, pictures: Sequence[Picture]
+) -> list[PartPage]:
+    titles = parts_in_order(
+        assignment, dict.fromkeys(test.part for test in grade.tests if test.part)
+    )
     order = list(titles)
-    tests = sorted((test for test in grade.tests if test.part), key=lambda test: order.index(test.part))
+    tests = sorted(
+        (test for test in grade.tests if test.part), key=lambda test: order.index(test.part)
+    )
     causes = _causes(tests)
     return [_part(name, title, tests, causes, pictures) for name, title in titles.items()]
 
@@ -158,12 +195,18 @@ def _causes(tests: list[TestResult]) -> dict[object, Cause]:
     causes: dict[object, dict[tuple[str, str | None], list[TestResult]]] = {}
     for test in tests:
         if test.outcome in STATES:
-            causes.setdefault(test.cause, {}).setdefault((test.outcome, test.message), []).append(test)
+            causes.setdefault(test.cause, {}).setdefault((test.outcome, test.message), []).append(
+                test
+            )
     return {cause: list(failures.values()) for cause, failures in causes.items()}
 
 
 def _part(
-    name: str, title: str, every: list[TestResult], causes: Mapping[object, Cause], pictures: Sequence[Picture]
+    name: str,
+    title: str,
+    every: list[TestResult],
+    causes: Mapping[object, Cause],
+    pictures: Sequence[Picture],
 ) -> PartPage:
     tests = [test for test in every if test.part == name]
     waiting: dict[str, list[TestResult]] = {}

@@ -1,7 +1,7 @@
 """The page of one grade as Markdown, which a forge, a mail program or a notebook shows.
 
-No text of a student or a test becomes markup, a link, a mention or a reference to an issue: signs are escaped, and words
-that a forge could turn into a link stand as code.
+No text of a student or a test becomes markup, a link, a mention or a reference to an issue: signs
+are escaped, and words that a forge could turn into a link stand as code.
 """
 
 import base64
@@ -52,11 +52,16 @@ def escaped(text: str) -> str:
 
 def _words(text: str) -> str:
     """Return text in which a word that a forge could turn into a link is code."""
-    return " ".join(_code(word) if _LINKED.search(word) else _MARKUP.sub(r"\\\g<0>", word) for word in text.split(" "))
+    return " ".join(
+        _code(word) if _LINKED.search(word) else _MARKUP.sub(r"\\\g<0>", word)
+        for word in text.split(" ")
+    )
 
 
 def _after_backslash(match: "re.Match[str]") -> str:
-    """Return a beginning that is not one of a list: `-` as `\\-`, and the number of `1.` before a backslash."""
+    """Return a beginning that is not one of a list: `-` as `\\-`, and the number of `1.` before a
+    backslash.
+    """
     return f"{match[0]}\\" if match[0].isdecimal() else f"\\{match[0]}"
 
 
@@ -140,7 +145,9 @@ def _decided(final: Final) -> Iterator[str]:
         yield _items([escaped(decision.sentence) for decision in final.decisions])
 
 
-def _part(part: PartPage, place: int, states: Mapping[str, str], pictures: dict[str, bytes]) -> Iterator[str]:
+def _part(
+    part: PartPage, place: int, states: Mapping[str, str], pictures: dict[str, bytes]
+) -> Iterator[str]:
     points = f" ({number(part.score)} of {number(part.points)})" if part.points else ""
     yield f"## {escaped(part.title)}{points}"
     if part.works:

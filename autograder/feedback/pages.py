@@ -23,11 +23,16 @@ _STRESSED = re.compile(r"\*([^*\s][^*\n]*)\*")
 
 def feedback_path(grade: Grade) -> PurePosixPath:
     """Return the path of a grade's page, relative to the report's folder."""
-    return PurePosixPath("feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html")
+    return PurePosixPath(
+        "feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html"
+    )
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:
-    """Write a template with every value escaped; an equal page is kept. Raises InfrastructureError without jinja2."""
+    """Write a template with every value escaped; an equal page is kept.
+
+    Raises InfrastructureError without jinja2.
+    """
     page = rendered(template, **values)
     if path.is_file() and path.read_bytes() == page:  # replacing a file takes longer than all else
         return path
@@ -35,7 +40,10 @@ def write_page(path: Path, template: str, **values: Any) -> Path:
 
 
 def rendered(template: str, **values: Any) -> bytes:
-    """Return a page: a template with every value escaped. Raises InfrastructureError without jinja2."""
+    """Return a page: a template with every value escaped.
+
+    Raises InfrastructureError without jinja2.
+    """
     return _environment().get_template(template).render(**values).encode("utf-8", "replace")
 
 
@@ -85,7 +93,9 @@ def _environment() -> "Environment":
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise InfrastructureError(f"The HTML pages need jinja2. Install it: {install_extra('report')}") from None
+        raise InfrastructureError(
+            f"The HTML pages need jinja2. Install it: {install_extra('report')}"
+        ) from None
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -96,7 +106,12 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters.update(
-        number=number, prose=prose, heading=heading, caption=caption, plain=plain, list_items=list_items
+        number=number,
+        prose=prose,
+        heading=heading,
+        caption=caption,
+        plain=plain,
+        list_items=list_items,
     )
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
@@ -113,7 +128,10 @@ def printable(value: Any) -> Any:
     """Replace characters that hide or reorder the text around them; return other values unchanged."""
     if not isinstance(value, str):
         return value
-    if value.isprintable() or str(value).replace("\n", "").replace("\t", "").isprintable():  # the common case
+    # the common case
+    if value.isprintable() or str(value).replace("\n", "").replace("\t", "").isprintable():
         return value
-    shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    shown = "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in value
+    )
     return value.__class__(shown)

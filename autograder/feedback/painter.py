@@ -44,11 +44,15 @@ class Job:
     file: Path
 
 
-def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Callable[[int, int], None]) -> list[str]:
-    """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each that is not drawn.
+def draw_pictures(
+    plan: Plan, folder: Path, grades: Iterable[Grade], tell: Callable[[int, int], None]
+) -> list[str]:
+    """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each
+    that is not drawn.
 
-    `tell` is called with the number done and the total. A picture that a student's code cannot produce is replaced by a
-    message. If the machine fails, finished pictures are kept and the others can be drawn later.
+    `tell` is called with the number done and the total. A picture that a student's code cannot
+    produce is replaced by a message. If the machine fails, finished pictures are kept and the
+    others can be drawn later.
     """
     folder = folder.absolute()  # graders work in another current folder
     files = ((grade, picture_file(folder, plan.course, grade)) for grade in grades)
@@ -69,7 +73,10 @@ def draw_pictures(plan: Plan, folder: Path, grades: Iterable[Grade], tell: Calla
 
 
 def _draw(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, str]]:
-    """Draw in parallel; yield each job when it is done, with the reason if there is none. Raises InfrastructureError."""
+    """Draw in parallel; yield each job when it is done, with the reason if there is none.
+
+    Raises InfrastructureError.
+    """
     pool = graders(plan)
     try:
         waiting = {pool.submit(draw_one, job): job for job in jobs}
@@ -91,7 +98,9 @@ def draw_one(job: Job) -> None:
     """Draw and store the pictures of one grade. Raises RefusedError if its text is not stored."""
     submission = texts.get(job.folder, job.grade)
     if submission is None:
-        raise RefusedError("the graded text is no longer stored. `autograder grade` stores it again.")
+        raise RefusedError(
+            "the graded text is no longer stored. `autograder grade` stores it again."
+        )
     grader = this_grader()
     assignment = grader.assignment(job.grade.assignment)
     file = grader.choose(assignment, submission)
@@ -110,7 +119,9 @@ def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watc
         return [_picture(part, draw, loaded, watch) for part, draw in wanted]
 
 
-def _picture(part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True) -> Picture:
+def _picture(
+    part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True
+) -> Picture:
     title = draw.__name__.replace("_", " ")
     blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
     try:
@@ -150,7 +161,11 @@ def _small(drawn: io.BytesIO) -> bytes:
 
 def _sentence(error: BaseException, file: SourceFile) -> str:
     if isinstance(error, TaskEndedError):
-        return f"It took more than {SECONDS:g} seconds." if error.late else "The process that drew it ended."
+        return (
+            f"It took more than {SECONDS:g} seconds."
+            if error.late
+            else "The process that drew it ended."
+        )
     if isinstance(error, StudentError):
         return explain(error, full=True, file=file).message
     return f"The result of your code cannot be drawn ({type(error).__name__})."

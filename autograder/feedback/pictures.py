@@ -32,7 +32,9 @@ def failing_parts(grade: Grade) -> tuple[str, ...]:
 
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
-    """Return the path of a grade's pictures, which need not exist; None if there is nothing to draw."""
+    """Return the path of a grade's pictures, which need not exist; None if there is nothing to
+    draw.
+    """
     assignment = course.find(grade.assignment)
     parts = failing_parts(grade)
     if assignment is None or not parts:
@@ -40,8 +42,14 @@ def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
     source = course.pictures_file(assignment)
     if not source.is_file():
         return None
-    drawn_with = f"{__version__}\0{grade.assignment}\0{' '.join(parts)}\0".encode() + source.read_bytes()
-    return folder / FOLDER / f"{grade.submission_sha256[:32]}-{hashlib.sha256(drawn_with).hexdigest()[:16]}.json"
+    drawn_with = (
+        f"{__version__}\0{grade.assignment}\0{' '.join(parts)}\0".encode() + source.read_bytes()
+    )
+    return (
+        folder
+        / FOLDER
+        / f"{grade.submission_sha256[:32]}-{hashlib.sha256(drawn_with).hexdigest()[:16]}.json"
+    )
 
 
 def pictures_of(folder: Path, course: Course, grade: Grade) -> list[Picture]:

@@ -1,4 +1,5 @@
-"""The results of a part as text and as HTML, for a student's notebook and for nbgrader's test cells.
+"""The results of a part as text and as HTML, for a student's notebook and for nbgrader's test
+cells.
 
 The HTML has inline styles and inherits the text colour, so it is readable on light and dark pages.
 """
@@ -25,7 +26,9 @@ _STATES = {  # mark, word and colour
     "decided": ("✓", "decided", _GREY),
 }
 _UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
-_PILL = "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"
+_PILL = (
+    "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -36,7 +39,9 @@ def is_unwritten(result: TestResult) -> bool:
 
 @dataclass(frozen=True)
 class Message:
-    """A heading, notes, the results of tests by cause and a foot: text in a terminal, an HTML fragment in a notebook."""
+    """A heading, notes, the results of tests by cause and a foot: text in a terminal, an HTML
+    fragment in a notebook.
+    """
 
     heading: str
     results: tuple[TestResult, ...] = ()
@@ -61,8 +66,13 @@ class Message:
 
     def _repr_html_(self) -> str:
         rows = "".join(map(_rows, by_cause(self.results)))
-        pieces = [_paragraph(f"<strong>{prose(self.heading)}</strong>"), *(_paragraph(prose(n)) for n in self.notes)]
-        pieces += [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
+        pieces = [
+            _paragraph(f"<strong>{prose(self.heading)}</strong>"),
+            *(_paragraph(prose(n)) for n in self.notes),
+        ]
+        pieces += (
+            [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
+        )
         pieces += [_paragraph(prose(self.foot))] if self.foot else []
         colour = _GREEN if self.passed else _GREY
         edge = f"border-left:4px solid {colour};padding:.2em .9em;margin:.4em 0;line-height:1.5"
@@ -78,14 +88,18 @@ def by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
 
 
 def shared_message(tests: Sequence[TestResult]) -> str:
-    """Return the message of several failing tests if it is the same for all, to be shown once above them; else ""."""
+    """Return the message of several failing tests if it is the same for all, to be shown once above
+    them; else "".
+    """
     messages = {test.message or "" for test in tests}
     return messages.pop() if len(tests) > 1 and len(messages) == 1 and not tests[0].is_right else ""
 
 
 def prose(text: str) -> str:
     """Convert text to HTML: escaped, with `names` as code."""
-    shown = "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    shown = "".join(
+        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
+    )
     return _CODE.sub(r"<code>\1</code>", html.escape(shown))
 
 
@@ -94,7 +108,9 @@ def _paragraph(content: str) -> str:
 
 
 def _question(result: TestResult) -> list[str]:
-    """Return the name of a known mistake and its question, for the first of the tests that it explains."""
+    """Return the name of a known mistake and its question, for the first of the tests that it
+    explains.
+    """
     if not result.hint or result.is_right:
         return []
     familiar = [f"This looks familiar: {result.mistake}."] if result.mistake else []
@@ -106,7 +122,11 @@ def _state(result: TestResult) -> tuple[str, str, str]:
 
 
 def _cost(result: TestResult) -> str:
-    return f" (−{result.max_score - result.score:g})" if not result.is_right and result.outcome != "skipped" else ""
+    return (
+        f" (−{result.max_score - result.score:g})"
+        if not result.is_right and result.outcome != "skipped"
+        else ""
+    )
 
 
 def _sentences(result: TestResult, told: set[str]) -> list[str]:
@@ -125,13 +145,21 @@ def _rows(tests: list[TestResult]) -> str:
     asked = "<br>".join(prose(line) for line in [*_question(tests[0]), *filter(None, [shared])])
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
     rows = "".join(_row(result, told) for result in tests)
-    return f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>' if asked else rows
+    return (
+        f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>'
+        if asked
+        else rows
+    )
 
 
 def _row(result: TestResult, told: set[str]) -> str:
     mark, word, colour = _state(result)
     pill = f'<span style="{_PILL};background:{colour};color:#fff">{mark} {word}</span>'
     sentences = "\n".join(_sentences(result, told))
-    more = f'<div style="white-space:pre-wrap;margin:.1em 0 .5em">{prose(sentences)}</div>' if sentences else ""
+    more = (
+        f'<div style="white-space:pre-wrap;margin:.1em 0 .5em">{prose(sentences)}</div>'
+        if sentences
+        else ""
+    )
     title = f"{prose(result.title)}{_cost(result)}"
     return f'<li style="display:flex;margin:.25em 0">{pill}<div>{title}{more}</div></li>'

@@ -14,7 +14,9 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """The results of a class on one test; `without_zeros` is the discrimination without submissions that earn nothing."""
+    """The results of a class on one test; `without_zeros` is the discrimination without submissions
+    that earn nothing.
+    """
 
     name: str
     part: str
@@ -41,12 +43,18 @@ class MistakeCount:
 
 
 def summary(values: Sequence[float]) -> dict[str, float | None]:
-    """Return the mean, minimum, quartiles (linearly interpolated) and maximum of these values by their names."""
+    """Return the mean, minimum, quartiles (linearly interpolated) and maximum of these values by
+    their names.
+    """
     names = ("Mean", "Minimum", "Lower quartile", "Median", "Upper quartile", "Maximum")
     if not values:
         return dict.fromkeys(names)
-    quartiles = statistics.quantiles([*values, *values] if len(values) == 1 else values, method="inclusive")
-    return dict(zip(names, (statistics.fmean(values), min(values), *quartiles, max(values)), strict=True))
+    quartiles = statistics.quantiles(
+        [*values, *values] if len(values) == 1 else values, method="inclusive"
+    )
+    return dict(
+        zip(names, (statistics.fmean(values), min(values), *quartiles, max(values)), strict=True)
+    )
 
 
 def share(score: float, max_score: float) -> float:
@@ -71,7 +79,9 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
 
 
 def items(grades: Sequence[Grade]) -> list[Item]:
-    """Return each test of one assignment with its pass rate and discrimination, in the order of the suite."""
+    """Return each test of one assignment with its pass rate and discrimination, in the order of the
+    suite.
+    """
     taken: dict[str, tuple[list[TestResult], list[float]]] = {}
     for grade in grades:
         total = sum(test.score for test in grade.tests)
@@ -93,7 +103,8 @@ def _item(tests: list[TestResult], rests: list[float]) -> Item:
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:
-    """Return the corrected item–total correlation: point-biserial, of passing a test with the score on the others.
+    """Return the corrected item–total correlation: point-biserial, of passing a test with the score
+    on the others.
 
     None if all or no students passed, or if all have the same score on the other tests.
     """
@@ -110,7 +121,9 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
     for grade in grades:
         for test in grade.tests:
             if test.mistake:
-                _, students = found.setdefault((grade.assignment, test.mistake), (test.hint or "", set()))
+                _, students = found.setdefault(
+                    (grade.assignment, test.mistake), (test.hint or "", set())
+                )
                 students.add(grade.student)
     counts = [
         MistakeCount(assignment, mistake, hint, tuple(sorted(students)), graded[assignment])
@@ -121,7 +134,9 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Students whose failures in one part match no known mistake, and are the same tests with the same messages."""
+    """Students whose failures in one part match no known mistake, and are the same tests with the
+    same messages.
+    """
 
     assignment: str
     part: str
@@ -130,16 +145,24 @@ class Cluster:
 
 
 def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
-    """Group the failed tests that match no known mistake, largest group first, by the skeletons of their messages."""
+    """Group the failed tests that match no known mistake, largest group first, by the skeletons of
+    their messages.
+    """
     found: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
     for grade in grades:
-        failed = [t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake]
+        failed = [
+            t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake
+        ]
         for part in dict.fromkeys(test.part for test in failed):
             tests = [test for test in failed if test.part == part]
-            alike = tuple((test.name, test.outcome, message_skeleton(test.message or "")) for test in tests)
+            alike = tuple(
+                (test.name, test.outcome, message_skeleton(test.message or "")) for test in tests
+            )
             found.setdefault((grade.assignment, part, alike), (tests, []))[1].append(grade.student)
     clusters = [
         Cluster(str(assignment), str(part), tuple(tests), tuple(sorted(students)))
         for (assignment, part, _), (tests, students) in found.items()
     ]
-    return sorted(clusters, key=lambda one: (-len(one.students), one.assignment, one.part, one.students))
+    return sorted(
+        clusters, key=lambda one: (-len(one.students), one.assignment, one.part, one.students)
+    )

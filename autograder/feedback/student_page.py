@@ -1,4 +1,5 @@
-"""The instructors' page about a student, `students/<student>.html`: attempts over time, and code with its failing tests.
+"""The instructors' page about a student, `students/<student>.html`: attempts over time, and code
+with its failing tests.
 
 Unlike the feedback, it shows all that is known about hidden tests. Students must not receive it.
 """
@@ -53,13 +54,18 @@ def write_student_page(
     student = grades[0].student
     timeline = sorted(
         ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
-        key=lambda pair: (pair[0].submitted is not None, pair[0].submitted and pair[0].submitted.timestamp()),
+        key=lambda pair: (
+            pair[0].submitted is not None,
+            pair[0].submitted and pair[0].submitted.timestamp(),
+        ),
     )
     write_page(
         folder / student_path(student),
         "student.html.j2",
         student=originals.get(student, student),
-        name=effective.people.names.get(student) or names.get(student) or originals.get(student, student),
+        name=effective.people.names.get(student)
+        or names.get(student)
+        or originals.get(student, student),
         works=[_work(folder, course, with_titles(grade, title_of), effective) for grade in grades],
         timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
     )
@@ -69,7 +75,15 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
     grade, assignment = with_full_messages(grade), course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
     files = files_of(folder, grade.submission_sha256) if failing else ()
-    words = ("autograder", "decide", grade.student, "--assignment", grade.assignment, "--comment", "…")
+    words = (
+        "autograder",
+        "decide",
+        grade.student,
+        "--assignment",
+        grade.assignment,
+        "--comment",
+        "…",
+    )
     return {
         "title": assignment.title if assignment else grade.assignment,
         "grade": grade,

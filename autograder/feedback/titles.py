@@ -20,13 +20,21 @@ def in_words(mistake: str) -> str:
 
 
 def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dict[str, str]:
-    """Return the titles of these parts by name, in the order of the course; others follow with their names in words."""
-    titles = {part.name: part.title for part in assignment.parts if part.name in names} if assignment else {}
+    """Return the titles of these parts by name, in the order of the course; others follow with
+    their names in words.
+    """
+    titles = (
+        {part.name: part.title for part in assignment.parts if part.name in names}
+        if assignment
+        else {}
+    )
     return titles | {name: in_words(name) for name in names if name not in titles}
 
 
 def titles_of(course: Course) -> TitleOf:
-    """Return a function that looks up a mistake's title; each assignment's file is read on first use."""
+    """Return a function that looks up a mistake's title; each assignment's file is read on first
+    use.
+    """
 
     @cache
     def titles(name: str) -> dict[str, str]:
@@ -41,7 +49,10 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
     if not any(test.mistake for test in grade.tests):
         return grade
     title_of = title_of or (lambda _, mistake: in_words(mistake))
-    tests = (replace(t, mistake=title_of(grade.assignment, t.mistake)) if t.mistake else t for t in grade.tests)
+    tests = (
+        replace(t, mistake=title_of(grade.assignment, t.mistake)) if t.mistake else t
+        for t in grade.tests
+    )
     return replace(grade, tests=tuple(tests))
 
 

@@ -1,1 +1,3 @@
-"""The files in `grades/`: journal, run state, stored texts, submission times, lateness and final scores."""
+"""The files in `grades/`: journal, run state, stored texts, submission times, lateness and final
+scores.
+"""

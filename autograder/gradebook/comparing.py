@@ -1,7 +1,8 @@
-"""Compare two gradings of a class: the scores that went up or down, and the tests that changed them.
+"""Compare two gradings of a class: the scores that went up or down, and the tests that changed
+them.
 
-Pure functions of grades. Messages are not compared, because the inputs, and so the numbers in messages, differ
-between runs.
+Pure functions of grades. Messages are not compared, because the inputs, and so the numbers in
+messages, differ between runs.
 """
 
 from collections import Counter
@@ -20,7 +21,8 @@ TOLERANCE = 1e-9
 class TestChange:
     """A test with a different result; `before` or `after` is None if the suite did not contain it.
 
-    `message` explains the missing points: the new message, or the old one for a test that passes now.
+    `message` explains the missing points: the new message, or the old one for a test that passes
+    now.
     """
 
     __test__ = False  # not a test class, despite its name
@@ -47,7 +49,9 @@ class Change:
 
     @property
     def difference(self) -> float:
-        return (self.after.score if self.after else 0.0) - (self.before.score if self.before else 0.0)
+        return (self.after.score if self.after else 0.0) - (
+            self.before.score if self.before else 0.0
+        )
 
     @property
     def other_submission(self) -> bool:
@@ -69,7 +73,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two gradings of a class; `notes` list the lines of a journal that cannot be read."""
+    """The changes between two gradings of a class; `notes` list the lines of a journal that cannot
+    be read.
+    """
 
     changes: tuple[Change, ...]
     unchanged: int
@@ -86,7 +92,9 @@ class Comparison:
     @property
     def other_seeds(self) -> bool:
         """Whether the runs drew different inputs, which alone can change a result."""
-        return bool(self.seeds_before and self.seeds_after) and self.seeds_before != self.seeds_after
+        return (
+            bool(self.seeds_before and self.seeds_after) and self.seeds_before != self.seeds_after
+        )
 
     def as_record(self) -> dict[str, Any]:
         """Return the comparison as a JSON-serializable dict."""
@@ -99,7 +107,8 @@ class Comparison:
 
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
-    """Compare two gradings by the last grade of each student and assignment; lower scores come first.
+    """Compare two gradings by the last grade of each student and assignment; lower scores come
+    first.
 
     `before` is read lazily, and only the grades in it that have changed are kept.
     """
@@ -113,9 +122,15 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
         if change := _change(*place, grade, new.get(place)):
             changes[place] = change
     unchanged = len(seeds) - len(changes)
-    changes |= {place: Change(*place, "added", None, grade, ()) for place, grade in new.items() if place not in seeds}
+    changes |= {
+        place: Change(*place, "added", None, grade, ())
+        for place, grade in new.items()
+        if place not in seeds
+    }
     found = (changes[place] for place in sorted(changes))
-    order = sorted(found, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference)))
+    order = sorted(
+        found, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference))
+    )
     graded = (grade.seed for grade in new.values() if grade.status == "graded")
     return Comparison(tuple(order), unchanged, _distinct(seeds.values()), _distinct(graded))
 
@@ -138,7 +153,9 @@ def _change(student: str, assignment: str, before: Grade, after: Grade | None) -
     return Change(student, assignment, kind, before, after, tests)
 
 
-def _test_changes(before: Iterable[TestResult], after: Iterable[TestResult]) -> Iterable[TestChange]:
+def _test_changes(
+    before: Iterable[TestResult], after: Iterable[TestResult]
+) -> Iterable[TestChange]:
     old, new = ({test.name: test for test in tests} for tests in (before, after))
     for name in {**new, **old}:
         one = old.get(name)

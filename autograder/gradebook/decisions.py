@@ -1,4 +1,6 @@
-"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
+"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the
+journal.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,8 +30,8 @@ Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
-    `drop` names a test, which then gives its full points or is taken out of the total. `score` is the score in the
-    journal at the time of the decision.
+    `drop` names a test, which then gives its full points or is taken out of the total. `score` is
+    the score in the journal at the time of the decision.
     """
 
     assignment: Text
@@ -53,10 +55,14 @@ class Decision(YamlRecord):
         wrong = {
             f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
             "must name the `student`.": not self.drop and self.student is None,
-            "drops a test for everybody, so it has no `student`.": self.drop and self.student is not None,
-            "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts) != bool(self.drop),
-            "can have a `part` only with `give` or `take`.": self.part and not (self.give or self.take),
-            "must have a `reason`, which the student reads.": self.reason is None and self.comment is None,
+            "drops a test for everybody, so it has no `student`.": self.drop
+            and self.student is not None,
+            "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts)
+            != bool(self.drop),
+            "can have a `part` only with `give` or `take`.": self.part
+            and not (self.give or self.take),
+            "must have a `reason`, which the student reads.": self.reason is None
+            and self.comment is None,
         }
         for sentence in (sentence for sentence, found in wrong.items() if found):
             raise ValueError(sentence)
@@ -71,7 +77,11 @@ class Decision(YamlRecord):
             points = counted_points(self.give or self.take or 0)
             said = f"{points} {'given back' if self.give else 'taken off'}"
         elif self.drop:
-            said = "Counts in full for everybody" if self.counts == "full" else "Does not count for anybody"
+            said = (
+                "Counts in full for everybody"
+                if self.counts == "full"
+                else "Does not count for anybody"
+            )
         else:
             said = "Excused" if self.excuse else "Accepted although late"
         return f"{said}: {self.reason}"
@@ -96,23 +106,34 @@ class Decided:
 
 
 def read_decisions(course: Course) -> tuple[Entry, ...]:
-    """Return the decisions of a course in the file's order; empty without a file. Raises CourseError."""
+    """Return the decisions of a course in the file's order; empty without a file.
+
+    Raises CourseError.
+    """
     file = course.root / FILE_NAME
     return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
 
 
 @contextmanager
 def locked(course: Course) -> Iterator[None]:
-    """Keep other `decide` commands from reading and writing the file in the meantime. Raises RefusedError."""
+    """Keep other `decide` commands from reading and writing the file in the meantime.
+
+    Raises RefusedError.
+    """
     try:
         with FileLock(course.root / f".{FILE_NAME}.lock", timeout=WAIT):
             yield
     except Timeout:
-        raise RefusedError(f"Another `decide` has been writing {FILE_NAME} for {WAIT} seconds; try again.") from None
+        raise RefusedError(
+            f"Another `decide` has been writing {FILE_NAME} for {WAIT} seconds; try again."
+        ) from None
 
 
 def add_decision(course: Course, decision: Decision) -> str:
-    """Append a decision to the file, whose text stays as it is; return its place. Raises CourseError."""
+    """Append a decision to the file, whose text stays as it is; return its place.
+
+    Raises CourseError.
+    """
     file = course.root / FILE_NAME
     old = read_utf8(file, FILE_NAME, CourseError) if file.exists() else HEADER
     record = {key: _plain(value) for key, value in decision.model_dump(exclude_none=True).items()}
@@ -138,7 +159,10 @@ def _parse(text: str) -> tuple[Entry, ...]:
         document.add((), "a test is dropped twice; remove one of the decisions.")
     if found is None or document.problems:
         raise CourseError(document.problems)
-    return tuple(Entry(f"{FILE_NAME}, line {document.line((number,))}", one) for number, one in enumerate(found))
+    return tuple(
+        Entry(f"{FILE_NAME}, line {document.line((number,))}", one)
+        for number, one in enumerate(found)
+    )
 
 
 def lay_over(
@@ -147,14 +171,21 @@ def lay_over(
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
 ) -> Iterator[Decided]:
-    """Yield each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
+    """Yield each grade after the decisions about it. A dropped test comes first, then the decisions
+    in their order.
 
-    `groups` names, by student and assignment, the group whose work a grade is of: its decisions count, too.
-    `grades` are read twice if a test is dropped.
+    `groups` names, by student and assignment, the group whose work a grade is of: its decisions
+    count, too. `grades` are read twice if a test is dropped.
     """
-    dropped = {(entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop}
-    tests = ((grade.assignment, test) for grade in (grades if dropped else ()) for test in grade.tests)
-    points = {(name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped}
+    dropped = {
+        (entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop
+    }
+    tests = (
+        (grade.assignment, test) for grade in (grades if dropped else ()) for test in grade.tests
+    )
+    points = {
+        (name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped
+    }
     ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
     for grade in grades:
         one = Decided(grade, grade)
@@ -168,17 +199,27 @@ def lay_over(
 
 
 def ids_of(decision: Decision) -> tuple[str, ...]:
-    """Return the ids in the grades that the student of a decision can have: of `A/42`, also that of its folder."""
+    """Return the ids in the grades that the student of a decision can have: of `A/42`, also that of
+    its folder.
+    """
     return () if decision.student is None else (decision.student, graded_name(decision.student))
 
 
-def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]) -> list[str]:
+def unfitting(
+    course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]
+) -> list[str]:
     """Return a message for each decision that does not fit the course or the grades.
 
-    `known` are further students and groups of the class. Decisions about assignments without grades are not mentioned.
+    `known` are further students and groups of the class. Decisions about assignments without grades
+    are not mentioned.
     """
     graded = {one.grade.assignment for one in decided}
-    tests = {(one.journal.assignment, test.name) for one in decided if entries for test in one.journal.tests}
+    tests = {
+        (one.journal.assignment, test.name)
+        for one in decided
+        if entries
+        for test in one.journal.tests
+    }
     people = {one.grade.student for one in decided} | set(known)
     made = {decision for one in decided for decision in one.made}
     problems = [problem for one in decided for problem in one.problems]
@@ -195,7 +236,9 @@ def unfitting(course: Course, entries: Sequence[Entry], decided: Sequence[Decide
             sentence = f"{name} has no test `{decision.drop}`{close}"
         elif people.isdisjoint(ids_of(decision)):
             sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
-        elif decision.part and decision.part not in (parts := [part.name for part in assignment.parts]):
+        elif decision.part and decision.part not in (
+            parts := [part.name for part in assignment.parts]
+        ):
             sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
         elif decision.excuse:
             continue
@@ -223,14 +266,22 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
         wanted = (decision.give or 0) - (decision.take or 0)
         points = round(min(max(wanted, -borders[0]), borders[1]), 6)
         if points != wanted:
-            where = f"the part {decision.part} of {before.assignment}" if decision.part else before.assignment
+            where = (
+                f"the part {decision.part} of {before.assignment}"
+                if decision.part
+                else before.assignment
+            )
             verb = "gain" if wanted > 0 else "lose"
             one.problems += (
                 f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
                 f"not {abs(wanted):g}.",
             )
-        result = TestResult("decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False)
-        one.grade = replace(before, score=round(before.score + points, 6), tests=(*before.tests, result))
+        result = TestResult(
+            "decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False
+        )
+        one.grade = replace(
+            before, score=round(before.score + points, 6), tests=(*before.tests, result)
+        )
     if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
         one.problems += (
             f"{entry.place}: {before.student} had {counted_points(decision.score)} in {before.assignment} when this was "
@@ -240,7 +291,9 @@ def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) ->
 
 
 def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, float] | None:
-    """Return the points that a part, or the whole grade, can lose and gain; None if there is no such part."""
+    """Return the points that a part, or the whole grade, can lose and gain; None if there is no
+    such part.
+    """
     room = grade.max_score - grade.score
     if part is None:
         return grade.score, room
@@ -255,7 +308,9 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
 
 
 def _without(grade: Grade, decision: Decision, points: float) -> Grade:
-    """Return the grade with full points for the dropped test, or with neither its points nor its maximum."""
+    """Return the grade with full points for the dropped test, or with neither its points nor its
+    maximum.
+    """
     full = decision.counts == "full"
     gained = 0.0
     tests = []
@@ -267,7 +322,9 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
             test = TestResult(*values, hidden=test.hidden)  # type: ignore[arg-type]
         tests.append(test)
     most = grade.max_score - (0 if full else points)
-    return replace(grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6))
+    return replace(
+        grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6)
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -278,7 +335,9 @@ def _plain(value: Any) -> Any:
 
 def make_decision(**values: Any) -> Decision:
     """Return a decision of these values. Raises CourseError with a sentence."""
-    text = yaml.safe_dump([{key: value for key, value in values.items() if value is not None}], allow_unicode=True)
+    text = yaml.safe_dump(
+        [{key: value for key, value in values.items() if value is not None}], allow_unicode=True
+    )
     try:
         return _parse(text)[0].decision
     except CourseError as error:

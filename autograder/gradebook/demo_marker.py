@@ -14,21 +14,29 @@ def mark(folder: Path) -> None:
 
 
 def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
-    """Return the output folder for these submissions, and a message if a folder was changed or moved.
+    """Return the output folder for these submissions, and a message if a folder was changed or
+    moved.
 
-    If `grades` holds real grades, a made-up class is graded into another folder. If it holds grades of a made-up class,
-    they are moved before a real class is graded.
+    If `grades` holds real grades, a made-up class is graded into another folder. If it holds grades
+    of a made-up class, they are moved before a real class is graded.
     """
     made_up = (submissions / MARK).exists()
     marked = (grades / MARK).exists()
     if made_up and not marked and (grades / FILE_NAME).exists():
         grades = grades.with_name(f"{grades.name}-made-up")
         mark(grades)
-        return (grades, f"The made-up class is graded into {grades}, because the output folder contains real grades.")
+        return (
+            grades,
+            f"The made-up class is graded into {grades}, because the output folder contains real grades.",
+        )
     if made_up:
         mark(grades)
     elif marked:
-        aside = next(path for path in numbered(grades.with_name(f"{grades.name}-made-up")) if not path.exists())
+        aside = next(
+            path
+            for path in numbered(grades.with_name(f"{grades.name}-made-up"))
+            if not path.exists()
+        )
         grades.rename(aside)
         return grades, f"The grades of the made-up class were moved to {aside}."
     return grades, ""

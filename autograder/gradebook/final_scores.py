@@ -1,4 +1,6 @@
-"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
+"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other
+programs.
+"""
 
 import csv
 import re
@@ -14,7 +16,14 @@ from typing import Any, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook import lateness
-from autograder.gradebook.decisions import Decided, Entry, ids_of, lay_over, read_decisions, unfitting
+from autograder.gradebook.decisions import (
+    Decided,
+    Entry,
+    ids_of,
+    lay_over,
+    read_decisions,
+    unfitting,
+)
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_originals, read_times
@@ -32,15 +41,20 @@ _LAST_LATIN = "\u024f"
 _FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
 
 
-def write_gradebook(folder: Path, grades: Sequence[Grade], finals: Mapping[GradeKey, Final] | None = None) -> Path:
+def write_gradebook(
+    folder: Path, grades: Sequence[Grade], finals: Mapping[GradeKey, Final] | None = None
+) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8) with these grades, one of each student and assignment.
 
-    `score` is the score in the journal, `final_score` the score after the decisions and lateness, empty if excused;
-    `days_late` is empty if unknown.
+    `score` is the score in the journal, `final_score` the score after the decisions and lateness,
+    empty if excused; `days_late` is empty if unknown.
     """
     originals = read_originals(folder)
     rows = (
-        [harmless(originals.get(grade.student, grade.student)), *_row(grade, final_of(grade, finals))]
+        [
+            harmless(originals.get(grade.student, grade.student)),
+            *_row(grade, final_of(grade, finals)),
+        ]
         for grade in grades
     )
     return write_whole(folder / FILE_NAME, csv_lines([COLUMNS], rows))
@@ -61,9 +75,9 @@ def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
 class ClassList:
     """The students of a roster by their ids in the grades.
 
-    `names` has a display name for each student, empty if unknown; `sections` the students with sections. `groups` are
-    the ids under which the work of a group was graded, with the ids of its members; `originals` the ids in the roster
-    that no folder can have.
+    `names` has a display name for each student, empty if unknown; `sections` the students with
+    sections. `groups` are the ids under which the work of a group was graded, with the ids of its
+    members; `originals` the ids in the roster that no folder can have.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -72,11 +86,14 @@ class ClassList:
     originals: Mapping[str, str] = field(default_factory=dict)
 
 
-ClassOf = Callable[[Mapping[str, str]], ClassList]  # from the students in the grades and their names
+# from the students in the grades and their names
+ClassOf = Callable[[Mapping[str, str]], ClassList]
 
 
 class PastAttempt(NamedTuple):
-    """A submission that was graded: its last result in the journal, and when it was handed in, if known."""
+    """A submission that was graded: its last result in the journal, and when it was handed in, if
+    known.
+    """
 
     digest: str
     status: str
@@ -86,10 +103,12 @@ class PastAttempt(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
+    """What counts of a journal: the sorted grades after the decisions, the final scores, and the
+    class.
 
-    `problems` are messages about decisions that do not fit. An excused student without a grade has only a final score.
-    `several` are the graded submissions of a student for an assignment, if there is more than one.
+    `problems` are messages about decisions that do not fit. An excused student without a grade has
+    only a final score. `several` are the graded submissions of a student for an assignment, if
+    there is more than one.
     """
 
     grades: list[Grade]
@@ -102,7 +121,9 @@ class Effective(NamedTuple):
     def absent(self) -> dict[str, str]:
         """The names of the students of the roster without any grade, by id."""
         graded = {grade.student for grade in self.grades}
-        return {student: name for student, name in self.people.names.items() if student not in graded}
+        return {
+            student: name for student, name in self.people.names.items() if student not in graded
+        }
 
     @property
     def journal(self) -> list[Grade]:
@@ -110,7 +131,9 @@ class Effective(NamedTuple):
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
 
     def attempts(self, grade: Grade) -> Sequence[PastAttempt]:
-        """Return a student's graded submissions for an assignment, in the order in which they were first graded."""
+        """Return a student's graded submissions for an assignment, in the order in which they were
+        first graded.
+        """
         final = final_of(grade, self.finals)
         return self.several.get(grade.key) or [_past(final.journal or grade, final.submitted)]
 
@@ -119,11 +142,17 @@ class Effective(NamedTuple):
         found = []
         for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
             reached = 100 * final.score / (grade.max_score or 1)
-            near = [f"{reached:.1f} %, below {least:g} %" for least in borders if least - within <= reached < least]
+            near = [
+                f"{reached:.1f} %, below {least:g} %"
+                for least in borders
+                if least - within <= reached < least
+            ]
             why = [*near, *grade.flags]
             if why and not final.excused:
                 place = {"student": grade.student, "assignment": grade.assignment}
-                found.append({**place, "score": final.score, "max_score": grade.max_score, "reasons": why})
+                found.append(
+                    {**place, "score": final.score, "max_score": grade.max_score, "reasons": why}
+                )
         return found
 
     def by_student(self) -> Iterator["Effective"]:
@@ -140,7 +169,9 @@ class Effective(NamedTuple):
         known = sorted(set(chain(*self.people.sections.values())))
         if section not in known:
             has = f"it has {one_of(known)}." if known else "it has no column `section`."
-            raise RefusedError(f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}")
+            raise RefusedError(
+                f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}"
+            )
         inside = {student for student, names in self.people.sections.items() if section in names}
         names = {student: name for student, name in self.people.names.items() if student in inside}
         return self._replace(
@@ -158,23 +189,30 @@ def what_counts(
     section: str | None = None,
     seconds: bool = False,
 ) -> Effective:
-    """Return the effective grades of the journal in `folder`, and their final scores after the decisions.
+    """Return the effective grades of the journal in `folder`, and their final scores after the
+    decisions.
 
-    The work of a group counts for each member without own work. `class_of` reads the roster. The grades have the seconds
-    of their tests only with `seconds`.
-    Raises InfrastructureError if the file of submission times exists but cannot be read, CourseError for an invalid
-    decisions.yml and RefusedError for an unknown section.
+    The work of a group counts for each member without own work. `class_of` reads the roster. The
+    grades have the seconds of their tests only with `seconds`. Raises InfrastructureError if the
+    file of submission times exists but cannot be read, CourseError for an invalid decisions.yml and
+    RefusedError for an unknown section.
     """
     times, late = read_times(folder)
     names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
     counted = counting(course, _noting(grades, several, times, seconds), times)
-    people = class_of({grade.student: names.get(grade.student, "") for grade in counted}) if class_of else ClassList()
+    people = (
+        class_of({grade.student: names.get(grade.student, "") for grade in counted})
+        if class_of
+        else ClassList()
+    )
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
     decided = list(lay_over(course, entries, latest_grades(counted), groups))
     members = _members(groups)
-    times |= {(student, *key[1:]): at for key, at in times.items() for student in members.get(key[:2], ())}
+    times |= {
+        (student, *key[1:]): at for key, at in times.items() for student in members.get(key[:2], ())
+    }
     late |= {(student, *key[1:]) for key in late for student in members.get(key[:2], ())}
     finals = {one.grade.key: _final(course, one, times, late) for one in decided}
     known = {*people.names, *people.groups, *names}
@@ -185,13 +223,19 @@ def what_counts(
     return effective.of_section(section) if section else effective
 
 
-def _final(course: Course, decided: Decided, times: Mapping[Attempt, datetime], late: Collection[Attempt]) -> Final:
+def _final(
+    course: Course, decided: Decided, times: Mapping[Attempt, datetime], late: Collection[Attempt]
+) -> Final:
     attempt = decided.grade.attempt
     final = lateness.final(course, decided.grade, times.get(attempt), decided.made)
-    return replace(final, marked=final.submitted is None and attempt in late, journal=decided.journal)
+    return replace(
+        final, marked=final.submitted is None and attempt in late, journal=decided.journal
+    )
 
 
-def _add_excused(finals: dict[GradeKey, Final], entries: Iterable[Entry], known: Collection[str]) -> None:
+def _add_excused(
+    finals: dict[GradeKey, Final], entries: Iterable[Entry], known: Collection[str]
+) -> None:
     """Add a final score for each excused student of the class who has no grade."""
     everybody = {*known, *(student for student, _ in finals)}
     for decision in [entry.decision for entry in entries if entry.decision.excuse]:
@@ -201,7 +245,9 @@ def _add_excused(finals: dict[GradeKey, Final], entries: Iterable[Entry], known:
 
 
 def _past_attempts(
-    decided: Iterable[Decided], groups: Mapping[GradeKey, str], several: Mapping[GradeKey, Mapping[str, PastAttempt]]
+    decided: Iterable[Decided],
+    groups: Mapping[GradeKey, str],
+    several: Mapping[GradeKey, Mapping[str, PastAttempt]],
 ) -> dict[GradeKey, Sequence[PastAttempt]]:
     """Return the submissions of each student who has several, the group's for a member of a group."""
     past: dict[GradeKey, Sequence[PastAttempt]] = {}
@@ -224,13 +270,17 @@ def _noting(
         before = latest.get(grade.key, grade)
         if grade.key in several or before.submission_sha256 != grade.submission_sha256:
             first = {before.submission_sha256: _past(before, times.get(before.attempt))}
-            several.setdefault(grade.key, first)[grade.submission_sha256] = _past(grade, times.get(grade.attempt))
+            several.setdefault(grade.key, first)[grade.submission_sha256] = _past(
+                grade, times.get(grade.attempt)
+            )
         latest[grade.key] = grade
         yield grade
 
 
 def _past(grade: Grade, submitted: datetime | None) -> PastAttempt:
-    return PastAttempt(grade.submission_sha256, grade.status, grade.score, grade.max_score, submitted)
+    return PastAttempt(
+        grade.submission_sha256, grade.status, grade.score, grade.max_score, submitted
+    )
 
 
 def _members(groups: Mapping[GradeKey, str]) -> dict[GradeKey, list[str]]:
@@ -260,15 +310,27 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     return (finals or {}).get(grade.key) or Final(grade.score)
 
 
-def points_of(assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]) -> float:
-    """Return the points of an assignment, without those of dropped tests and with those that nbgrader adds."""
-    own = ((grade, final_of(grade, finals).journal or grade) for grade in grades if grade.assignment == assignment.name)
+def points_of(
+    assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]
+) -> float:
+    """Return the points of an assignment, without those of dropped tests and with those that
+    nbgrader adds.
+    """
+    own = (
+        (grade, final_of(grade, finals).journal or grade)
+        for grade in grades
+        if grade.assignment == assignment.name
+    )
     more = [journal.max_score - grade.max_score for grade, journal in own]
     return assignment.points - max(more, default=0)
 
 
-def differing(course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None) -> list[str]:
-    """Return a message for each assignment whose grades do not match course.yml, as totals would mix both."""
+def differing(
+    course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None
+) -> list[str]:
+    """Return a message for each assignment whose grades do not match course.yml, as totals would
+    mix both.
+    """
     found: dict[str, set[float]] = {}
     for grade in (final_of(grade, finals).journal or grade for grade in grades):
         if course.find(grade.assignment) or grade.status == "graded":
@@ -295,8 +357,14 @@ def number(value: float) -> str:
 
 def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str, Any]:
     """Return the scores of a grade as a JSON-serializable dict; `final_score` is None if excused."""
-    facts = {name: getattr(grade, name) for name in ("student", "assignment", "status", "max_score", "problem", "seed")}
-    scores = {"score": (final.journal or grade).score, "final_score": None if final.excused else final.score}
+    facts = {
+        name: getattr(grade, name)
+        for name in ("student", "assignment", "status", "max_score", "problem", "seed")
+    }
+    scores = {
+        "score": (final.journal or grade).score,
+        "final_score": None if final.excused else final.score,
+    }
     return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
 
 
@@ -310,11 +378,15 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 
 def harmless(text: str) -> str:
-    """Return the text for a cell: without characters that are not seen, and with an apostrophe before a formula.
+    """Return the text for a cell: without characters that are not seen, and with an apostrophe
+    before a formula.
 
-    Control characters and those that change the direction of writing can make a cell look like another one.
+    Control characters and those that change the direction of writing can make a cell look like
+    another one.
     """
-    visible = "".join(letter for place, letter in enumerate(text) if _is_visible(letter, text[place - 1 : place]))
+    visible = "".join(
+        letter for place, letter in enumerate(text) if _is_visible(letter, text[place - 1 : place])
+    )
     return _FORMULA.sub(r"\1'", visible)
 
 

@@ -1,4 +1,6 @@
-"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
+"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never
+rewritten.
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -17,7 +19,9 @@ LISTED = 3  # maximum number of line numbers in a message
 
 
 class Journal:
-    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
+    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable
+    lines or None.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,12 +36,16 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         with suppress(OSError) if error else nullcontext():  # the failed write has been reported
             self._file.close()
 
     def append(self, grade: Grade) -> None:
-        """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
+        """Append one grade and flush it to the operating system; raises InfrastructureError if that
+        fails.
+        """
         try:
             line = self._suites.to_line(grade)
             text = line.encode("utf-8", "replace") + b"\n"
@@ -51,7 +59,9 @@ class Journal:
             ) from None
         self.latest[grade.key] = self._suites.to_grade(line)  # shares texts with other grades
 
-    def holds(self, submission: Submission, submission_sha256: str, suite_sha256: str | None) -> bool:
+    def holds(
+        self, submission: Submission, submission_sha256: str, suite_sha256: str | None
+    ) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
         known = self.latest.get((submission.student, submission.assignment))
         if known is None or known.status != "graded" or known.autograder != __version__:
@@ -76,12 +86,14 @@ class Journal:
 
 
 class Reading:
-    """An iterator over the grades of a journal in the order in which they were written, read lazily.
+    """An iterator over the grades of a journal in the order in which they were written, read
+    lazily.
 
-    A later grade of the same student and assignment replaces an earlier one. A missing journal has no grades. `damaged`
-    holds the numbers of unreadable lines found so far, `missing` the files of suites without which some cannot be read.
-    With `needed`, reading to the end raises RefusedError if there was no grade; about its lines, if one looks like a
-    record, for any file can have the name of a journal.
+    A later grade of the same student and assignment replaces an earlier one. A missing journal has
+    no grades. `damaged` holds the numbers of unreadable lines found so far, `missing` the files of
+    suites without which some cannot be read. With `needed`, reading to the end raises RefusedError
+    if there was no grade; about its lines, if one looks like a record, for any file can have the
+    name of a journal.
     """
 
     def __init__(self, path: Path, needed: bool = False) -> None:
@@ -110,7 +122,9 @@ class Reading:
                 found = True
                 yield grade
         if self._needed and not found:
-            raise RefusedError(self.problem if is_journal and self.problem else f"{self.path} holds no grades.")
+            raise RefusedError(
+                self.problem if is_journal and self.problem else f"{self.path} holds no grades."
+            )
 
     @property
     def problem(self) -> str | None:
@@ -125,9 +139,7 @@ class Reading:
         remedy = "Restore a copy of the file, or remove the unreadable lines and"
         if self.missing:
             files = " and ".join(sorted(map(str, self.missing)))
-            remedy = (
-                f"There is no readable {files}, which holds the tests' names: copy it from the folder of the run, or"
-            )
+            remedy = f"There is no readable {files}, which holds the tests' names: copy it from the folder of the run, or"
         return f"{self.path}: {what}. {remedy} run `autograder grade`, which grades the missing submissions."
 
     def _lines(self) -> Iterator[tuple[int, str]]:
@@ -139,8 +151,8 @@ class Reading:
 def grades_at(path: Path) -> Reading:
     """Read the journal at this path or in this folder; raises RefusedError if there is none.
 
-    RefusedError for a file without a single grade is raised at the end of reading, as any file can have the name of a
-    journal.
+    RefusedError for a file without a single grade is raised at the end of reading, as any file can
+    have the name of a journal.
     """
     journal = path / FILE_NAME if path.is_dir() else path
     if not journal.is_file():

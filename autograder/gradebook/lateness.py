@@ -24,8 +24,9 @@ _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 class Final:
     """The final score of a grade: its raw score less `minus` points for `days` late.
 
-    `known` is False if the submission time is needed but unknown; `marked` is True if the course site marked the work as
-    late without giving a time. The raw score is that after the `decisions`; `journal` is the grade before them.
+    `known` is False if the submission time is needed but unknown; `marked` is True if the course
+    site marked the work as late without giving a time. The raw score is that after the `decisions`;
+    `journal` is the grade before them.
     """
 
     raw: float
@@ -70,7 +71,9 @@ class Final:
 
 
 def due_for(course: Course, assignment: Assignment, student: str) -> datetime | None:
-    """Return a student's due date in the course's time zone; of several extensions, the latest day applies."""
+    """Return a student's due date in the course's time zone; of several extensions, the latest day
+    applies.
+    """
     if assignment.due is None:
         return None
     zone = ZoneInfo(course.timezone)
@@ -102,7 +105,9 @@ def days_later(moment: datetime, days: int) -> datetime:
 
 
 def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
-    """Return the days begun since the due date and its grace period, by the local clock; 0 for work in time."""
+    """Return the days begun since the due date and its grace period, by the local clock; 0 for work
+    in time.
+    """
     moment = submitted.astimezone(timezone.utc)
     days = max(0, (moment - due.astimezone(timezone.utc)) // DAY - 1)
     while moment > days_later(due, days).astimezone(timezone.utc) + grace:
@@ -116,15 +121,20 @@ def points_off(score: float, days: int, policy: LatePolicy) -> float:
     return min(score, round(score * percent / 100, 2))
 
 
-def final(course: Course, grade: Grade, submitted: datetime | None, decisions: Iterable[Decision] = ()) -> Final:
-    """Return the final score of a grade after these decisions; `submitted` is None if the time is unknown."""
+def final(
+    course: Course, grade: Grade, submitted: datetime | None, decisions: Iterable[Decision] = ()
+) -> Final:
+    """Return the final score of a grade after these decisions; `submitted` is None if the time is
+    unknown.
+    """
     assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
     score = Final(grade.score, due=due, submitted=submitted, decisions=tuple(decisions))
     if due is None or submitted is None:
         return replace(score, known=due is None)
     if not submitted.tzinfo:
-        submitted = _readings(submitted, ZoneInfo(course.timezone))[0]  # the earlier one, in the student's favour
+        # the earlier one, in the student's favour
+        submitted = _readings(submitted, ZoneInfo(course.timezone))[0]
     grace = timedelta(minutes=course.late.grace_minutes if course.late else 0)
     score = replace(score, submitted=submitted, days=days_late(due, submitted, grace))
     return rescored(course, score, grade.score)
@@ -141,10 +151,13 @@ def rescored(course: Course, final: Final, score: float) -> Final:
     return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
 
 
-def unknown_students(course: Course, grades: Collection[Grade], names: Mapping[str, str] | None = None) -> list[str]:
+def unknown_students(
+    course: Course, grades: Collection[Grade], names: Mapping[str, str] | None = None
+) -> list[str]:
     """Return a message for each extension of a student without grades, as the name may be misspelt.
 
-    `names` maps the students in the grades to their display names, which an extension may use instead.
+    `names` maps the students in the grades to their display names, which an extension may use
+    instead.
     """
     students = sorted({grade.student for grade in grades})
     assignments = {grade.assignment for grade in grades}
@@ -157,15 +170,18 @@ def unknown_students(course: Course, grades: Collection[Grade], names: Mapping[s
         if not is_known and extension.assignment in (None, *assignments):
             close = closest(name, known)
             hint = f"; did you mean {known[close]}?" if close else "."
-            problems.append(f"late.extensions: no student in these grades has the name {name}{hint}")
+            problems.append(
+                f"late.extensions: no student in these grades has the name {name}{hint}"
+            )
     return list(dict.fromkeys(problems))
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:
-    """Return the effective grade of each student and assignment, from all lines of a journal in order.
+    """Return the effective grade of each student and assignment, from all lines of a journal in
+    order.
 
-    With `attempts: best`, that is the attempt with the highest score after lateness, and the later of two equal ones.
-    Only attempts graded by the newest suite are compared.
+    With `attempts: best`, that is the attempt with the highest score after lateness, and the later
+    of two equal ones. Only attempts graded by the newest suite are compared.
     """
     if course.attempts == "last":
         return list({grade.key: grade for grade in grades}.values())
@@ -176,7 +192,15 @@ def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grad
 
 
 def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
-    suite = next((grade.suite_sha256 for grade in reversed(grades) if grade.status == "graded"), None)
-    graded = {g.submission_sha256: g for g in grades if g.status == "graded" and g.suite_sha256 == suite}
+    suite = next(
+        (grade.suite_sha256 for grade in reversed(grades) if grade.status == "graded"), None
+    )
+    graded = {
+        g.submission_sha256: g for g in grades if g.status == "graded" and g.suite_sha256 == suite
+    }
     order = sorted(graded.values(), key=grades.index)
-    return max(reversed(order), key=lambda g: final(course, g, times.get(g.attempt)).score, default=grades[-1])
+    return max(
+        reversed(order),
+        key=lambda g: final(course, g, times.get(g.attempt)).score,
+        default=grades[-1],
+    )

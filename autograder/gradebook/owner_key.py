@@ -24,7 +24,8 @@ class OwnerKey:
 
 
 def owner_key() -> OwnerKey:
-    """Return the key in AUTOGRADER_KEY, or that of this user on this machine, which the first call creates.
+    """Return the key in AUTOGRADER_KEY, or that of this user on this machine, which the first call
+    creates.
 
     Raises RefusedError for a key that is too short, or a file that others can read.
     """
@@ -32,7 +33,9 @@ def owner_key() -> OwnerKey:
     if given is None:
         return _kept_key(key_file())
     if len(given) < LEAST_LETTERS:
-        raise RefusedError(f"{VARIABLE} has fewer than {LEAST_LETTERS} characters. Make one: openssl rand -hex 32")
+        raise RefusedError(
+            f"{VARIABLE} has fewer than {LEAST_LETTERS} characters. Make one: openssl rand -hex 32"
+        )
     return OwnerKey(given.encode("utf-8", "surrogateescape"), VARIABLE)
 
 
@@ -86,8 +89,12 @@ def _read(file: Path) -> bytes:
     with os.fdopen(os.open(file, os.O_RDONLY | _CAREFULLY), "rb") as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise RefusedError(f"Others can read or change {file}, your key. Remove it, or: chmod 600 {file}")
+            raise RefusedError(
+                f"Others can read or change {file}, your key. Remove it, or: chmod 600 {file}"
+            )
         key = opened.read().strip()
     if len(key) < LEAST_LETTERS:
-        raise InfrastructureError(f"{file} is not a key. Remove it and grade again: a new one is made.")
+        raise InfrastructureError(
+            f"{file} is not a key. Remove it and grade again: a new one is made."
+        )
     return key

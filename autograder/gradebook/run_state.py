@@ -23,14 +23,17 @@ SEED_BITS = 128
 class OpenRun:
     """An active run in `folder`, as a context manager.
 
-    Raises RefusedError if another run holds the lock, or if what the folder holds was written by somebody else, unless it
-    is `trusted` (see `seals`). `problem` is a message about the owner's key, or empty.
+    Raises RefusedError if another run holds the lock, or if what the folder holds was written by
+    somebody else, unless it is `trusted` (see `seals`). `problem` is a message about the owner's
+    key, or empty.
 
-    `seed` is the requested one, that of the interrupted run in this folder, or a fresh one. If the context exits with an
-    exception, the next run continues this one, unless it is `restarted`.
+    `seed` is the requested one, that of the interrupted run in this folder, or a fresh one. If the
+    context exits with an exception, the next run continues this one, unless it is `restarted`.
     """
 
-    def __init__(self, folder: Path, seed: int | None = None, restarted: bool = False, trusted: bool = False) -> None:
+    def __init__(
+        self, folder: Path, seed: int | None = None, restarted: bool = False, trusted: bool = False
+    ) -> None:
         refuse_links(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._file = folder / FILE_NAME
@@ -58,7 +61,9 @@ class OpenRun:
         write_whole(self._file, text)
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if error is None:
             self._file.unlink(missing_ok=True)
         self._lock.release()
@@ -71,7 +76,11 @@ def fresh_seed() -> int:
 
 def _occupied(folder: Path) -> str:
     holder = _read(folder / FILE_NAME)
-    process = f"process {holder['process']} on {holder['host']}" if "process" in holder else "another process"
+    process = (
+        f"process {holder['process']} on {holder['host']}"
+        if "process" in holder
+        else "another process"
+    )
     since = f" since {holder['started']}" if "started" in holder else ""
     return (
         f"{folder} is in use: {process} has been grading into it{since}. "

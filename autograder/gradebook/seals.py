@@ -1,9 +1,9 @@
 """Seals: a run believes only what its owner wrote into the folder of grades.
 
-A folder of grades can be planted, for example by a student in whose checkout a course grades. A later run relies on
-the seed of a stopped run, the lines of the journal, submission times, names and suites. Each of them is therefore sealed
-with the owner's key before it is written: `seals.txt` has one line for each, an HMAC of the file's name and the text,
-below one for itself.
+A folder of grades can be planted, for example by a student in whose checkout a course grades. A
+later run relies on the seed of a stopped run, the lines of the journal, submission times, names and
+suites. Each of them is therefore sealed with the owner's key before it is written: `seals.txt` has
+one line for each, an HMAC of the file's name and the text, below one for itself.
 """
 
 import hashlib
@@ -20,12 +20,19 @@ from autograder.text.names import shown
 
 FILE_NAME = "seals.txt"
 JOURNAL = "grades.jsonl"
-WHOLE_FILES = ("run.json", "times.json", "names.json")  # each sealed as a whole, as the files of suites are
+# each sealed as a whole, as the files of suites are
+WHOLE_FILES = ("run.json", "times.json", "names.json")
 SUITES = "suites"
 FOLDERS = (SUITES, "submissions", "pictures", "feedback")
 OURS = (JOURNAL, *WHOLE_FILES, *FOLDERS, "grades.csv", "index.html", FILE_NAME)
 _SEAL_LETTERS = 32
-_APPENDING = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_APPENDING = (
+    os.O_WRONLY
+    | os.O_CREAT
+    | os.O_APPEND
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 def seal(folder: Path, name: str, *texts: bytes) -> None:
@@ -43,7 +50,8 @@ def seal(folder: Path, name: str, *texts: bytes) -> None:
 def check_owner(folder: Path, trusted: bool = False) -> str:
     """Raise RefusedError if the state in a folder of grades was not written with the owner's key.
 
-    With `trusted`, all of it is sealed instead. Returns a message about a key that cannot be kept, or an empty string.
+    With `trusted`, all of it is sealed instead. Returns a message about a key that cannot be kept,
+    or an empty string.
     """
     refuse_links(folder)
     key = owner_key()
@@ -54,15 +62,21 @@ def check_owner(folder: Path, trusted: bool = False) -> str:
     sealed = set(_read(folder / FILE_NAME).splitlines())
     for name in (*WHOLE_FILES, *_suites(folder), JOURNAL):
         if any(_seal(key.key, name, text) not in sealed for text in _texts(folder, name)):
-            raise RefusedError(_refusal(folder, f"{name} is not sealed with your key ({key.source})"))
+            raise RefusedError(
+                _refusal(folder, f"{name} is not sealed with your key ({key.source})")
+            )
     present = [name for name in OURS if os.path.lexists(folder / name)]
     if present and _seal(key.key, FILE_NAME, b"") not in sealed:
-        raise RefusedError(_refusal(folder, f"{present[0]} is there, but no seal of your key ({key.source})"))
+        raise RefusedError(
+            _refusal(folder, f"{present[0]} is there, but no seal of your key ({key.source})")
+        )
     return key.problem
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a pipe or a device."""
+    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a
+    pipe or a device.
+    """
     for path in (folder, *(folder / name for name in OURS)):
         if os.path.lexists(path) and not _is_plain(os.lstat(path).st_mode):
             raise RefusedError(_not_plain(path))
@@ -70,7 +84,9 @@ def refuse_links(folder: Path) -> None:
         if (folder / name).is_dir():
             with os.scandir(folder / name) as entries:
                 for entry in entries:
-                    if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                    if not (
+                        entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+                    ):
                         raise RefusedError(_not_plain(Path(entry.path)))
 
 
@@ -88,9 +104,12 @@ def _suites(folder: Path) -> list[str]:
 
 
 def _texts(folder: Path, name: str) -> Iterator[bytes]:
-    """Yield the text of a file, of the journal each line; what cannot be read as a record is not relied on."""
+    """Yield the text of a file, of the journal each line; what cannot be read as a record is not
+    relied on.
+    """
     if (folder / name).is_file():
-        with (folder / name).open("r", encoding="utf-8", errors="replace") as opened:  # with the journal's own lines
+        # with the journal's own lines
+        with (folder / name).open("r", encoding="utf-8", errors="replace") as opened:
             for text in opened if name == JOURNAL else [opened.read()]:
                 if _is_record(text):
                     yield text.encode()
@@ -108,7 +127,9 @@ def _read(file: Path) -> bytes:
 
 
 def _seal(key: bytes, name: str, text: bytes) -> bytes:
-    digest = hmac.new(key, name.encode() + b"\0" + text.removesuffix(b"\n"), hashlib.sha256).hexdigest()
+    digest = hmac.new(
+        key, name.encode() + b"\0" + text.removesuffix(b"\n"), hashlib.sha256
+    ).hexdigest()
     return digest[:_SEAL_LETTERS].encode()
 
 

@@ -1,8 +1,10 @@
-"""The lines of the journal, schema 2: what all grades by one suite have in common stands once in `suites/`.
+"""The lines of the journal, schema 2: what all grades by one suite have in common stands once in
+`suites/`.
 
-`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and whether it is hidden. A
-line of the journal lists only the tests that were not passed with full points. If the tests of a grade are not those of
-this file, as after an update of the engine that names them otherwise, its line lists all of them, with all facts.
+`suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and
+whether it is hidden. A line of the journal lists only the tests that were not passed with full
+points. If the tests of a grade are not those of this file, as after an update of the engine that
+names them otherwise, its line lists all of them, with all facts.
 """
 
 import json
@@ -42,14 +44,21 @@ class Suites:
         self._passed: dict[str, Tests] = {}  # by suite_sha256
 
     def to_line(self, grade: Grade) -> str:
-        """Return the line of a grade; writes the file of its suite first if there is none. Raises OSError."""
+        """Return the line of a grade; writes the file of its suite first if there is none.
+
+        Raises OSError.
+        """
         passed = self._stored(grade)
         if passed is None:
             tests = [asdict(test) for test in grade.tests]
         else:
-            tests = [_differences(test) for test, right in zip(grade.tests, passed) if test != right]
+            tests = [
+                _differences(test) for test, right in zip(grade.tests, passed) if test != right
+            ]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
-        return json.dumps({"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            {"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":")
+        )
 
     def to_grade(self, line: str) -> Grade:
         """Parse a line; raises ValueError if it is invalid, SuiteMissingError without its suite."""
@@ -62,7 +71,9 @@ class Suites:
                 return Grade.from_record(record)
             suite = str(record["suite_sha256"])
             passed = self._read(suite) if suite else ()
-            return Grade.from_record({**record, "tests": ()}, _with(passed, tests) if tests else passed)
+            return Grade.from_record(
+                {**record, "tests": ()}, _with(passed, tests) if tests else passed
+            )
         except (TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a line of a journal: {error}") from None
 
@@ -80,7 +91,9 @@ class Suites:
         if stored is None:
             tests = [_facts(test, COMMON) for test in passed]
             record = {"schema": SCHEMA, "assignment": grade.assignment, "tests": tests}
-            text = (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+            text = (json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode(
+                "utf-8", "replace"
+            )
             seal(self._folder.parent, f"{FOLDER}/{self._file(suite).name}", text)
             write_whole(self._file(suite), text)
             self._passed[suite] = stored = passed
@@ -92,7 +105,9 @@ class Suites:
                 tests = json.loads(self._file(suite).read_text("utf-8"))["tests"]
                 if not all(is_amount(test["max_score"]) for test in tests):
                     raise ValueError("a maximum is not a number of points")
-                self._passed[suite] = tuple(_passed(*(test[name] for name in COMMON)) for test in tests)
+                self._passed[suite] = tuple(
+                    _passed(*(test[name] for name in COMMON)) for test in tests
+                )
             except (OSError, ValueError, TypeError, KeyError):
                 raise SuiteMissingError(self._file(suite)) from None
         return self._passed[suite]
@@ -116,8 +131,13 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    listed = {test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests}
-    found = tuple(_changed(right, *listed.pop(right.name)) if right.name in listed else right for right in passed)
+    listed = {
+        test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests
+    }
+    found = tuple(
+        _changed(right, *listed.pop(right.name)) if right.name in listed else right
+        for right in passed
+    )
     if listed:
         raise ValueError(f"the suite has no test {next(iter(listed))}")
     return found

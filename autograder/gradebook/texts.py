@@ -1,4 +1,6 @@
-"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them."""
+"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures
+are drawn from them.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -21,7 +23,9 @@ class StoredSubmission:
 
 
 def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmission]:
-    """Write the texts of these submissions to `folder/submissions`; an unreadable submission has none."""
+    """Write the texts of these submissions to `folder/submissions`; an unreadable submission has
+    none.
+    """
     stored = []
     for submission in submissions:
         digest = submission_digest(submission)
@@ -44,13 +48,17 @@ def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Subm
 
 def get(folder: Path, grade: Grade) -> Submission | None:
     """Return the submission of this grade; None if its text is missing or is not the graded one."""
-    submission = Submission(grade.student, grade.assignment, files_of(folder, grade.submission_sha256))
+    submission = Submission(
+        grade.student, grade.assignment, files_of(folder, grade.submission_sha256)
+    )
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
     return submission if is_whole else None
 
 
 def files_of(folder: Path, digest: str) -> tuple[SourceFile, ...]:
-    """Return the files stored under the digest of a submission; empty if they are missing or cannot be read."""
+    """Return the files stored under the digest of a submission; empty if they are missing or cannot
+    be read.
+    """
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
         return tuple(SourceFile(str(name), str(text)) for name, text in record)

@@ -1,4 +1,6 @@
-"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`."""
+"""Submission times and students' display names, stored beside the journal as `times.json` and
+`names.json`.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,12 +27,15 @@ STAMP_BYTES = 200
 SCHEMA = 1
 
 
-def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], trust_timestamps: bool = False) -> None:
+def keep_times(
+    folder: Path, path: Path, submissions: list[StoredSubmission], trust_timestamps: bool = False
+) -> None:
     """Store in `folder` the known submission times and display names for the submissions at `path`.
 
-    `collected.json` is used only beside the students' folders, where students cannot place it. nbgrader's
-    `timestamp.txt` lies in a student's own folder and is used only with `trust_timestamps`. Existing entries are kept,
-    including late marks of a site that gave no time. Raises RefusedError if `collected.json` cannot be read.
+    `collected.json` is used only beside the students' folders, where students cannot place it.
+    nbgrader's `timestamp.txt` lies in a student's own folder and is used only with
+    `trust_timestamps`. Existing entries are kept, including late marks of a site that gave no time.
+    Raises RefusedError if `collected.json` cannot be read.
     """
     around = _class_folder(path, [one.submission for one in submissions])
     collected = read_collected(around) if around else {}
@@ -42,24 +47,38 @@ def keep_times(folder: Path, path: Path, submissions: list[StoredSubmission], tr
         moment = known.moment if known else None
         attempt = (submission.student, submission.assignment, one.digest)
         if moment is None and trust_timestamps and submission.path:
-            moment = read_stamp(submission.path if submission.path.is_dir() else submission.path.parent)
+            moment = read_stamp(
+                submission.path if submission.path.is_dir() else submission.path.parent
+            )
         if moment is not None:
             times[attempt] = moment
         if known and known.late:
             late.add(attempt)
     if times or late:
-        entries = [{**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)]
-        _write(folder / FILE_NAME, {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]})
+        entries = [
+            {**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)
+        ]
+        _write(
+            folder / FILE_NAME,
+            {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]},
+        )
     names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
-    originals = read_originals(folder) | {one.student: one.original for one in collected.values() if one.original}
+    originals = read_originals(folder) | {
+        one.student: one.original for one in collected.values() if one.original
+    }
     if names or originals:
-        _write(folder / NAMES, {"names": dict(sorted(names.items())), "originals": dict(sorted(originals.items()))})
+        _write(
+            folder / NAMES,
+            {"names": dict(sorted(names.items())), "originals": dict(sorted(originals.items()))},
+        )
 
 
 def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
-    """Return the known submission times, and the submissions that a course site marked as late, with or without a time.
+    """Return the known submission times, and the submissions that a course site marked as late,
+    with or without a time.
 
-    Both are empty without a file. Raises InfrastructureError if it cannot be read, as scores would be too high.
+    Both are empty without a file. Raises InfrastructureError if it cannot be read, as scores would
+    be too high.
     """
     with _reading(folder / FILE_NAME) as record:
         times = {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
@@ -73,12 +92,15 @@ def read_names(folder: Path) -> dict[str, str]:
 
 
 def read_originals(folder: Path) -> dict[str, str]:
-    """Return the ids, as the roster or the course site has them, of students who are called otherwise in the grades.
+    """Return the ids, as the roster or the course site has them, of students who are called
+    otherwise in the grades.
 
     The grades use the names of folders, which cannot hold every character.
     """
     with _reading(folder / NAMES) as record:
-        return {str(student): str(original) for student, original in record.get("originals", {}).items()}
+        return {
+            str(student): str(original) for student, original in record.get("originals", {}).items()
+        }
 
 
 def with_name(student: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
@@ -114,27 +136,40 @@ def _entry(attempt: Attempt) -> dict[str, str]:
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
-    text = (json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "replace")
+    text = (json.dumps({"schema": SCHEMA, **record}, ensure_ascii=False, indent=1) + "\n").encode(
+        "utf-8", "replace"
+    )
     seal(path.parent, path.name, text)
     write_whole(path, text)
 
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
-    """Return the collected folder: `path`, or a parent if `path` holds the work of one student only; None if neither."""
+    """Return the collected folder: `path`, or a parent if `path` holds the work of one student
+    only; None if neither.
+    """
     here = path.absolute()
-    places = (place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file())
-    return next((place for place in places if any(_is_collected(one, place) for one in submissions)), None)
+    places = (
+        place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file()
+    )
+    return next(
+        (place for place in places if any(_is_collected(one, place) for one in submissions)), None
+    )
 
 
 def _is_collected(submission: Submission, folder: Path) -> bool:
-    """Whether `collect` wrote the submission there; a `collected.json` further inside is the student's."""
+    """Whether `collect` wrote the submission there; a `collected.json` further inside is the
+    student's.
+    """
     place = submission.path.absolute() if submission.path else folder
     parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
     return len(parts) >= 2 and parts[1] == submission.assignment
 
 
 def read_stamp(folder: Path) -> datetime | None:
-    """Return the time in nbgrader's `timestamp.txt`; without an offset it is in UTC. None if it cannot be read."""
+    """Return the time in nbgrader's `timestamp.txt`; without an offset it is in UTC.
+
+    None if it cannot be read.
+    """
     try:  # `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither
         words = gate.read_text(folder / STAMP, STAMP_BYTES).split()
         moment = datetime.fromisoformat(" ".join(words[:2]))
@@ -143,6 +178,9 @@ def read_stamp(folder: Path) -> datetime | None:
         if moment.tzinfo or len(words) < 3:
             return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
         offset = words[2][0] in "+-"
-        return moment.replace(tzinfo=datetime.strptime(words[2], "%z").tzinfo if offset else ZoneInfo(words[2]))
-    except (RefusedError, ValueError, KeyError, OSError):  # the last two: unknown zones, and names of groups of zones
+        return moment.replace(
+            tzinfo=datetime.strptime(words[2], "%z").tzinfo if offset else ZoneInfo(words[2])
+        )
+    # the last two: unknown zones, and names of groups of zones
+    except (RefusedError, ValueError, KeyError, OSError):
         return None

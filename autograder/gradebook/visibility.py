@@ -11,11 +11,13 @@ from autograder.text.wording import counted
 NEVER = "The results of hidden tests are not shown."
 
 
-def as_shown(course: Course, grade: Grade, now: datetime | None = None, scores: bool = False) -> Grade:
+def as_shown(
+    course: Course, grade: Grade, now: datetime | None = None, scores: bool = False
+) -> Grade:
     """Return the grade as students may see it at a moment, by default the present one.
 
-    The hidden tests of a part become one result with a sentence. With `visible`, the score is that of the visible tests,
-    unless `scores` asks for the points of the hidden ones.
+    The hidden tests of a part become one result with a sentence. With `visible`, the score is that
+    of the visible tests, unless `scores` asks for the points of the hidden ones.
     """
     level, until = visibility(course, grade.assignment, now)
     if level in ("hints", "full"):
@@ -28,13 +30,19 @@ def as_shown(course: Course, grade: Grade, now: datetime | None = None, scores: 
         found += [(test, seconds) for test, seconds in own if not test.hidden]
         hidden = [test for test, _ in own if test.hidden]
         if hidden:
-            score, most = (sum(t.score for t in hidden), sum(t.max_score for t in hidden)) if counts else (0.0, 0.0)
+            score, most = (
+                (sum(t.score for t in hidden), sum(t.max_score for t in hidden))
+                if counts
+                else (0.0, 0.0)
+            )
             title = counted(len(hidden), "hidden test")
             result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, most, sentence)
             found.append((result, round(sum(seconds for test, seconds in own if test.hidden), 3)))
     tests = [test for test, _ in found]
     times = [seconds for _, seconds in found]
-    shown = replace(grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ())
+    shown = replace(
+        grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ()
+    )
     if counts or not tests:
         return shown
     most = sum(test.max_score for test in tests)
@@ -42,8 +50,14 @@ def as_shown(course: Course, grade: Grade, now: datetime | None = None, scores: 
 
 
 def final_as_shown(final: Final, grade: Grade, shown: Grade) -> Final:
-    """Return the final score of a grade that is `shown`: without lateness, if the points of hidden tests are missing."""
-    return final if shown.max_score == grade.max_score else replace(final, raw=shown.score, minus=0.0, days=0)
+    """Return the final score of a grade that is `shown`: without lateness, if the points of hidden
+    tests are missing.
+    """
+    return (
+        final
+        if shown.max_score == grade.max_score
+        else replace(final, raw=shown.score, minus=0.0, days=0)
+    )
 
 
 def with_full_messages(grade: Grade) -> Grade:
@@ -52,7 +66,9 @@ def with_full_messages(grade: Grade) -> Grade:
     return replace(grade, tests=tuple(tests))
 
 
-def visibility(course: Course, name: str, now: datetime | None = None) -> tuple[str, datetime | None]:
+def visibility(
+    course: Course, name: str, now: datetime | None = None
+) -> tuple[str, datetime | None]:
     """Return the level of an assignment at a moment, and when it ends, if it does.
 
     The due date has passed when it has for every student, extensions and the grace time included.
@@ -63,7 +79,10 @@ def visibility(course: Course, name: str, now: datetime | None = None) -> tuple[
         return course.feedback.before_due, None
     if (now or datetime.now(timezone.utc)) > last:
         return course.feedback.after_due, None
-    return course.feedback.before_due, None if course.feedback.after_due in ("visible", "parts") else last
+    return course.feedback.before_due, None if course.feedback.after_due in (
+        "visible",
+        "parts",
+    ) else last
 
 
 def when(moment: datetime) -> str:

@@ -15,7 +15,9 @@ from autograder.suite.subjects import FilesBeside, file_beside
 
 
 class CourseSubjects(FilesBeside):
-    """Finds the assignment of a test file by its folder; the subject of a released test file lies beside it."""
+    """Finds the assignment of a test file by its folder; the subject of a released test file lies
+    beside it.
+    """
 
     def __init__(self, submission: Path | None = None, unsafe: bool = False) -> None:
         super().__init__()
@@ -49,5 +51,7 @@ class CourseSubjects(FilesBeside):
     def _submitted(self, course: Course, assignment: Assignment, submission: Path) -> Subject:
         file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
-        self._workers = WorkerFactory(course, sandbox, [assignment], {assignment.name: self.forbidden})
+        self._workers = WorkerFactory(
+            course, sandbox, [assignment], {assignment.name: self.forbidden}
+        )
         return LoadedSubmission(self._workers, assignment, file).subject()

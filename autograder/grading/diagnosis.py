@@ -1,8 +1,10 @@
-"""Recognise known mistakes by comparing the answers of a submission in its failing tests with those of each mistake.
+"""Recognise known mistakes by comparing the answers of a submission in its failing tests with those
+of each mistake.
 
-A mistake is the solution with an edit. The same tests run on it in this process, with the same seeds, once in each run,
-and stop at the first answer that differs from the submission's. Most mistakes need no test at all: the audit has recorded
-which tests each mistake fails, and those that fail the same tests as the submission are tried first.
+A mistake is the solution with an edit. The same tests run on it in this process, with the same
+seeds, once in each run, and stop at the first answer that differs from the submission's. Most
+mistakes need no test at all: the audit has recorded which tests each mistake fails, and those that
+fail the same tests as the submission are tried first.
 """
 
 import sys
@@ -25,13 +27,16 @@ from autograder.text.wording import question_of
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
 ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
-OF_TYPE_ALONE = 0.5  # the share of a test that an exception of the same type, but with another message, explains
+# the share of a test that an exception of the same type, but with another message, explains
+OF_TYPE_ALONE = 0.5
 SOLUTION = "0"  # not a valid name of a mistake
 _Failure = tuple[Test, Transcript]
 
 
 class _OtherAnswer(BaseException):
-    """A mistake gave another answer than the student; a BaseException, so that tests do not catch it."""
+    """A mistake gave another answer than the student; a BaseException, so that tests do not catch
+    it.
+    """
 
 
 class _Comparison(Transcript):
@@ -50,7 +55,8 @@ class _Comparison(Transcript):
 def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
     """Remove all but the most frequent mistake from the failing tests of one part.
 
-    Two mistakes stay if they explain all of these tests together; otherwise a second name is mostly a wrong one.
+    Two mistakes stay if they explain all of these tests together; otherwise a second name is mostly
+    a wrong one.
     """
     frequency = Counter(named[test] for test in tests if test in named)
     if len(frequency) < 2 or all(test in named for test in tests):
@@ -63,7 +69,9 @@ def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
 
 @dataclass
 class _Attempt:
-    """The result of one mistake in one test; not `finished` if the test was stopped at a different answer."""
+    """The result of one mistake in one test; not `finished` if the test was stopped at a different
+    answer.
+    """
 
     finished: bool
     failed: bool
@@ -71,10 +79,17 @@ class _Attempt:
 
 
 class Diagnosis:
-    """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed."""
+    """Names the known mistakes of one assignment; runs tests on a mistake only when they are
+    needed.
+    """
 
     def __init__(
-        self, session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
+        self,
+        session: SuiteSession,
+        prepared: PreparedAssignment,
+        reference: Any,
+        run_seed: int,
+        watch: Watch,
     ) -> None:
         self._session = session
         self._mistakes = prepared.mistakes
@@ -87,11 +102,14 @@ class Diagnosis:
         self._attempts: dict[tuple[str, str], _Attempt] = {}
         self._kept = KeptTranscripts()
 
-    def name(self, failures: Mapping[Test, Transcript], missed: Collection[str]) -> dict[str, Mistake]:
-        """Return the mistake that explains each failing test, by the test's name; unexplained tests are left out.
+    def name(
+        self, failures: Mapping[Test, Transcript], missed: Collection[str]
+    ) -> dict[str, Mistake]:
+        """Return the mistake that explains each failing test, by the test's name; unexplained tests
+        are left out.
 
-        `missed` are all tests that the submission did not pass, failing or not. One mistake that explains several
-        failures is preferred to several mistakes that explain one each.
+        `missed` are all tests that the submission did not pass, failing or not. One mistake that
+        explains several failures is preferred to several mistakes that explain one each.
         """
         parts: dict[str, list[_Failure]] = {}
         for test, transcript in failures.items():
@@ -99,22 +117,29 @@ class Diagnosis:
                 parts.setdefault(test.part, []).append((test, transcript))
         found: dict[Mistake, set[str]] = {}
         for failed in parts.values():
-            failed.sort(key=lambda failure: len(failure[1].answers))  # short ones first: they take less time
+            # short ones first: they take less time
+            failed.sort(key=lambda failure: len(failure[1].answers))
             for mistake, tests in self._explanations(list(found), failed, set(missed)).items():
                 found.setdefault(mistake, set()).update(tests)
         for mistake in found if len(found) > 1 else ():
             for failed in parts.values():
                 found[mistake].update(self._explained(mistake, failed))
         named: dict[str, Mistake] = {}
-        for mistake in sorted(found, key=lambda each: (-len(found[each]), self._mistakes.index(each))):
+        for mistake in sorted(
+            found, key=lambda each: (-len(found[each]), self._mistakes.index(each))
+        ):
             told = self._without_a_name(mistake, found[mistake], failures)
             named |= {test: told for test in found[mistake] if test not in named}
         for failed in parts.values():
             keep_one_name(named, [test.name for test, _ in failed])
         return named
 
-    def _without_a_name(self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]) -> Mistake:
-        """Return the mistake, or one without an id and a title if another mistake explains the same tests as well."""
+    def _without_a_name(
+        self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]
+    ) -> Mistake:
+        """Return the mistake, or one without an id and a title if another mistake explains the same
+        tests as well.
+        """
         failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
         equals = [
             other
@@ -130,7 +155,9 @@ class Diagnosis:
     def _explanations(
         self, found: list[Mistake], failed: Sequence[_Failure], missed: set[str]
     ) -> dict[Mistake, list[str]]:
-        """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
+        """Return mistakes that explain failing tests of one part: one for all of them, or two, or
+        several for some.
+        """
         names = {test.name for test, _ in failed}
 
         def misfit(mistake: Mistake) -> tuple[int, int, int]:
@@ -149,9 +176,11 @@ class Diagnosis:
         return partly if one_is_enough else partly | self._two_mistakes(mistakes, failed)
 
     def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
-        """Return the names of failing tests of one part that a mistake explains; none if these are not enough.
+        """Return the names of failing tests of one part that a mistake explains; none if these are
+        not enough.
 
-        Other random inputs can make a mistake fail more tests than recorded: from half of them on, it runs in all.
+        Other random inputs can make a mistake fail more tests than recorded: from half of them on,
+        it runs in all.
         """
         names = {test.name for test, _ in failed}
         unrecorded = names - (names if mistake.fails is None else mistake.fails)
@@ -167,15 +196,22 @@ class Diagnosis:
             tests += [test.name] if share else []
         return tests if missing <= (1 - ENOUGH) * len(failed) else []
 
-    def _two_mistakes(self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]) -> dict[Mistake, list[str]]:
-        """Return two mistakes that together explain all failing tests of one part, the second one all of the rest."""
+    def _two_mistakes(
+        self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]
+    ) -> dict[Mistake, list[str]]:
+        """Return two mistakes that together explain all failing tests of one part, the second one
+        all of the rest.
+        """
         for mistake in mistakes:
             if self._explained(mistake, failed[:1]):
                 rest = [failure for failure in failed if not self._explained(mistake, [failure])]
                 names = [test.name for test, _ in rest]
                 for other in mistakes:
                     if self._explained(other, rest) == names:
-                        return {mistake: [test.name for test, _ in failed if test.name not in names], other: names}
+                        return {
+                            mistake: [test.name for test, _ in failed if test.name not in names],
+                            other: names,
+                        }
         return {}
 
     def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript) -> float:
@@ -186,12 +222,17 @@ class Diagnosis:
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
             return 0.0
-        return OF_TYPE_ALONE if transcript.differs_by_words(attempt.transcript, self._right_answers(test)) else 1.0
+        return (
+            OF_TYPE_ALONE
+            if transcript.differs_by_words(attempt.transcript, self._right_answers(test))
+            else 1.0
+        )
 
     def _right_answers(self, test: Test) -> Transcript:
         """Return the solution's answers; none if it did not finish."""
         if test.name not in self._right:
-            subject = self._loaded(SOLUTION, self._solution.text)  # a new module: nothing is cached in it
+            # a new module: nothing is cached in it
+            subject = self._loaded(SOLUTION, self._solution.text)
             try:
                 self._run(test, subject, f"the solution's answers in {test.name}")
             except TaskEndedError:
@@ -208,17 +249,21 @@ class Diagnosis:
             error = self._run(test, subject, f"{mistake.id} in {test.name}")
         except TaskEndedError:
             return _Attempt(finished=True, failed=False, transcript=Transcript())
-        taken = Transcript(subject.connection.transcript.answers)  # without the student's transcript
+        # without the student's transcript
+        taken = Transcript(subject.connection.transcript.answers)
         return _Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
-    def _run(self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str) -> BaseException | None:
+    def _run(
+        self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str
+    ) -> BaseException | None:
         self._session.start(self._run_seed)
         with self._watch.limit(task, SECONDS, lasting=True):
             return self._session.run(test, subject)
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
-        filename = f"{self._solution.name}.{name}.py"  # unique: Python finds the lines of a traceback by file name
+        # unique: Python finds the lines of a traceback by file name
+        filename = f"{self._solution.name}.{name}.py"
         load_text(text, filename, module)
         connection = LoopbackConnection(Server(sys.modules[module]))
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)

@@ -1,7 +1,8 @@
 """Follow-through marks: a student loses points for one error only once.
 
-Failing tests of later parts are run again with the solution in place of the functions and classes of a failed part. A
-test that the stub passes with the same names replaced does not count: an unwritten part earns nothing.
+Failing tests of later parts are run again with the solution in place of the functions and classes
+of a failed part. A test that the stub passes with the same names replaced does not count: an
+unwritten part earns nothing.
 """
 
 import ast
@@ -26,7 +27,11 @@ class FollowThrough:
     """Runs failed tests of one assignment again with parts of the solution."""
 
     def __init__(
-        self, prepared: PreparedAssignment, workers: WorkerFactory, session: SuiteSession, watch: Watch
+        self,
+        prepared: PreparedAssignment,
+        workers: WorkerFactory,
+        session: SuiteSession,
+        watch: Watch,
     ) -> None:
         self._assignment = prepared.assignment
         self._stub = LoadedSubmission(workers, prepared.assignment, prepared.stub)
@@ -36,8 +41,12 @@ class FollowThrough:
         self._names, self._reached = names_of_parts(prepared.solution.text)
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
-    def again(self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int) -> dict[str, TestEnding]:
-        """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
+    def again(
+        self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int
+    ) -> dict[str, TestEnding]:
+        """Run failed tests again with the solution in place of the earlier failed parts; return
+        their ends by name.
+        """
         found: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
@@ -47,17 +56,26 @@ class FollowThrough:
             if names and failed:
                 if (part.name, names) not in self._passed_by_stub:
                     by_stub = self._taken(self._stub, names, tests, STUB_SEED)
-                    self._passed_by_stub[part.name, names] = {n for n, each in by_stub.items() if each.passed}
-                own = [test for test in failed if test.name not in self._passed_by_stub[part.name, names]]
+                    self._passed_by_stub[part.name, names] = {
+                        n for n, each in by_stub.items() if each.passed
+                    }
+                own = [
+                    test
+                    for test in failed
+                    if test.name not in self._passed_by_stub[part.name, names]
+                ]
                 found |= self._taken(loaded, names, own, seed)
             if not all(test.name in found and found[test.name].followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
         return found
 
-    def _taken(self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int) -> dict[str, TestEnding]:
+    def _taken(
+        self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int
+    ) -> dict[str, TestEnding]:
         stand_ins = StandIns(self._workers.references[self._assignment.name], names)
         loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins, own.budget)
-        loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)  # the solution may cure it
+        # the solution may cure it
+        loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
@@ -65,14 +83,17 @@ class FollowThrough:
         try:
             for test in tests:
                 stand_ins.begin()
-                found[test.name] = replace(suite_run.take(test), used=tuple(sorted(stand_ins.called)))
+                found[test.name] = replace(
+                    suite_run.take(test), used=tuple(sorted(stand_ins.called))
+                )
         finally:
             loaded.close()
         return found
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Return the functions and classes that students write for each part, and all names that these use, directly or not.
+    """Return the functions and classes that students write for each part, and all names that these
+    use, directly or not.
 
     They contain a gap and stand between the marker of the previous part and that of their own part.
     """

@@ -12,7 +12,12 @@ from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
-from autograder.grading.prepared import PreparedAssignment, collect_suites, import_for_gradients, prepare
+from autograder.grading.prepared import (
+    PreparedAssignment,
+    collect_suites,
+    import_for_gradients,
+    prepare,
+)
 from autograder.grading.reference import MissingModuleError, import_needed, needs
 from autograder.grading.sent_requests import sent_requests
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
@@ -33,15 +38,17 @@ from autograder.version import __version__
 
 MOST_FLAGS = 20  # notes of one kind for a person
 LONGEST_FLAG = 300  # characters
-SECONDS_BESIDE_TESTS = 60.0  # of processor time, for reading a submission, comparing its answers and explaining
+# of processor time, for reading a submission, comparing its answers and explaining
+SECONDS_BESIDE_TESTS = 60.0
 
 
 class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
-    The constructor loads the needed files of the course and runs every test on the solution, so that all imports are
-    done before the first submission. Assignments whose modules cannot be imported are left out: `grade` raises
-    MissingModuleError for them. Raises CourseError or InfrastructureError.
+    The constructor loads the needed files of the course and runs every test on the solution, so
+    that all imports are done before the first submission. Assignments whose modules cannot be
+    imported are left out: `grade` raises MissingModuleError for them. Raises CourseError or
+    InfrastructureError.
     """
 
     def __init__(
@@ -52,12 +59,14 @@ class Grader:
         names: Iterable[str] | None = None,
         watch: Watch | None = None,
     ) -> None:
-        torch.set_num_threads(1)  # graders run side by side, and threads that wait for a processor keep it busy
+        # graders run side by side, and threads that wait for a processor keep it busy
+        torch.set_num_threads(1)
         self.course = course
         self.watch = watch or Watch()
         self._missing = dict[str, MissingModuleError]()
         self.assignments = self._importable(course.select(names))
-        if self._missing and not self.assignments:  # without files, pytest would collect the current folder
+        # without files, pytest would collect the current folder
+        if self._missing and not self.assignments:
             raise MissingModuleError("\n".join(map(str, self._missing.values())))
         import_for_gradients()
         self.session = collect_suites(course, self.assignments.values())
@@ -79,7 +88,8 @@ class Grader:
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
 
-        Raises InfrastructureError if the machine fails, CourseError if the assignment's solution fails its own tests.
+        Raises InfrastructureError if the machine fails, CourseError if the assignment's solution
+        fails its own tests.
         """
         started = time.monotonic()
         try:
@@ -88,11 +98,18 @@ class Grader:
             if submission.assignment in self._missing:
                 raise self._missing[submission.assignment]
             if submission.assignment not in self.assignments:
-                raise RefusedError(f"The course has no assignment `{clean(submission.assignment, 100)}`.")
+                raise RefusedError(
+                    f"The course has no assignment `{clean(submission.assignment, 100)}`."
+                )
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
                 return self._graded(self.assignments[submission.assignment], submission, started)
         except TaskEndedError:
-            return refused(self.course, submission, "Reading it, and what it answers, takes too long.", self.run_seed)
+            return refused(
+                self.course,
+                submission,
+                "Reading it, and what it answers, takes too long.",
+                self.run_seed,
+            )
         except RefusedError as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
 
@@ -103,7 +120,9 @@ class Grader:
         self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
         limits = assignment.limits
         digest = f"{self.run_seed} {submission_digest(submission)}"
-        with self.watch.submission(digest, limits.submission_cpu_seconds, limits.submission_seconds) as budget:
+        with self.watch.submission(
+            digest, limits.submission_cpu_seconds, limits.submission_seconds
+        ) as budget:
             file = self.choose(assignment, submission, budget)
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
             results, seconds = self._results(prepared, loaded)
@@ -125,7 +144,9 @@ class Grader:
         )
 
     def assignment(self, name: str) -> Assignment:
-        """Return one of this grader's assignments; raises MissingModuleError if one of its modules is missing."""
+        """Return one of this grader's assignments; raises MissingModuleError if one of its modules
+        is missing.
+        """
         if name in self._missing:
             raise self._missing[name]
         return self.assignments[name]
@@ -134,14 +155,23 @@ class Grader:
         """Return a submission whose functions can be called in workers; the caller closes it."""
         return LoadedSubmission(self.workers, assignment, file)
 
-    def choose(self, assignment: Assignment, submission: Submission, budget: Budget | None = None) -> SourceFile:
-        """Return the file to grade; raises RefusedError if two files were changed and their code differs."""
+    def choose(
+        self, assignment: Assignment, submission: Submission, budget: Budget | None = None
+    ) -> SourceFile:
+        """Return the file to grade; raises RefusedError if two files were changed and their code
+        differs.
+        """
         if len(submission.files) == 1:
             return submission.files[0]
         try:
-            outlines = {file.name: self.workers.outline(assignment, file, budget) for file in submission.files}
+            outlines = {
+                file.name: self.workers.outline(assignment, file, budget)
+                for file in submission.files
+            }
         except StudentError:
-            sentence = "There are two files, and at least one of them cannot be read. Hand in one file."
+            sentence = (
+                "There are two files, and at least one of them cannot be read. Hand in one file."
+            )
             raise RefusedError(sentence) from None
         untouched = self._prepared[assignment.name].stub_outline
         changed = [file for file in submission.files if outlines[file.name] != untouched]
@@ -156,7 +186,8 @@ class Grader:
             self._begin(run_seed)
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
-        """Run trusted code in this process, without a sandbox; return its first failing test with the error, or None.
+        """Run trusted code in this process, without a sandbox; return its first failing test with
+        the error, or None.
 
         Loading and each test may use `seconds` of processor time.
         """
@@ -180,7 +211,9 @@ class Grader:
 
     def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
         """Return a digest of what each hidden test sends to the solution in a run with this seed."""
-        return sent_requests(self.session, self._prepared[name], self.workers.references[name], run_seed, self.watch)
+        return sent_requests(
+            self.session, self._prepared[name], self.workers.references[name], run_seed, self.watch
+        )
 
     def close(self) -> None:
         self.session.close()
@@ -202,7 +235,9 @@ class Grader:
         self.run_seed = run_seed
         self._cache = ReplayCache()
         self._diagnoses = {
-            name: Diagnosis(self.session, prepared, self.workers.references[name], run_seed, self.watch)
+            name: Diagnosis(
+                self.session, prepared, self.workers.references[name], run_seed, self.watch
+            )
             for name, prepared in self._prepared.items()
         }
 
@@ -218,12 +253,19 @@ class Grader:
             loaded.close()
         for ending in endings:
             if ending.may_be_ours:
-                check_solution(self.session, ending.test, self.workers.references[assignment.name], self.watch)
+                check_solution(
+                    self.session, ending.test, self.workers.references[assignment.name], self.watch
+                )
         follow_through = self._follow_through[assignment.name]
-        again = follow_through.again(loaded, endings, self.run_seed) if self.course.follow_through else {}
+        again = (
+            follow_through.again(loaded, endings, self.run_seed)
+            if self.course.follow_through
+            else {}
+        )
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
-        own = diagnosis.name(_transcripts(again.values()), missed)  # what is wrong in the later part itself
+        # what is wrong in the later part itself
+        own = diagnosis.name(_transcripts(again.values()), missed)
         named = {**diagnosis.name(_transcripts(endings), missed), **own}
         results = []
         for ending in endings:
@@ -252,10 +294,14 @@ class Grader:
         return problems
 
     def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
-        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
+        """Set an assignment aside if its solution fails because a package that it needs is
+        incomplete.
+        """
         package = failure.missing.partition(".")[0]
         if package in {module.partition(".")[0] for module in assignment.preload}:
-            self._missing[assignment.name] = MissingModuleError(needs(assignment, failure.missing, failure))
+            self._missing[assignment.name] = MissingModuleError(
+                needs(assignment, failure.missing, failure)
+            )
 
     def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
         test = ending.test
@@ -264,8 +310,12 @@ class Grader:
         if ending.error is not None:
             messages = self.course.feedback.graded if test.hidden else "full"
             failure = explain(ending.error, full=messages == "full", file=file)
-            full_message = explain(ending.error, full=True, file=file).message if messages == "both" else None
-        passed = TestResult(test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden)
+            full_message = (
+                explain(ending.error, full=True, file=file).message if messages == "both" else None
+            )
+        passed = TestResult(
+            test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden
+        )
         if failure is None:
             return passed
         hint, name = (mistake.hint, mistake.id or None) if mistake else (None, None)
@@ -290,20 +340,35 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
 
 
 def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
-    return {each.test: each.transcript for each in endings if each.failed and each.transcript is not None}
+    return {
+        each.test: each.transcript
+        for each in endings
+        if each.failed and each.transcript is not None
+    }
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: what did not load, and what the text says about forbidden names that did not run."""
+    """Return notes for a person: what did not load, and what the text says about forbidden names
+    that did not run.
+    """
     problems = limited_notes(loaded.problems_of_loading)
-    return (*problems, *limited_notes(_looked_up(prepared, loaded)), *limited_notes(_named(prepared, loaded)))
+    return (
+        *problems,
+        *limited_notes(_looked_up(prepared, loaded)),
+        *limited_notes(_named(prepared, loaded)),
+    )
 
 
 def limited_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
+    """Return the notes of one kind that are shown: each once, and with a remark in place of those
+    that are too many.
+    """
     different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
     more = len(different) - MOST_FLAGS
-    return [*different[:MOST_FLAGS], *([f"There are {more} more notes of this kind."] if more > 0 else [])]
+    return [
+        *different[:MOST_FLAGS],
+        *([f"There are {more} more notes of this kind."] if more > 0 else []),
+    ]
 
 
 def _looked_up(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:

@@ -35,10 +35,12 @@ class PreparedAssignment:
 
 
 def import_for_gradients() -> None:
-    """Import the several hundred modules that PyTorch imports at the first gradient with given weights.
+    """Import the several hundred modules that PyTorch imports at the first gradient with given
+    weights.
 
-    The grader computes such gradients for answers of students, even if no test does. Optimisers import further modules;
-    only tests use them, so they are imported when the tests run on the solution.
+    The grader computes such gradients for answers of students, even if no test does. Optimisers
+    import further modules; only tests use them, so they are imported when the tests run on the
+    solution.
     """
     import torch
 
@@ -47,7 +49,9 @@ def import_for_gradients() -> None:
 
 
 def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:
-    """Return one session with the suites of these assignments; raises CourseError if one cannot be collected."""
+    """Return one session with the suites of these assignments; raises CourseError if one cannot be
+    collected.
+    """
     files = []
     for assignment in assignments:
         for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
@@ -57,17 +61,25 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
     return SuiteSession(files, course.root)
 
 
-def prepare(course: Course, session: SuiteSession, assignments: Iterable[Assignment]) -> dict[str, PreparedAssignment]:
-    """Return the assignments by name; raises CourseError with all problems of their suites and mistakes."""
+def prepare(
+    course: Course, session: SuiteSession, assignments: Iterable[Assignment]
+) -> dict[str, PreparedAssignment]:
+    """Return the assignments by name; raises CourseError with all problems of their suites and
+    mistakes.
+    """
     chosen = {each.name: each for each in assignments}
     tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}
-    problems = [problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])]
+    problems = [
+        problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])
+    ]
     if problems:
         raise CourseError(problems)
     return {name: _prepared(course, each, tests[name]) for name, each in chosen.items()}
 
 
-def _prepared(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> PreparedAssignment:
+def _prepared(
+    course: Course, assignment: Assignment, tests: tuple[Test, ...]
+) -> PreparedAssignment:
     solution = course.solution_file(assignment)
     stub = course.stub_file(assignment)
     text = course.read_solution(assignment)

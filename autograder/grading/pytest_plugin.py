@@ -1,4 +1,5 @@
-"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that course.
+"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that
+course.
 
 pytest tests/assignments/03_masked_heads                                          the reference
 pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox
@@ -19,7 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="test this file with its suite instead of the reference, in the sandbox",
     )
-    group.addoption("--autograder-unsafe", action="store_true", help="test --autograder-submission without a sandbox")
+    group.addoption(
+        "--autograder-unsafe",
+        action="store_true",
+        help="test --autograder-submission without a sandbox",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,7 +51,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show a submission's messages and printed text without characters that command the terminal."""
     report = yield
     if item.config.getoption("--autograder-submission") and is_test_of_suite(item):

@@ -13,7 +13,9 @@ class MissingModuleError(InfrastructureError):
 
 
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
-    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package is missing."""
+    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package
+    is missing.
+    """
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
@@ -21,12 +23,16 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     except OSError as error:
         raise CourseError(f"The solution of {assignment.name} cannot be read: {error}.") from None
     if reference.load_error is not None:
-        raise CourseError(f"The solution of {assignment.name} does not run: {reference.load_error}.")
+        raise CourseError(
+            f"The solution of {assignment.name} does not run: {reference.load_error}."
+        )
     return reference
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot be imported."""
+    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot
+    be imported.
+    """
     for module in assignment.preload:
         try:
             importlib.import_module(module)

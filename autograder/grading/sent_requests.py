@@ -1,4 +1,6 @@
-"""What a test sends to a student's module, to find tests whose inputs do not depend on the seed of the run."""
+"""What a test sends to a student's module, to find tests whose inputs do not depend on the seed of
+the run.
+"""
 
 import hashlib
 import sys
@@ -19,13 +21,17 @@ WITHOUT_INPUTS = {"seed", "find"}  # requests about the seed itself, and for a n
 
 
 class _DigestingConnection(LoopbackConnection):
-    """A connection that keeps a digest of all that a test sends: its requests, and its answers to callbacks."""
+    """A connection that keeps a digest of all that a test sends: its requests, and its answers to
+    callbacks.
+    """
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
         self.sent = hashlib.sha256()
 
-    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
         if operation not in WITHOUT_INPUTS:
             self.sent.update(wire.dumps([operation, arguments], self.register))
         return super().exchange(operation, arguments, seconds)
@@ -39,7 +45,9 @@ class _DigestingConnection(LoopbackConnection):
 def sent_requests(
     session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
 ) -> dict[str, str]:
-    """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
+    """Return a digest of what each hidden test sends to the solution in a run with this seed, by
+    the test's name.
+    """
     name = f"requests.{prepared.solution.name}"
     load_text(prepared.solution.text, f"{name}.py", name)
     session.start(run_seed)
@@ -52,7 +60,9 @@ def sent_requests(
     return digests
 
 
-def _digest(session: SuiteSession, test: Test, subject: RemoteSubject[_DigestingConnection], watch: Watch) -> str:
+def _digest(
+    session: SuiteSession, test: Test, subject: RemoteSubject[_DigestingConnection], watch: Watch
+) -> str:
     with watch.limit(f"the requests of {test.name}", SECONDS):
         session.run(test, subject)
     return subject.connection.sent.hexdigest()

@@ -44,7 +44,8 @@ class SolutionFailsError(InfrastructureError):
 class TestEnding:
     """The end of one test: an error, a reason for skipping it, or neither if it passed.
 
-    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the elapsed time.
+    `used` are the names for which the solution was called (see `follow_through`), `seconds` is the
+    elapsed time.
     """
 
     __test__ = False
@@ -72,11 +73,16 @@ class TestEnding:
     @property
     def not_written(self) -> bool:
         """Whether the student's code itself says that it is not written yet."""
-        return isinstance(self.error, StudentRaisedError) and self.error.remote.type == "NotImplementedError"
+        return (
+            isinstance(self.error, StudentRaisedError)
+            and self.error.remote.type == "NotImplementedError"
+        )
 
     @property
     def may_be_ours(self) -> bool:
-        """Whether the grader itself could have caused the failure, because the submission did return a value."""
+        """Whether the grader itself could have caused the failure, because the submission did
+        return a value.
+        """
         if self.ended_grader:
             return True
         no_answer = StudentTimeoutError | StudentCrashedError | MissingNameError
@@ -84,13 +90,19 @@ class TestEnding:
 
 
 class SuiteRun:
-    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated.
+    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not
+    repeated.
 
     When the budget of the submission is spent, the remaining tests fail without being run.
     """
 
     def __init__(
-        self, session: SuiteSession, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
+        self,
+        session: SuiteSession,
+        loaded: LoadedSubmission,
+        cache: ReplayCache,
+        watch: Watch,
+        again: bool = False,
     ) -> None:
         self._session = session
         self._loaded = loaded
@@ -115,16 +127,28 @@ class SuiteRun:
             self._session.accept(test)
             return TestEnding(test)
         if self._budget.is_spent:
-            return TestEnding(test, error=StudentTimeoutError("Your submission had used up its time before this test."))
+            return TestEnding(
+                test,
+                error=StudentTimeoutError("Your submission had used up its time before this test."),
+            )
         begun = time.monotonic()
         loaded = self._loaded.times
         ending = self._once(test, fresh=False)
         alone = self._loaded.times > loaded
         late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
-        if self._deserves_another(ending, alone) and (late or not self._again) and self._budget.has_room:
+        if (
+            self._deserves_another(ending, alone)
+            and (late or not self._again)
+            and self._budget.has_room
+        ):
             ending = self._once(test, fresh=True)
-        if isinstance(ending.error, StudentTimeoutError | StudentCrashedError) and self._budget.is_spent:
-            ending = replace(ending, error=StudentTimeoutError("Your submission used up its time in this test."))
+        if (
+            isinstance(ending.error, StudentTimeoutError | StudentCrashedError)
+            and self._budget.is_spent
+        ):
+            ending = replace(
+                ending, error=StudentTimeoutError("Your submission used up its time in this test.")
+            )
         if ending.passed and not self._again:
             self._watch.remember(test.name)
         if isinstance(ending.error, InfrastructureError):
@@ -136,14 +160,16 @@ class SuiteRun:
     def _deserves_another(self, ending: TestEnding, alone: bool) -> bool:
         """Whether to repeat a test: a failure counts only if it occurs twice.
 
-        Endless loops are not repeated, nor code that says that it is not written, nor names missing in two workers. After
-        two crashes, a test that crashed alone in its worker is not repeated.
+        Endless loops are not repeated, nor code that says that it is not written, nor names missing
+        in two workers. After two crashes, a test that crashed alone in its worker is not repeated.
         """
         if isinstance(ending.error, StudentTimeoutError):
             return ending.error.starved
         if isinstance(ending.error, StudentCrashedError) and alone and self._crashes > 2:
             return False
-        if ending.not_written or (isinstance(ending.error, MissingNameError) and self._loaded.times > 1):
+        if ending.not_written or (
+            isinstance(ending.error, MissingNameError) and self._loaded.times > 1
+        ):
             return False
         return ending.failed and ending.transcript is not None
 
@@ -154,7 +180,10 @@ class SuiteRun:
         except StudentError as refusal:
             return TestEnding(test, error=refusal)
         connection = subject.connection
-        until = min(self._budget.until, time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds)
+        until = min(
+            self._budget.until,
+            time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds,
+        )
         try:
             name = f"{test.name} again" if self._again else test.name
             seconds = self._seconds_here
@@ -182,7 +211,9 @@ class SuiteRun:
 
     @property
     def _seconds_here(self) -> float:
-        """The processor time of a test on the trusted side; each test that ended a grader halves it for later ones."""
+        """The processor time of a test on the trusted side; each test that ended a grader halves it
+        for later ones.
+        """
         once = self._limits.call_seconds
         ended = self._titles.keys() & self._watch.ended.keys()
         return min(self._budget.left, max(once, CALLS_PER_TEST * once * 0.5 ** len(ended)))
@@ -198,7 +229,9 @@ def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, wa
     if error is not None:
         watch.distrust()
         sentence = f"The solution itself does not pass {test.name} here ({type(error).__name__}: {str(error)[:300]})."
-        raise SolutionFailsError(sentence, str(error.name or "") if isinstance(error, ImportError) else "")
+        raise SolutionFailsError(
+            sentence, str(error.name or "") if isinstance(error, ImportError) else ""
+        )
 
 
 def _drop_traceback(error: BaseException) -> None:

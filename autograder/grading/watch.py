@@ -1,7 +1,9 @@
-"""Time limits for trusted code: code that takes too long is not interrupted; its whole process ends.
+"""Time limits for trusted code: code that takes too long is not interrupted; its whole process
+ends.
 
-An exception in the middle of an import would leave a process with partly imported modules. Therefore the kernel ends the
-process, and another one replaces it (see `autograder.runs.disposable`).
+An exception in the middle of an import would leave a process with partly imported modules.
+Therefore the kernel ends the process, and another one replaces it (see
+`autograder.runs.disposable`).
 """
 
 import mmap
@@ -20,7 +22,10 @@ PASSING = b" "
 
 
 class TaskEndedError(Exception):
-    """This task ended a process before, so it is not started again. `late`: it exceeded its time."""
+    """This task ended a process before, so it is not started again.
+
+    `late`: it exceeded its time.
+    """
 
     def __init__(self, late: bool) -> None:
         super().__init__("took too long" if late else "ended its process")
@@ -28,7 +33,10 @@ class TaskEndedError(Exception):
 
 
 class Watch:
-    """Skips tasks that ended a process before. This class sets no limit; it is for a process that cannot be replaced."""
+    """Skips tasks that ended a process before.
+
+    This class sets no limit; it is for a process that cannot be replaced.
+    """
 
     def __init__(self) -> None:
         self.ended: dict[str, bool] = {}  # by name; True for those that took too long
@@ -38,8 +46,8 @@ class Watch:
     def limit(self, task: str, seconds: float, lasting: bool = False) -> Iterator[None]:
         """Limit the processor time of the task in this context; nested tasks have their own limits.
 
-        A `lasting` task is the same in each call: once it ended a process, later calls skip it, too.
-        Raises TaskEndedError if this task ended a process before.
+        A `lasting` task is the same in each call: once it ended a process, later calls skip it,
+        too. Raises TaskEndedError if this task ended a process before.
         """
         if task in self.ended:
             raise TaskEndedError(self.ended[task])
@@ -97,7 +105,11 @@ class KernelWatch(Watch):
 
     @contextmanager
     def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
-        """As above. A process that replaces one that ended continues with what was left, and with the passed tests."""
+        """As above.
+
+        A process that replaces one that ended continues with what was left, and with the passed
+        tests.
+        """
         present = digest.encode()[:DIGEST_BYTES].ljust(DIGEST_BYTES, b"\0")
         if self._digest != present:  # one call can grade several
             self.begin_call()

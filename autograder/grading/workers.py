@@ -16,7 +16,12 @@ from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.outside.subject import RemoteSubject, Use, lines_of
 from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.sandbox.shared import claims
-from autograder.sandbox.shared.errors import TAKES_TOO_LONG, StudentError, StudentTimeoutError, told_exception
+from autograder.sandbox.shared.errors import (
+    TAKES_TOO_LONG,
+    StudentError,
+    StudentTimeoutError,
+    told_exception,
+)
 
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20
@@ -33,7 +38,9 @@ class NamesInText(NamedTuple):
 
 
 class WorkerFactory:
-    """Opens workers for submissions, and loads the references; raises CourseError or InfrastructureError."""
+    """Opens workers for submissions, and loads the references; raises CourseError or
+    InfrastructureError.
+    """
 
     def __init__(
         self,
@@ -46,8 +53,12 @@ class WorkerFactory:
         self.forbidden = forbidden or {}  # by assignment: the names whose calls are recorded
         self.references = {each.name: load_reference(course, each) for each in assignments}
 
-    def outline(self, assignment: Assignment, file: SourceFile, budget: Budget | None = None) -> str:
-        """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
+    def outline(
+        self, assignment: Assignment, file: SourceFile, budget: Budget | None = None
+    ) -> str:
+        """Return a digest of the code without comments and layout, computed in a worker that does
+        not run the code.
+        """
         with closing(self.connect(assignment, budget=budget)) as reader:
             answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
             with malformed("a digest"):
@@ -57,15 +68,24 @@ class WorkerFactory:
         self.sandbox.close()
 
     def connect(
-        self, assignment: Assignment, endless: Counter[str] | None = None, budget: Budget | None = None
+        self,
+        assignment: Assignment,
+        endless: Counter[str] | None = None,
+        budget: Budget | None = None,
     ) -> WorkerConnection:
-        """Start a worker. `endless` counts the calls that did not end; later ones have less time."""
+        """Start a worker.
+
+        `endless` counts the calls that did not end; later ones have less time.
+        """
         worker = self.sandbox.spawn(assignment.limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless, budget)
 
 
 class LoadedSubmission:
-    """One submission, loaded in a worker when it is needed. After loading failed twice, it is not loaded again."""
+    """One submission, loaded in a worker when it is needed.
+
+    After loading failed twice, it is not loaded again.
+    """
 
     def __init__(
         self,
@@ -86,13 +106,17 @@ class LoadedSubmission:
         self.names = NamesInText([], [])  # as a worker found them, if a test forbids some
         self.times = 0  # how often it was loaded
         self.entered = set[str]()  # forbidden names that ran in some test
-        self.stopped: list[list[Any]] = []  # where loading took too long: the piece of the text and its line
-        self.absent: list[tuple[str, str, int]] = []  # modules that are not there, with the place of the import
+        # where loading took too long: the piece of the text and its line
+        self.stopped: list[list[Any]] = []
+        # modules that are not there, with the place of the import
+        self.absent: list[tuple[str, str, int]] = []
         self._endless = Counter[str]()
         self._hopeless: StudentError | None = None
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
-        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if loading fails."""
+        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if
+        loading fails.
+        """
         if self._hopeless is not None:
             raise self._hopeless
         if self._subject is None or fresh or self._subject.connection.dead:
@@ -102,12 +126,16 @@ class LoadedSubmission:
 
     @property
     def problems_of_loading(self) -> list[str]:
-        """A sentence about each reason why a right answer can lose everything before a test has called it."""
+        """A sentence about each reason why a right answer can lose everything before a test has
+        called it.
+        """
         problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
         for piece, line in self.stopped:
             problems.append(f"{_place(piece, line)} {TAKES_TOO_LONG}")
         for name, piece, line in self.absent:
-            problems.append(f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded.")
+            problems.append(
+                f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded."
+            )
         return problems
 
     def close(self) -> None:
@@ -122,12 +150,15 @@ class LoadedSubmission:
         except StudentError as error:
             if again or (isinstance(error, StudentTimeoutError) and not error.starved):
                 self._hopeless = error
-                self.load_seconds *= SHARE_LEFT[0]  # with the solution in place of a part, which may cure it
+                # with the solution in place of a part, which may cure it
+                self.load_seconds *= SHARE_LEFT[0]
                 raise
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
+        """Load the text in a new worker; if a test forbids names, it lists those in the text before
+        it runs a line.
+        """
         connection = self._workers.connect(self.assignment, self._endless, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
@@ -144,11 +175,16 @@ class LoadedSubmission:
             )
             with malformed("the result of loading"):
                 told = claims.table(loaded)
-                errors = [told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]]
+                errors = [
+                    told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]
+                ]
                 stops = claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)
                 self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
                 absent = claims.rows(claims.items(told["absent"])[:MOST_ABSENT], str, int, str)
-                self.absent = [(name[:LONGEST_NAME], piece[:LONGEST_NAME], line) for name, line, piece in absent]
+                self.absent = [
+                    (name[:LONGEST_NAME], piece[:LONGEST_NAME], line)
+                    for name, line, piece in absent
+                ]
         except StudentError:
             connection.close()
             raise

@@ -1,4 +1,6 @@
-"""This program as pip knows it: its name, what it requires, and the commands that install what is missing."""
+"""This program as pip knows it: its name, what it requires, and the commands that install what is
+missing.
+"""
 
 import json
 import re
@@ -14,7 +16,8 @@ from urllib.request import url2pathname
 from autograder.version import __version__
 
 NAME = "attention-by-hand"
-PACKAGE = "autograder"  # what is imported, and the command; on PyPI, the name of another distribution
+# what is imported, and the command; on PyPI, the name of another distribution
+PACKAGE = "autograder"
 _EXTRA = re.compile(r"""\bextra\s*==\s*["']([\w.-]+)["']""")
 
 
@@ -29,7 +32,9 @@ class Requirement:
 
 @lru_cache(maxsize=1)
 def requirements() -> tuple[Requirement, ...]:
-    """Return all requirements, those of extras included; none if this program runs from source, not installed."""
+    """Return all requirements, those of extras included; none if this program runs from source, not
+    installed.
+    """
     try:
         lines = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
@@ -40,7 +45,9 @@ def requirements() -> tuple[Requirement, ...]:
 def _requirement(line: str) -> Requirement:
     text, _, marker = line.partition(";")
     extra = _EXTRA.search(marker)
-    return Requirement(plain_name(re.split(r"[^\w.-]", line)[0]), text.strip(), extra[1] if extra else None)
+    return Requirement(
+        plain_name(re.split(r"[^\w.-]", line)[0]), text.strip(), extra[1] if extra else None
+    )
 
 
 def plain_name(name: str) -> str:
@@ -52,8 +59,12 @@ def plain_name(name: str) -> str:
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs the packages of an extra, true however this program was installed."""
-    return install_command(requirement.text for requirement in requirements() if requirement.extra == extra)
+    """Return the command that installs the packages of an extra, true however this program was
+    installed.
+    """
+    return install_command(
+        requirement.text for requirement in requirements() if requirement.extra == extra
+    )
 
 
 def install_command(packages: Iterable[str]) -> str:
@@ -71,7 +82,9 @@ def install_again() -> str:
 
 
 def _origin() -> str | None:
-    """Return pip's arguments for the folder or file that this program was installed from, if that is still there."""
+    """Return pip's arguments for the folder or file that this program was installed from, if that
+    is still there.
+    """
     try:
         text = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
@@ -90,7 +103,9 @@ def _pip() -> str:
 
 
 def _quoted(word: str) -> str:
-    """Quote a word, if necessary, so that shells, PowerShell and the Windows console all read it as one."""
+    """Quote a word, if necessary, so that shells, PowerShell and the Windows console all read it as
+    one.
+    """
     return f'"{word}"' if re.search(r"[^\w./:\\-]", word) else word
 
 
@@ -98,7 +113,9 @@ def _quoted(word: str) -> str:
 
 
 def warning_about_namesake() -> str | None:
-    """Return a sentence if another distribution called `autograder` is installed in this environment."""
+    """Return a sentence if another distribution called `autograder` is installed in this
+    environment.
+    """
     namesake = _namesake()
     if namesake is None:
         return None
@@ -118,6 +135,8 @@ def _namesake() -> metadata.Distribution | None:
 
 
 def _is_left_by_a_build(found: metadata.Distribution) -> bool:
-    """Whether this is a folder `*.egg-info` that a build has left in the source, and nothing that is installed."""
+    """Whether this is a folder `*.egg-info` that a build has left in the source, and nothing that
+    is installed.
+    """
     folder = Path(str(found.locate_file("")))
     return (folder / "pyproject.toml").is_file() and found.read_text("PKG-INFO") is not None

@@ -2,16 +2,17 @@
 
     python install.py -c constraints.txt -r requirements.txt
 
-does what `python -m pip install -c constraints.txt -r requirements.txt` does, but first installs PyTorch. On Linux, PyPI
-has a build of about 3 GB with CUDA. A machine without a graphics card gets the CPU build of about 200 MB, from PyTorch's
-own index, if that answers. A PyTorch that is there stays. The variable PYTORCH decides otherwise:
+does what `python -m pip install -c constraints.txt -r requirements.txt` does, but first installs
+PyTorch. On Linux, PyPI has a build of about 3 GB with CUDA. A machine without a graphics card gets
+the CPU build of about 200 MB, from PyTorch's own index, if that answers. A PyTorch that is there
+stays. The variable PYTORCH decides otherwise:
 
     PYTORCH=cpu    the CPU build
     PYTORCH=cuda   the build that pip takes by itself
     PYTORCH=skip   only the PyTorch that is there
 
-PYTORCH_CPU_INDEX is the address of another index with the CPU build. This file runs before anything is installed, so it
-imports only Python's own library.
+PYTORCH_CPU_INDEX is the address of another index with the CPU build. This file runs before anything
+is installed, so it imports only Python's own library.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class CannotInstall(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """Which PyTorch is installed: a sentence, and the arguments for pip; none if there is nothing to install."""
+    """Which PyTorch is installed: a sentence, and the arguments for pip; none if there is nothing
+    to install.
+    """
 
     sentence: str
     arguments: tuple[str, ...] = ()
@@ -87,7 +90,9 @@ def constrained(files: Sequence[Path]) -> list[str]:
 
 
 def install_pytorch(options: Sequence[str]) -> None:
-    """Choose a build and install it with these options of pip; raises CannotInstall if there is none."""
+    """Choose a build and install it with these options of pip; raises CannotInstall if there is
+    none.
+    """
     if sys.version_info[:2] < LOWEST_PYTHON:
         raise CannotInstall("Python {}.{} or later is needed.".format(*LOWEST_PYTHON))
     requirement = "torch>={}.{}".format(*LOWEST)
@@ -112,11 +117,15 @@ def before_any_index(wanted: str) -> Choice | None:
     if version and release_of(version) >= LOWEST:
         sentence = f"PyTorch {version} is already installed and stays."
         if wanted in ("cpu", "cuda"):
-            sentence += f" To change its build, remove it first: {sys.executable} -m pip uninstall torch"
+            sentence += (
+                f" To change its build, remove it first: {sys.executable} -m pip uninstall torch"
+            )
         return Choice(sentence)
     if wanted == "skip":
         lowest = "{}.{}".format(*LOWEST)
-        raise CannotInstall(f"PYTORCH=skip, but no PyTorch {lowest} or later is installed for {sys.executable}.")
+        raise CannotInstall(
+            f"PYTORCH=skip, but no PyTorch {lowest} or later is installed for {sys.executable}."
+        )
     return None
 
 
@@ -127,7 +136,9 @@ def found_without_index(requirement: str, options: Sequence[str]) -> bool:
 
 
 def choose_index(wanted: str, index: str) -> Choice:
-    """Return where PyTorch comes from; raises CannotInstall if the CPU build is wanted and its index is silent."""
+    """Return where PyTorch comes from; raises CannotInstall if the CPU build is wanted and its
+    index is silent.
+    """
     if sys.platform != "linux":
         return Choice(f"PyTorch is installed, {SMALL}.", ("-q",))
     if wanted == "cuda":
@@ -138,7 +149,8 @@ def choose_index(wanted: str, index: str) -> Choice:
     if answers(index):
         sentence = f"PyTorch's CPU build is installed from {index}, {SMALL}."
         return Choice(
-            f"{sentence} PYTORCH=cuda takes the build for graphics cards.", ("-q", "--extra-index-url", index)
+            f"{sentence} PYTORCH=cuda takes the build for graphics cards.",
+            ("-q", "--extra-index-url", index),
         )
     if wanted == "cpu":
         raise CannotInstall(
@@ -176,7 +188,9 @@ def release_of(version: str) -> tuple[int, int]:
 
 def run_pip(arguments: Sequence[str]) -> None:
     """Run pip; raises CannotInstall if it fails, after showing what it said."""
-    done = subprocess.run([*PIP, *arguments], stderr=subprocess.PIPE, encoding="utf-8", errors="replace")
+    done = subprocess.run(
+        [*PIP, *arguments], stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
+    )
     if done.returncode:
         sys.stderr.write(done.stderr)
         raise CannotInstall(why_not(done.stderr))
@@ -191,9 +205,15 @@ def why_not(said: str) -> str:
     unreachable = "Retrying (" in said or "Could not fetch URL" in said
     if not offered or unreachable:
         return "PyTorch could not be installed; pip's message above says why."
-    usable = [version for version in offered[1].split(", ") if version[:1].isdigit() and release_of(version) >= LOWEST]
+    usable = [
+        version
+        for version in offered[1].split(", ")
+        if version[:1].isdigit() and release_of(version) >= LOWEST
+    ]
     if usable:
-        return f"The PyTorch that is pinned here has no release for Python {python}{_another_python()}"
+        return (
+            f"The PyTorch that is pinned here has no release for Python {python}{_another_python()}"
+        )
     if sys.version_info[:2] > NEWEST_PYTHON:
         return f"PyTorch has no release for Python {python} yet{_another_python()}"
     return f"PyTorch has no release for Python {python} on {sysconfig.get_platform()} that pip could find."
@@ -207,14 +227,18 @@ def _another_python() -> str:
 
 
 def fitting(constraints: Path, folder: Path) -> Path:
-    """Return constraints that let the installed PyTorch stay: without its pin if it is another version.
+    """Return constraints that let the installed PyTorch stay: without its pin if it is another
+    version.
 
-    The packages that it requires are not pinned then, either, since another PyTorch needs other versions of them.
+    The packages that it requires are not pinned then, either, since another PyTorch needs other
+    versions of them.
     """
     version = installed_version()
     lines = constraints.read_text("utf-8").splitlines()
     pins = [line for line in lines if name_of(line) == "torch"]
-    if not version or f"torch=={version.partition('+')[0]}" in (pin.partition(";")[0].strip() for pin in pins):
+    if not version or f"torch=={version.partition('+')[0]}" in (
+        pin.partition(";")[0].strip() for pin in pins
+    ):
         return constraints
     free = {"torch", *map(name_of, metadata.requires("torch") or ())}
     kept = [line for line in lines if name_of(line) not in free]

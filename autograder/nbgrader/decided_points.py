@@ -7,9 +7,11 @@ from autograder.records import Grade, TestResult
 
 
 def by_part(grade: Grade, assignment: Assignment) -> Grade:
-    """Return the grade with points that were decided for the whole submission assigned to its parts.
+    """Return the grade with points that were decided for the whole submission assigned to its
+    parts.
 
-    nbgrader has points for parts only. Points given fill the parts in their order, points taken empty them.
+    nbgrader has points for parts only. Points given fill the parts in their order, points taken
+    empty them.
     """
     whole = sum(test.score for test in grade.tests if not test.part)
     tests = [test for test in grade.tests if test.part]
@@ -18,6 +20,8 @@ def by_part(grade: Grade, assignment: Assignment) -> Grade:
         points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
         if points:
             title = "; ".join(test.title for test in grade.tests if not test.part)
-            tests.append(TestResult("decision", part.name, title, "decided", points, 0.0, hidden=False))
+            tests.append(
+                TestResult("decision", part.name, title, "decided", points, 0.0, hidden=False)
+            )
             whole -= points
     return replace(grade, tests=tuple(tests))

@@ -1,4 +1,6 @@
-"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`."""
+"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by
+`autograder grade`.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -43,10 +45,16 @@ from autograder.text.names import safe_name, shown
 
 
 class GradedExporter(NotebookExporter):
-    """An exporter that gives nbgrader a student's notebook as text, with the course's own test cells."""
+    """An exporter that gives nbgrader a student's notebook as text, with the course's own test
+    cells.
+    """
 
-    journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(config=True)
-    pictures = Bool(True, help="Draw the pictures of failing parts into the notebooks.").tag(config=True)
+    journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(
+        config=True
+    )
+    pictures = Bool(True, help="Draw the pictures of failing parts into the notebooks.").tag(
+        config=True
+    )
     jobs = Integer(os.cpu_count() or 1, help="How many graders work at once.").tag(config=True)
 
     def __init__(self, config: Any = None, **kwargs: Any) -> None:
@@ -56,23 +64,31 @@ class GradedExporter(NotebookExporter):
         self.folder = converter.coursedir
         self.course, self.assignment = open_course(self.converter)
         try:
-            self.release = to_notebook(self.assignment, load_document(self.course, self.assignment).stub)
+            self.release = to_notebook(
+                self.assignment, load_document(self.course, self.assignment).stub
+            )
         except CourseError as error:
             raise refusal(converter, str(error)) from None
         name = self.assignment.name
         if not gradebook_agrees(converter, self.assignment):
-            sentence = f"The gradebook does not have {name} with the parts and points of course.yml."
+            sentence = (
+                f"The gradebook does not have {name} with the parts and points of course.yml."
+            )
             raise refusal(converter, f"{sentence} First: nbgrader generate_assignment {name}")
         self.begin()
         self._enter_names()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """Return the restored notebook: built from the submission first, then from nbgrader's folder."""
+        """Return the restored notebook: built from the submission first, then from nbgrader's
+        folder.
+        """
         student = resources["nbgrader"]["student"]
         if Path(filename).parent != self._submitted(student):
             return super().from_filename(filename, resources, **kwargs)
         submission = self.submissions[student]
-        notebook = submitted_notebook(self.assignment, self.release, submission.files, submission.problem)
+        notebook = submitted_notebook(
+            self.assignment, self.release, submission.files, submission.problem
+        )
         return self.from_notebook_node(notebook, resources, **kwargs)
 
     def begin(self) -> None:
@@ -80,15 +96,21 @@ class GradedExporter(NotebookExporter):
         folder = self._folder_of_journal
         try:
             around = self._submitted(".").parent
-            folders = {student: DiskFolder(self._submitted(student), around) for student in self._due()}
+            folders = {
+                student: DiskFolder(self._submitted(student), around) for student in self._due()
+            }
             wanted = wanted_of(self.course, self.assignment.name)
-            self.submissions = {who: submission_of(who, wanted, [each]) for who, each in folders.items()}
+            self.submissions = {
+                who: submission_of(who, wanted, [each]) for who, each in folders.items()
+            }
             run = OpenRun(folder)
             journal = Journal(folder)
             stored = texts.put(folder, self.submissions.values())
             keep_times(folder, around, stored, trust_timestamps=True)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
-            self.grades = grade_all(plan, self.submissions, run, journal, self.converter.log, self.pictures)
+            self.grades = grade_all(
+                plan, self.submissions, run, journal, self.converter.log, self.pictures
+            )
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 
@@ -97,7 +119,10 @@ class GradedExporter(NotebookExporter):
         return pictures_of(self._folder_of_journal, self.course, grade)
 
     def _enter_names(self) -> None:
-        names = {safe_name(student): name for student, name in read_names(self._folder_of_journal).items()}
+        names = {
+            safe_name(student): name
+            for student, name in read_names(self._folder_of_journal).items()
+        }
         with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
             enter_due(gradebook, self.course, self.assignment)
             for identity in sorted(names.keys() & self.submissions.keys()):
@@ -118,15 +143,21 @@ class GradedExporter(NotebookExporter):
                 yield student
 
     def _is_due(self, student: str) -> bool:
-        place = self.folder.format_path(self.folder.autograded_directory, student, self.assignment.name)
-        if self.converter.force or not os.path.exists(os.path.join(place, f"{self.assignment.stem}.ipynb")):
+        place = self.folder.format_path(
+            self.folder.autograded_directory, student, self.assignment.name
+        )
+        if self.converter.force or not os.path.exists(
+            os.path.join(place, f"{self.assignment.stem}.ipynb")
+        ):
             return True
         new = self.folder.get_existing_timestamp(str(self._submitted(student)))
         old = self.folder.get_existing_timestamp(place)
         return new is not None and old is not None and new > old
 
     def _submitted(self, student: str) -> Path:
-        return Path(self.folder.format_path(self.folder.submitted_directory, student, self.assignment.name))
+        return Path(
+            self.folder.format_path(self.folder.submitted_directory, student, self.assignment.name)
+        )
 
 
 def take_every_folder(converter: Any) -> None:
@@ -141,9 +172,13 @@ def take_every_folder(converter: Any) -> None:
         _, assignment = open_course(converter)
         if fnmatch(assignment.stem, folder.notebook_id):
             read_through_the_gate(folder)
-            pattern = folder.format_path(folder.submitted_directory, folder.student_id, assignment.name)
+            pattern = folder.format_path(
+                folder.submitted_directory, folder.student_id, assignment.name
+            )
             places = [place for place in glob(pattern) if _is_folder_of_student(converter, place)]
-            converter.assignments = {place: [f"{place}/{assignment.stem}.ipynb"] for place in places}
+            converter.assignments = {
+                place: [f"{place}/{assignment.stem}.ipynb"] for place in places
+            }
     if not converter.assignments:
         BaseConverter.init_notebooks(converter)  # logs the patterns that it searched for
 
@@ -177,7 +212,11 @@ def read_through_the_gate(folder: Any) -> None:
 
 def _is_folder_of_student(converter: Any, place: str) -> bool:
     student = os.path.dirname(place)
-    if os.path.islink(place) or os.path.islink(student) or not os.path.basename(student).isprintable():
+    if (
+        os.path.islink(place)
+        or os.path.islink(student)
+        or not os.path.basename(student).isprintable()
+    ):
         converter.log.error("%s is a link or has an odd name, so it is not graded.", shown(place))
         return False
     return os.path.isdir(place)
@@ -194,14 +233,18 @@ class FromJournal(Autograde):
         """Select one notebook for each student."""
         course, assignment = open_course(self)
         folders = (self._format_source(assignment.name, student) for student in self.work)
-        self.assignments = {folder: [os.path.join(folder, f"{assignment.stem}.ipynb")] for folder in folders}
+        self.assignments = {
+            folder: [os.path.join(folder, f"{assignment.stem}.ipynb")] for folder in folders
+        }
 
 
 class KnownGrades(GradedExporter):
     """A source of existing grades."""
 
     def begin(self) -> None:
-        self.submissions = {student: submission for student, (submission, _) in self.converter.work.items()}
+        self.submissions = {
+            student: submission for student, (submission, _) in self.converter.work.items()
+        }
         self.grades = {student: grade for student, (_, grade) in self.converter.work.items()}
 
 
@@ -209,20 +252,28 @@ class ShowGrade(NbGraderPreprocessor):
     """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
+        """Return the notebook with feedback and scores; raises InfrastructureError if the machine
+        failed.
+        """
         exporter = self.parent
         student = resources["nbgrader"]["student"]
         grade = exporter.grades.get(student)
         if grade is None:
-            raise InfrastructureError(f"{student} could not be graded; see above. This is not a score.")
+            raise InfrastructureError(
+                f"{student} could not be graded; see above. This is not a score."
+            )
         visible = as_shown(exporter.course, grade, scores=True)
         pictures = exporter.drawn(grade)
-        show_grade(nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)), pictures)
+        show_grade(
+            nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)), pictures
+        )
         return nb, resources
 
 
 class SaveGrades(SaveAutoGrades):
-    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader does not hide it."""
+    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader
+    does not hide it.
+    """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Save the scores, and return the notebook unchanged."""
@@ -231,7 +282,9 @@ class SaveGrades(SaveAutoGrades):
         grade = self.parent.grades[about["student"]]
         if grade.status == "refused":
             with Gradebook(about["db_url"]) as gradebook:
-                saved = gradebook.find_submission_notebook(about["notebook"], about["assignment"], about["student"])
+                saved = gradebook.find_submission_notebook(
+                    about["notebook"], about["assignment"], about["student"]
+                )
                 for cell in saved.grades:
                     cell.needs_manual_grade = True
                 gradebook.db.commit()
@@ -241,7 +294,8 @@ class SaveGrades(SaveAutoGrades):
 def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     """Whether the gradebook has the assignment with the parts and points of course.yml.
 
-    `owner` is a command or converter of nbgrader. Raises NbGraderException if the gradebook cannot be opened.
+    `owner` is a command or converter of nbgrader. Raises NbGraderException if the gradebook cannot
+    be opened.
     """
     url = owner.coursedir.db_url
     try:

@@ -1,4 +1,6 @@
-"""A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
+"""A submission as a notebook for human readers: the student's cells, not run, and the course's own
+test cells.
+"""
 
 import hashlib
 import itertools
@@ -23,7 +25,8 @@ MOST_LETTERS = 200_000  # maximum length of a cell's text
 KEY = "autograder"  # the key of a cell's notes in its metadata
 
 _KINDS = ("code", "markdown", "raw")
-# the start of a tag, of a link and of what a link can lead to, an address that becomes one, or an active formula
+# the start of a tag, of a link and of what a link can lead to, an address that becomes one, or an
+# active formula
 _ACTIVE = re.compile(
     r"(?<=<)(?=[A-Za-z/!?])|(?<=\])(?=[:(])|(?<=:)(?=//)|(?<=\\)(?=(?:href|require|style|class|cssId)\b)"
 )
@@ -49,9 +52,14 @@ class _Cell:
 
 
 def submitted_notebook(
-    assignment: Assignment, release: NotebookNode, files: Sequence[SourceFile], problem: str | None = None
+    assignment: Assignment,
+    release: NotebookNode,
+    files: Sequence[SourceFile],
+    problem: str | None = None,
 ) -> NotebookNode:
-    """Return the submission with the test cells of `release`, below the `problem` of files that cannot be read."""
+    """Return the submission with the test cells of `release`, below the `problem` of files that
+    cannot be read.
+    """
     notes = [problem] if problem else []
     cells = next((_of_notebook(file.text) for file in reversed(files) if file.is_notebook), [])
     has_tests = bool(cells)
@@ -63,29 +71,46 @@ def submitted_notebook(
     return _Restorer(assignment, release, notes, has_tests).restore(cells[:MOST_CELLS])
 
 
-def show_grade(notebook: NotebookNode, assignment: Assignment, grade: Grade, pictures: Sequence[Picture] = ()) -> None:
-    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them.
+def show_grade(
+    notebook: NotebookNode, assignment: Assignment, grade: Grade, pictures: Sequence[Picture] = ()
+) -> None:
+    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads
+    them.
 
-    Pictures go to the student's own cells `picture("part")`; without such a cell, to the part's test cell.
+    Pictures go to the student's own cells `picture("part")`; without such a cell, to the part's
+    test cell.
     """
-    left = {part.name: [picture for picture in pictures if picture.part == part.name] for part in assignment.parts}
+    left = {
+        part.name: [picture for picture in pictures if picture.part == part.name]
+        for part in assignment.parts
+    }
     for cell in notebook.cells:
-        asked = re.fullmatch(r"picture\([\"'](\w+)[\"']\)", cell.source.strip()) if cell.cell_type == "code" else None
+        asked = (
+            re.fullmatch(r"picture\([\"'](\w+)[\"']\)", cell.source.strip())
+            if cell.cell_type == "code"
+            else None
+        )
         if asked and asked[1] in left:
-            cell.outputs = [shown for picture in left.pop(asked[1]) for shown in _picture_outputs(picture)]
+            cell.outputs = [
+                shown for picture in left.pop(asked[1]) for shown in _picture_outputs(picture)
+            ]
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
             feedback, score = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
-            drawn = [shown for picture in left.get(part.name, []) for shown in _picture_outputs(picture)]
+            drawn = [
+                shown for picture in left.get(part.name, []) for shown in _picture_outputs(picture)
+            ]
             cell.outputs = [feedback, *drawn, score]
 
 
 def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
     if picture.image:
-        yield nbformat.v4.new_output("display_data", {"image/png": picture.image, "text/plain": picture.title})
+        yield nbformat.v4.new_output(
+            "display_data", {"image/png": picture.image, "text/plain": picture.title}
+        )
         look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
         yield nbformat.v4.new_output("display_data", look_for)
     elif picture.problem:
@@ -112,7 +137,9 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     if stopped:
         notes = [*notes, *stopped, BELOW_MAIN]
     shown = Message(f"{part.title}: {score:g} of {part.points:g} points", results, tuple(notes))
-    number = nbformat.v4.new_output("execute_result", {"text/plain": repr(score)}, execution_count=None)
+    number = nbformat.v4.new_output(
+        "execute_result", {"text/plain": repr(score)}, execution_count=None
+    )
     return [_message(shown), number]
 
 
@@ -144,7 +171,9 @@ def _pictures(attachments: Any) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, bundle in _dict(attachments).items():
         data = _dict(bundle)
-        if kinds := {kind: data[kind] for kind in ("image/png", "image/jpeg") if _is_base64(data.get(kind))}:
+        if kinds := {
+            kind: data[kind] for kind in ("image/png", "image/jpeg") if _is_base64(data.get(kind))
+        }:
             kept[_readable(name)] = kinds
     return kept
 
@@ -164,16 +193,24 @@ def _of_script(text: str) -> list[_Cell]:
         elif body.strip():
             only_comments = all(line.startswith("#") for line in body.strip().split("\n"))
             part = re.search(r'part="(\w+)"', header) if only_comments else None
-            cells.append(_Cell("code", f'check("{part[1]}")' if part else body.strip("\n"), part and part[1]))
+            cells.append(
+                _Cell("code", f'check("{part[1]}")' if part else body.strip("\n"), part and part[1])
+            )
     return cells
 
 
 class _Restorer:
-    def __init__(self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool) -> None:
+    def __init__(
+        self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool
+    ) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
         self.parts = {part.name: part for part in assignment.parts}
         self.graded = assignment.points_in_nbgrader.keys()
-        self.official = {cell.metadata.nbgrader.grade_id: cell for cell in release.cells if "nbgrader" in cell.metadata}
+        self.official = {
+            cell.metadata.nbgrader.grade_id: cell
+            for cell in release.cells
+            if "nbgrader" in cell.metadata
+        }
         self.prose = {cell.source for cell in release.cells if cell.cell_type == "markdown"}
         self.release = release
         self.notes: dict[str, list[str]] = {name: [] for name in self.parts}
@@ -201,16 +238,26 @@ class _Restorer:
         return [cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in self.cells]
 
     def _homes(self, handed_in: list[_Cell]) -> dict[int, str]:
-        """Map the student's cells to official ones: the first with the id, or else the first with the same code."""
+        """Map the student's cells to official ones: the first with the id, or else the first with
+        the same code.
+        """
         homes: dict[int, str] = {}
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
-            looks = [i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)]
-            usable = [i for i in claims if i not in homes and (name in self.graded or handed_in[i].kind == "code")]
+            looks = [
+                i for i, cell in enumerate(handed_in) if i not in homes and self._looks(cell, name)
+            ]
+            usable = [
+                i
+                for i in claims
+                if i not in homes and (name in self.graded or handed_in[i].kind == "code")
+            ]
             if usable or looks:
                 homes[(usable or looks)[0]] = name
             if name in self.parts and len({*claims, *looks}) > 1:
-                self.notes[name].append(f"This test cell was there {len({*claims, *looks})} times. It counts once.")
+                self.notes[name].append(
+                    f"This test cell was there {len({*claims, *looks})} times. It counts once."
+                )
         return homes
 
     def _looks(self, cell: _Cell, name: str) -> bool:
@@ -284,7 +331,9 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
 
 
 def _disabled(source: str, attachments: Container[str]) -> str:
-    """Return prose without active parts, other than the pictures that are attached: nbconvert stops at a missing one."""
+    """Return prose without active parts, other than the pictures that are attached: nbconvert stops
+    at a missing one.
+    """
 
     def split(match: re.Match[str]) -> str:
         attached = _ATTACHED.match(source, match.end())
@@ -294,7 +343,9 @@ def _disabled(source: str, attachments: Container[str]) -> str:
 
 
 def _indented(text: str) -> str:
-    """Return a text as a block of code in Markdown: whatever a reader takes for the end of a line ends one."""
+    """Return a text as a block of code in Markdown: whatever a reader takes for the end of a line
+    ends one.
+    """
     return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).splitlines())
 
 

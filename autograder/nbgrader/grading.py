@@ -1,4 +1,6 @@
-"""Grade a class before nbgrader writes its notebooks, which show the grades and the pictures of failing parts."""
+"""Grade a class before nbgrader writes its notebooks, which show the grades and the pictures of
+failing parts.
+"""
 
 import logging
 import sys
@@ -27,9 +29,10 @@ def grade_all(
 ) -> dict[str, Grade]:
     """Return the grades of a class for one assignment, by student, after the decisions.
 
-    `plan` is for that assignment alone. Unchanged submissions are not graded again. A student whom the machine failed has
-    no grade, and the log has the reason. With `pictures`, those of failing parts are drawn behind the wall. Raises
-    CourseError or InfrastructureError if nothing can be graded.
+    `plan` is for that assignment alone. Unchanged submissions are not graded again. A student whom
+    the machine failed has no grade, and the log has the reason. With `pictures`, those of failing
+    parts are drawn behind the wall. Raises CourseError or InfrastructureError if nothing can be
+    graded.
     """
     course = plan.course
     decisions = read_decisions(plan.course)
@@ -58,7 +61,9 @@ def grade_all(
             for failure in grade_class(plan, due, journal, tell).failures:
                 log.error("Not graded: %s", failure)
             if pictures:
-                for problem in draw_pictures(plan, journal.path.parent, grades.values(), lambda *_: None):
+                for problem in draw_pictures(
+                    plan, journal.path.parent, grades.values(), lambda *_: None
+                ):
                     log.warning("No picture: %s", problem)
     except Exception as error:
         if due and len(grades) == known:

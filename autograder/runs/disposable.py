@@ -32,8 +32,9 @@ class Disposable:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function in the fork; return its result or raise its exception.
 
-        If a task of the fork (see `Watch.limit`) exceeds its time once, or crashes or exits twice, the call is repeated
-        without this task. Raises InfrastructureError if the fork was killed twice from outside.
+        If a task of the fork (see `Watch.limit`) exceeds its time once, or crashes or exits twice,
+        the call is repeated without this task. Raises InfrastructureError if the fork was killed
+        twice from outside.
         """
         ended = dict(self._lasting)
         accidents = set[str]()
@@ -62,7 +63,9 @@ class Disposable:
             accidents.add(task)
 
     def end(self) -> int:
-        """End the fork, if there is one; return its exit code: minus the number of the signal that ended it."""
+        """End the fork, if there is one; return its exit code: minus the number of the signal that
+        ended it.
+        """
         if self._process is None:
             return 0
         process = self._process
@@ -72,13 +75,17 @@ class Disposable:
         return int(process.exitcode)
 
     def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
-        """Return the reply of `_serve`: value or exception, traceback, whether the fork is in doubt; None if it ended."""
+        """Return the reply of `_serve`: value or exception, traceback, whether the fork is in
+        doubt; None if it ended.
+        """
         if self._process is None:
             self._watch.clear()
             context: Any = multiprocessing.get_context("fork")
             self._connection, theirs = context.Pipe()
             ends = theirs, self._connection
-            self._process = context.Process(target=_serve, args=(*ends, self._watch, self._started), daemon=True)
+            self._process = context.Process(
+                target=_serve, args=(*ends, self._watch, self._started), daemon=True
+            )
             self._process.start()
             theirs.close()
         try:
@@ -93,7 +100,9 @@ class _RaisedInForkError(Exception):
     """The traceback of an exception that was raised in the fork."""
 
 
-def _serve(connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]) -> None:
+def _serve(
+    connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]
+) -> None:
     other_end.close()
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)

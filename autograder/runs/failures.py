@@ -13,11 +13,16 @@ Name = tuple[str, str]  # of a submission: its student and its assignment
 
 
 def failure_sentences(reasons: Mapping[Name, str]) -> list[str]:
-    """Return a sentence for each submission that was not graded; one for all of an assignment with the same reason."""
+    """Return a sentence for each submission that was not graded; one for all of an assignment with
+    the same reason.
+    """
     students: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for (student, assignment), reason in sorted(reasons.items()):
         students[assignment, reason].append(student)
-    return [_failure_sentence(assignment, reason, names) for (assignment, reason), names in students.items()]
+    return [
+        _failure_sentence(assignment, reason, names)
+        for (assignment, reason), names in students.items()
+    ]
 
 
 def _failure_sentence(assignment: str, reason: str, students: list[str]) -> str:
@@ -29,7 +34,8 @@ def _failure_sentence(assignment: str, reason: str, students: list[str]) -> str:
 class Failures:
     """The reasons why submissions were not graded; each submission is tried twice.
 
-    A module that cannot be imported for an assignment (`preload` in course.yml) fails all of its submissions.
+    A module that cannot be imported for an assignment (`preload` in course.yml) fails all of its
+    submissions.
     """
 
     def __init__(self, course: Course) -> None:
@@ -39,7 +45,9 @@ class Failures:
         self._blocked: dict[str, str] = {}
 
     def blocks(self, submission: Submission) -> bool:
-        """Whether the submission cannot be graded because a module of its assignment is missing; it is recorded."""
+        """Whether the submission cannot be graded because a module of its assignment is missing; it
+        is recorded.
+        """
         reason = self._blocked.get(submission.assignment)
         if reason is None or submission.problem:
             return False

@@ -1,4 +1,6 @@
-"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
+"""Graders as processes: each loads the course once and forks to grade submissions (see
+`disposable`).
+"""
 
 import multiprocessing
 import os
@@ -29,7 +31,9 @@ WORTH_ANOTHER = 24  # starting a grader takes about as long as grading this many
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run: the course, the names of its assignments (None: all), the seed, the sandbox's tier."""
+    """The settings of a run: the course, the names of its assignments (None: all), the seed, the
+    sandbox's tier.
+    """
 
     course: Course
     run_seed: int
@@ -38,12 +42,16 @@ class Plan:
     names: tuple[str, ...] | None = None
 
     def for_submissions(self, count: int) -> "Plan":
-        """Return this plan with no more graders than so many submissions keep busy for longer than a start takes."""
+        """Return this plan with no more graders than so many submissions keep busy for longer than
+        a start takes.
+        """
         return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
 def end_on_ctrl_c() -> None:
-    """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
+    """End this process without a word on Ctrl-C from now on, if it was started by another one,
+    which finds words.
+    """
     if multiprocessing.parent_process() is None:
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -54,12 +62,16 @@ def end_on_ctrl_c() -> None:
 class GraderPool(ProcessPoolExecutor):
     """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
 
-    def submit(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Future[Result]:
+    def submit(
+        self, function: Callable[..., Result], /, *args: Any, **kwargs: Any
+    ) -> Future[Result]:
         return super().submit(call_in_fork, function, *args, **kwargs)
 
 
 def graders(plan: Plan) -> GraderPool:
-    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
+    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the
+    course allows.
+    """
     from autograder.sandbox.outside.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
@@ -67,7 +79,8 @@ def graders(plan: Plan) -> GraderPool:
 
 
 _plan: Plan | None = None
-_watch = cache(KernelWatch)  # one for each process, created at its first use, like the sandbox, the grader and its fork
+# one for each process, created at its first use, like the sandbox, the grader and its fork
+_watch = cache(KernelWatch)
 
 
 @cache
@@ -93,7 +106,8 @@ def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
 @cache
 def _disposable() -> Disposable:
     this_grader()
-    _sandbox().warm_up()  # the sandbox reports once that it is ready: a fork would wait for that in vain
+    # the sandbox reports once that it is ready: a fork would wait for that in vain
+    _sandbox().warm_up()
     return Disposable(_watch(), started=end_with_parent)
 
 
@@ -102,14 +116,16 @@ def prepare_process(plan: Plan) -> None:
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"
     leave_current_folder()
-    warnings.simplefilter("ignore")  # PyTorch's advice to authors would break the instructor's progress bar
+    # PyTorch's advice to authors would break the instructor's progress bar
+    warnings.simplefilter("ignore")
     _plan = plan
     end_on_ctrl_c()
     end_with_parent()
     try:
         _sandbox()
     except Exception:
-        return  # a failure here would break the pool without a message; `this_grader` raises it again
+        # a failure here would break the pool without a message; `this_grader` raises it again
+        return
 
 
 @cache
@@ -129,7 +145,8 @@ def end_with_parent() -> None:
     if parent is None:
         return
     if sys.platform == "linux":
-        from autograder.sandbox.inside.jail import die_with_parent  # needs modules that only Unix has
+        # needs modules that only Unix has
+        from autograder.sandbox.inside.jail import die_with_parent
 
         die_with_parent(parent.pid or 0)
     else:

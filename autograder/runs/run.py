@@ -1,6 +1,7 @@
 """Grade a whole class: many submissions, several graders in parallel, one journal.
 
-A few submissions are read at a time, and each grade is written to the journal as soon as it arrives.
+A few submissions are read at a time, and each grade is written to the journal as soon as it
+arrives.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -34,11 +35,19 @@ class RunSummary:
     notes: list[str] = field(default_factory=list)  # machines of a cluster that took no part
 
 
-def ungraded(course: Course, stored: Iterable[StoredSubmission], journal: Journal) -> list[StoredSubmission]:
-    """Return the submissions for which the journal has no grade of the same text by the current suite."""
-    suites = {assignment.name: suite_digest(course, assignment) for assignment in course.assignments}
+def ungraded(
+    course: Course, stored: Iterable[StoredSubmission], journal: Journal
+) -> list[StoredSubmission]:
+    """Return the submissions for which the journal has no grade of the same text by the current
+    suite.
+    """
+    suites = {
+        assignment.name: suite_digest(course, assignment) for assignment in course.assignments
+    }
     return [
-        one for one in stored if not journal.holds(one.submission, one.digest, suites.get(one.submission.assignment))
+        one
+        for one in stored
+        if not journal.holds(one.submission, one.digest, suites.get(one.submission.assignment))
     ]
 
 
@@ -51,8 +60,8 @@ def grade_class(
 ) -> RunSummary:
     """Grade all submissions, on this machine or a cluster; `tell` is called with each grade.
 
-    Failures of the machine are collected in the summary. Raises CourseError if the course cannot be graded, and
-    InfrastructureError if the machine can grade nothing.
+    Failures of the machine are collected in the summary. Raises CourseError if the course cannot be
+    graded, and InfrastructureError if the machine can grade nothing.
     """
     summary = RunSummary()
     grades = _runner(cluster).graded if cluster else _graded
@@ -65,16 +74,24 @@ def grade_class(
 
 
 class Runner(Protocol):
-    """Grades submissions elsewhere than in this machine's pool; one is registered under `autograder.runners`."""
+    """Grades submissions elsewhere than in this machine's pool; one is registered under
+    `autograder.runners`.
+    """
 
     def __init__(self, address: str) -> None: ...
 
-    def graded(self, plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
-        """Yield grades as they arrive; the summary receives failures, and notes about machines that took no part."""
+    def graded(
+        self, plan: Plan, submissions: Iterator[Submission], summary: RunSummary
+    ) -> Iterator[Grade]:
+        """Yield grades as they arrive; the summary receives failures, and notes about machines that
+        took no part.
+        """
 
 
 def _runner(address: str) -> Runner:
-    """Return the runner that is named before the colon of an address such as `slurm:long`, or else that for Dask."""
+    """Return the runner that is named before the colon of an address such as `slurm:long`, or else
+    that for Dask.
+    """
     runners = extensions(RUNNERS)
     name = address.partition(":")[0]
     chosen: type[Runner] = load_extension(RUNNERS, name if name in runners else DASK)
@@ -82,7 +99,10 @@ def _runner(address: str) -> Runner:
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
-    """Yield grades as they arrive. If a grader dies, its submission is graded once more by a new one."""
+    """Yield grades as they arrive.
+
+    If a grader dies, its submission is graded once more by a new one.
+    """
     failures = Failures(plan.course)
     pending = list[Submission]()
     try:

@@ -1,4 +1,6 @@
-"""Grade a small submission as `grade` does, to see whether grading works in a sandbox tier on this machine."""
+"""Grade a small submission as `grade` does, to see whether grading works in a sandbox tier on this
+machine.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterable
@@ -62,8 +64,8 @@ def examine_grading(
 ) -> list[TierReport]:
     """Report on every tier, the strongest first: a small submission is graded in each that works.
 
-    The first of them, in which `grade` works, also tries what each assignment of the course imports.
-    `on_progress` is called with the number of tiers done and their total.
+    The first of them, in which `grade` works, also tries what each assignment of the course
+    imports. `on_progress` is called with the number of tiers done and their total.
     """
     reports = list[TierReport]()
     for report in examine():
@@ -75,7 +77,9 @@ def examine_grading(
 
 
 def with_trial(report: TierReport, course: Course | None) -> TierReport:
-    """Add to a report of a working tier whether a small submission, and each assignment of a course, can be graded."""
+    """Add to a report of a working tier whether a small submission, and each assignment of a
+    course, can be graded.
+    """
     if not report.works:
         return report
     assignments = course.assignments if course else ()
@@ -90,7 +94,8 @@ def with_trial(report: TierReport, course: Course | None) -> TierReport:
 
 
 def try_grading(tier: str, preloads: Iterable[Preload] = ()) -> dict[Preload, InfrastructureError]:
-    """Grade a right answer in this tier, without `preload` and with each of these; return what failed.
+    """Grade a right answer in this tier, without `preload` and with each of these; return what
+    failed.
 
     If it fails without `preload`, the others are not tried.
     """
@@ -100,7 +105,9 @@ def try_grading(tier: str, preloads: Iterable[Preload] = ()) -> dict[Preload, In
         pool = graders(Plan(course, run_seed=0, tier=tier))
         try:
             for assignment in course.assignments:
-                submission = Submission("trial", assignment.name, (SourceFile("trial.py", SUBMISSION),))
+                submission = Submission(
+                    "trial", assignment.name, (SourceFile("trial.py", SUBMISSION),)
+                )
                 try:
                     require_full_marks(pool.submit(grade_one, submission).result())
                 except InfrastructureError as failure:
@@ -123,7 +130,9 @@ def require_full_marks(grade: Grade) -> None:
 
 
 def write_trial_course(folder: Path, preloads: Iterable[Preload]) -> Course:
-    """Write a course with an assignment for each `preload` into an empty folder, the shortest first, and load it."""
+    """Write a course with an assignment for each `preload` into an empty folder, the shortest
+    first, and load it.
+    """
     course = [HEAD]
     for number, preload in enumerate(sorted(preloads), start=1):
         name = f"{number:02}_trial"

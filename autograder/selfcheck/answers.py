@@ -1,6 +1,8 @@
-"""The answers to the questions of an assignment's text; those of a part are locked until its visible tests pass.
+"""The answers to the questions of an assignment's text; those of a part are locked until its
+visible tests pass.
 
-Right code leaves the same answers in a test as the solution or an alternative, and so opens the lock (`locked_hints`).
+Right code leaves the same answers in a test as the solution or an alternative, and so opens the
+lock (`locked_hints`).
 """
 
 from autograder.selfcheck.check import CheckReport, suite_of
@@ -9,7 +11,9 @@ from autograder.selfcheck.workspace import Work
 
 
 def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]]:
-    """Return the questions and answers of each part whose visible tests all pass, by the part's name."""
+    """Return the questions and answers of each part whose visible tests all pass, by the part's
+    name.
+    """
     hints = LockedHints(work.folder)
     connection = RecordingConnection(work.load().module)
     found: dict[str, list[tuple[str, str]]] = {}

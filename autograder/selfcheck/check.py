@@ -1,6 +1,7 @@
 """Run the visible tests on a student's own file, in the student's own process.
 
-Nothing is isolated: it is the student's code on the student's machine. Points are those of the visible tests.
+Nothing is isolated: it is the student's code on the student's machine. Points are those of the
+visible tests.
 """
 
 import contextlib
@@ -32,8 +33,24 @@ from autograder.sandbox.shared.errors import (
     describe_error,
     told_exception,
 )
-from autograder.selfcheck.locked_hints import LockedHints, MistakeHint, Recording, RecordingConnection, choose, take
-from autograder.selfcheck.workspace import CodeLocation, Loaded, Text, Work, find_work, label_of, needed_packages, read
+from autograder.selfcheck.locked_hints import (
+    LockedHints,
+    MistakeHint,
+    Recording,
+    RecordingConnection,
+    choose,
+    take,
+)
+from autograder.selfcheck.workspace import (
+    CodeLocation,
+    Loaded,
+    Text,
+    Work,
+    find_work,
+    label_of,
+    needed_packages,
+    read,
+)
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells
 from autograder.suite.session import SuiteSession, Test
@@ -72,7 +89,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The results of a student's file. `problem` is the error that stopped the file, `stopped_at` its line."""
+    """The results of a student's file.
+
+    `problem` is the error that stopped the file, `stopped_at` its line.
+    """
 
     file: str
     assignment: str
@@ -105,7 +125,9 @@ class CheckReport:
     @property
     def next(self) -> Finding | None:
         """The first failure, which the student should fix next."""
-        return next((finding for finding in self.findings if not finding.passed and not finding.waits), None)
+        return next(
+            (finding for finding in self.findings if not finding.passed and not finding.waits), None
+        )
 
     def by_part(self) -> dict[str, tuple[Finding, ...]]:
         """The findings of each part, in the order of the tests."""
@@ -115,17 +137,27 @@ class CheckReport:
     @property
     def passed_parts(self) -> frozenset[str]:
         """The parts whose visible tests all pass."""
-        return frozenset(part for part, findings in self.by_part().items() if all(f.passed for f in findings))
+        return frozenset(
+            part for part, findings in self.by_part().items() if all(f.passed for f in findings)
+        )
 
     def title(self, part: str) -> str:
         return self.parts.get(part) or part.replace("_", " ").capitalize()
 
     def as_record(self) -> dict[str, Any]:
-        return {**asdict(self), "parts": dict(self.parts), "score": self.score, "max_score": self.max_score}
+        return {
+            **asdict(self),
+            "parts": dict(self.parts),
+            "score": self.score,
+            "max_score": self.max_score,
+        }
 
 
 def check_target(target: str | Path) -> CheckReport:
-    """Check a file, or an assignment by its folder or name. Raises RefusedError if there is none."""
+    """Check a file, or an assignment by its folder or name.
+
+    Raises RefusedError if there is none.
+    """
     return check_work(find_work(target))
 
 
@@ -140,11 +172,15 @@ def check_work(work: Work) -> CheckReport:
         problem = "Your file is empty. Was it saved?"
         place = None
     files = {text.name: lines_of(text.text)}
-    findings = check_student(loaded.module, work.test_file, from_file(text.name), saved=text, files=files)
+    findings = check_student(
+        loaded.module, work.test_file, from_file(text.name), saved=text, files=files
+    )
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
-        findings=tuple(_blamed_on(finding, problem, place) for finding in findings) if problem else findings,
+        findings=tuple(_blamed_on(finding, problem, place) for finding in findings)
+        if problem
+        else findings,
         parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or ""),
@@ -167,9 +203,9 @@ def check_student(
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` decides which frames of a traceback belong to the student's code. Places are those in the `saved` file.
-    `files` are the student's, with their numbers of lines, if the code stands in files. A `session` has collected the
-    test file before; without one, the file is read again.
+    `own` decides which frames of a traceback belong to the student's code. Places are those in the
+    `saved` file. `files` are the student's, with their numbers of lines, if the code stands in
+    files. A `session` has collected the test file before; without one, the file is read again.
     """
     examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), files)
     if session is None:
@@ -188,7 +224,9 @@ class _OwnServer(Server):
         return super().describe_error(error)
 
 
-def as_graded(module: ModuleType, files: Mapping[str, int] | None = None) -> RemoteSubject[LoopbackConnection]:
+def as_graded(
+    module: ModuleType, files: Mapping[str, int] | None = None
+) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
     connection = LoopbackConnection(_OwnServer(module), records=True)
     return RemoteSubject(connection, RemoteStudent(connection), None, files)
@@ -198,7 +236,12 @@ class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
     def __init__(
-        self, test_file: Path, module: ModuleType, own: Own, text: Text, files: Mapping[str, int] | None
+        self,
+        test_file: Path,
+        module: ModuleType,
+        own: Own,
+        text: Text,
+        files: Mapping[str, int] | None,
     ) -> None:
         self._test_file = test_file
         self._module = module
@@ -225,7 +268,9 @@ class _Examination:
         details = _details(test)
         if session.blocked_by(test):
             session.skip(test)
-            waiting = replace(skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test.")
+            waiting = replace(
+                skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test."
+            )
             return Finding(waiting, details)
         printed = io.StringIO()
         error = session.run(test, self._graded, time_limit)
@@ -237,17 +282,36 @@ class _Examination:
             session.skip(test)
         if sentence := self._blame_package(error):
             self._untested.add(test.name)
-            return Finding(replace(skeleton, outcome="failed", score=0.0, message=sentence), details)
-        failure = explain(error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text))
+            return Finding(
+                replace(skeleton, outcome="failed", score=0.0, message=sentence), details
+            )
+        failure = explain(
+            error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text)
+        )
         message = failure.message.replace(" in the submission.", " in your file.")
         result = replace(skeleton, outcome=failure.outcome, score=0.0, message=message)
-        place = None if isinstance(error, MissingNameError) else place_of_frame(describe_error(error, self._own))
-        return Finding(result, details, place and self._text.named(place), printed=clean(printed.getvalue(), PRINTED))
+        place = (
+            None
+            if isinstance(error, MissingNameError)
+            else place_of_frame(describe_error(error, self._own))
+        )
+        return Finding(
+            result,
+            details,
+            place and self._text.named(place),
+            printed=clean(printed.getvalue(), PRINTED),
+        )
 
     def _blame_package(self, error: BaseException) -> str:
-        """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
+        """Return the sentence about a package of the assignment that cannot be imported, if the
+        error comes from it.
+        """
         for package in self._packages:
-            broken = error if isinstance(error, ImportError) and _root(error.name) == package else _import(package)
+            broken = (
+                error
+                if isinstance(error, ImportError) and _root(error.name) == package
+                else _import(package)
+            )
             if broken is not None and (type(broken), str(broken)) == (type(error), str(error)):
                 return (
                     f"This test needs the package {package}, which cannot be imported here "
@@ -256,14 +320,18 @@ class _Examination:
                 )
         return ""
 
-    def _add_clues(self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]) -> None:
+    def _add_clues(
+        self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]
+    ) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
         connection = RecordingConnection(self._module)
         hints = LockedHints(self._test_file.parent)
         session.start(SEED)
         told = {test.name: take(session, test, connection) for test in tests}
         known = {name: hints.about(name, recording.answers) for name, recording in told.items()}
-        failed = [name for name, finding in found.items() if not finding.passed and not finding.waits]
+        failed = [
+            name for name, finding in found.items() if not finding.passed and not finding.waits
+        ]
         passed = [name for name, finding in found.items() if finding.passed]
         chosen = choose(known, failed, passed)
         for name, recording in told.items():
@@ -274,16 +342,24 @@ class _Examination:
             if hint is not None:
                 result = replace(result, hint=hint.hint, mistake=hint.id or None)
             nudge = "" if hint else self._nudge(hints, place, recording)
-            found[name] = replace(finding, result=result, place=place, mistake=hint.title if hint else "", nudge=nudge)
+            found[name] = replace(
+                finding, result=result, place=place, mistake=hint.title if hint else "", nudge=nudge
+            )
 
     def _nudge(self, hints: LockedHints, place: CodeLocation | None, recording: Recording) -> str:
-        """Return the author's nudge for the function at the place, or for the last one with a nudge that was called."""
+        """Return the author's nudge for the function at the place, or for the last one with a nudge
+        that was called.
+        """
         visited = [name for name in map(self._known, reversed(recording.visited)) if name]
         functions = [place.function, *visited] if place else visited
         return next(filter(None, map(hints.nudge, functions)), "")
 
-    def _place_in(self, hint: MistakeHint | None, recording: Recording, part: str) -> CodeLocation | None:
-        """Return the location of the mistake, or of the last call; of the part if the test compares two values."""
+    def _place_in(
+        self, hint: MistakeHint | None, recording: Recording, part: str
+    ) -> CodeLocation | None:
+        """Return the location of the mistake, or of the last call; of the part if the test compares
+        two values.
+        """
         if hint and (known := self._known(hint.place)):
             return self._places[known]
         visited = [name for name in map(self._known, recording.visited) if name]
@@ -294,7 +370,9 @@ class _Examination:
 
     def _known(self, name: str) -> str | None:
         """Return the function of the student's file that was called by that name."""
-        return next((n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None)
+        return next(
+            (n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None
+        )
 
 
 def _root(module: str | None) -> str:
@@ -346,7 +424,9 @@ def place_of_frame(told: RemoteException) -> CodeLocation | None:
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
 
 
-def _stopped(errors: tuple[dict[str, Any], ...], file: SourceFile) -> tuple[str, CodeLocation | None]:
+def _stopped(
+    errors: tuple[dict[str, Any], ...], file: SourceFile
+) -> tuple[str, CodeLocation | None]:
     if not errors:
         return "", None
     told = told_exception(errors[0])
@@ -359,7 +439,9 @@ def _stopped(errors: tuple[dict[str, Any], ...], file: SourceFile) -> tuple[str,
             f"Is there an endless loop? {BELOW_MAIN}"
         ), place
     if need := unmet_need(told, file):
-        return clean(f"{need.rstrip('.')}{where}." if told.type not in SYNTAX_ERRORS else need), place
+        return clean(
+            f"{need.rstrip('.')}{where}." if told.type not in SYNTAX_ERRORS else need
+        ), place
     if told.type in SYNTAX_ERRORS:
         return clean(f"Python cannot read your file: {told.text}."), place
     return clean(f"Your file stops{where}: {told.type}: {told.text}"), place
@@ -367,7 +449,9 @@ def _stopped(errors: tuple[dict[str, Any], ...], file: SourceFile) -> tuple[str,
 
 def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
     """Replace the failure about a missing name if the file stopped before defining it."""
-    if finding.result.outcome == "failed" and (finding.result.message or "").startswith("There is no `"):
+    if finding.result.outcome == "failed" and (finding.result.message or "").startswith(
+        "There is no `"
+    ):
         return replace(finding, result=replace(finding.result, message=problem), place=place)
     return finding
 

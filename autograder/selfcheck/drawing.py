@@ -29,7 +29,9 @@ class Drawing:
 
 
 def draw_all(work: Work) -> list[Drawing]:
-    """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
+    """Draw the pictures of all parts beside the student's file; raises RefusedError without
+    pictures.
+    """
     pictures = _pictures(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(work.load().module)
@@ -38,7 +40,9 @@ def draw_all(work: Work) -> list[Drawing]:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-        return [_draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws]
+        return [
+            _draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws
+        ]
 
 
 def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:
@@ -53,9 +57,11 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
 
 
 def on_any_page(figure: Any) -> None:
-    """Prepare a figure for light and dark pages: a transparent background, and grey text and lines around its axes.
+    """Prepare a figure for light and dark pages: a transparent background, and grey text and lines
+    around its axes.
 
-    A figure with axes that are switched off keeps its background, because nothing else is behind their texts.
+    A figure with axes that are switched off keeps its background, because nothing else is behind
+    their texts.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.text import Text
@@ -91,5 +97,7 @@ def _from_here(file: Path) -> str:
 
 def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
     if not file.is_file():
-        raise RefusedError(f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures.")
+        raise RefusedError(
+            f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures."
+        )
     return dict(runpy.run_path(str(file))["PICTURES"])

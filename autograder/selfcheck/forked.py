@@ -1,6 +1,8 @@
-"""Run a student's code in a forked child, so that it cannot end this process; loaded modules are inherited.
+"""Run a student's code in a forked child, so that it cannot end this process; loaded modules are
+inherited.
 
-On systems without fork (Windows), the task runs in this process without a time limit. Nothing else is isolated.
+On systems without fork (Windows), the task runs in this process without a time limit. Nothing else
+is isolated.
 """
 
 import multiprocessing
@@ -27,11 +29,13 @@ class GivenUp(Unfinished):
     """The caller cancelled the task."""
 
 
-def run_in_child(task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False) -> Any:
+def run_in_child(
+    task: Callable[[], Any], seconds: float, give_up: Callable[[], bool] = lambda: False
+) -> Any:
     """Return the result of `task`, which must be picklable; `give_up` is polled during the run.
 
-    The child may use `seconds` of processor time (see `Deadline`). Raises RefusedError if the task does, Unfinished on
-    a timeout or if the child exits.
+    The child may use `seconds` of processor time (see `Deadline`). Raises RefusedError if the task
+    does, Unfinished on a timeout or if the child exits.
     """
     if not hasattr(os, "fork"):
         return task()
@@ -86,7 +90,9 @@ class _Child:
 
 
 def _answer(task: Callable[[], Any], writing: Connection) -> None:
-    """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents it."""
+    """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents
+    it.
+    """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
     with suppress(KeyboardInterrupt, OSError):
         try:

@@ -1,4 +1,6 @@
-"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
+"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the
+student's file.
+"""
 
 import hashlib
 import json
@@ -28,7 +30,9 @@ class Hint:
 
 
 def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint | None:
-    """Return the next step about the file's error or the first failing test; None if all tests pass."""
+    """Return the next step about the file's error or the first failing test; None if all tests
+    pass.
+    """
     title, key, steps = _about(work, report)
     if not steps:
         return None
@@ -41,7 +45,9 @@ def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint
 
 
 def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
-    """Return the title, the storage key and all steps of the current problem; no steps if all tests pass."""
+    """Return the title, the storage key and all steps of the current problem; no steps if all tests
+    pass.
+    """
     if report.problem:
         steps = [("What Python says", report.problem)]
         steps += [("Where to look", report.stopped_at)] if report.stopped_at else []
@@ -89,7 +95,9 @@ def _key(name: str, words: str) -> str:
 
 def _remembered(memory: Path) -> dict[str, int]:
     try:
-        return {str(key): int(value) for key, value in json.loads(memory.read_text("utf-8")).items()}
+        return {
+            str(key): int(value) for key, value in json.loads(memory.read_text("utf-8")).items()
+        }
     except (OSError, ValueError, AttributeError, TypeError):
         return {}  # without a record, the hints start again
 
@@ -99,4 +107,6 @@ def _remember(memory: Path, shown: dict[str, int]) -> None:
         memory.parent.mkdir(exist_ok=True)
         memory.write_text(json.dumps(shown, indent=1) + "\n", "utf-8")
     except OSError as error:
-        raise RefusedError(f"{memory}, which remembers the hints, cannot be written: {error.strerror}.") from None
+        raise RefusedError(
+            f"{memory}, which remembers the hints, cannot be written: {error.strerror}."
+        ) from None

@@ -1,6 +1,8 @@
-"""What moves in a notebook: the bar and the loss curve of a training loop, and the sliders of a picture.
+"""What moves in a notebook: the bar and the loss curve of a training loop, and the sliders of a
+picture.
 
-The bar needs tqdm, the sliders need ipywidgets. Without them, there is a bar of characters and a static picture.
+The bar needs tqdm, the sliders need ipywidgets. Without them, there is a bar of characters and a
+static picture.
 """
 
 import io
@@ -36,10 +38,11 @@ def as_image(figure: Any, caption: str) -> Any:
 def watch_training(
     steps: int, title: str = "training", measure: str = "loss", step: str = "step"
 ) -> Callable[[int, float], None]:
-    """Return `watch(done, value)`, to be called with the number of steps done and the latest loss, or other measure.
+    """Return `watch(done, value)`, to be called with the number of steps done and the latest loss,
+    or other measure.
 
-    It moves a bar and, in a notebook, draws the curve of the values so far.
-    Example: watch = watch_training(1000), then watch(50, 3.2), watch(100, 2.9) and so on up to watch(1000, 1.4).
+    It moves a bar and, in a notebook, draws the curve of the values so far. Example: watch =
+    watch_training(1000), then watch(50, 3.2), watch(100, 2.9) and so on up to watch(1000, 1.4).
     """
     seen: dict[int, float] = {}
     move: Callable[[int, str], None] | None = None
@@ -55,7 +58,9 @@ def watch_training(
         if due and in_notebook():
             from IPython.display import display
 
-            image = as_image(_curve(seen, steps, title, measure, step), f"{title}: the {measure} so far")
+            image = as_image(
+                _curve(seen, steps, title, measure, step), f"{title}: the {measure} so far"
+            )
             drawn = done
             handle = handle.update(image) or handle if handle else display(image, display_id=True)
 
@@ -97,8 +102,12 @@ def _curve(seen: Mapping[int, float], steps: int, title: str, measure: str, step
     return figure
 
 
-def add_sliders(choices: Mapping[str, Sequence[Any]], values: Mapping[str, Any], show: Callable[..., None]) -> None:
-    """Display a slider for each of the choices; `show` is called with all values when one of them moves."""
+def add_sliders(
+    choices: Mapping[str, Sequence[Any]], values: Mapping[str, Any], show: Callable[..., None]
+) -> None:
+    """Display a slider for each of the choices; `show` is called with all values when one of them
+    moves.
+    """
     try:
         from ipywidgets import SelectionSlider
     except ImportError:
@@ -108,10 +117,16 @@ def add_sliders(choices: Mapping[str, Sequence[Any]], values: Mapping[str, Any],
     whole_name = {"description_width": "initial"}
     sliders = {
         name: SelectionSlider(
-            options=list(options), value=values[name], description=name, continuous_update=False, style=whole_name
+            options=list(options),
+            value=values[name],
+            description=name,
+            continuous_update=False,
+            style=whole_name,
         )
         for name, options in choices.items()
     }
     for slider in sliders.values():
-        slider.observe(lambda _: show(**{name: each.value for name, each in sliders.items()}), "value")
+        slider.observe(
+            lambda _: show(**{name: each.value for name, each in sliders.items()}), "value"
+        )
         display(slider)

@@ -1,11 +1,13 @@
 """Locked hints: the question for a known mistake, readable only with code that makes the mistake.
 
-Students receive no mistakes. The build runs the visible tests on each mistake, computes a fingerprint of its answers
-in a test that it fails, and encrypts the mistake's hint with it. If a student's code makes the same mistake, its
-answers in that test give the same fingerprint, and so the key.
+Students receive no mistakes. The build runs the visible tests on each mistake, computes a
+fingerprint of its answers in a test that it fails, and encrypts the mistake's hint with it. If a
+student's code makes the same mistake, its answers in that test give the same fingerprint, and so
+the key.
 
-Both sides run under the same conditions: the random generator is seeded again for every call, and randomly
-initialized weights are replaced by fixed ones, so neither the order of draws nor the style of `__init__` matters.
+Both sides run under the same conditions: the random generator is seeded again for every call, and
+randomly initialized weights are replaced by fixed ones, so neither the order of draws nor the style
+of `__init__` matters.
 
 A hint is not protected against a person who writes the mistake on purpose.
 """
@@ -49,9 +51,11 @@ PAD = 64  # hints are padded to hide their length
 
 @dataclass(frozen=True)
 class MistakeHint:
-    """A known mistake: its name, its question, the function that contains it, and the visible tests that it fails.
+    """A known mistake: its name, its question, the function that contains it, and the visible tests
+    that it fails.
 
-    Several mistakes that give equal answers become one without an `id` and a `title`, with the questions of all.
+    Several mistakes that give equal answers become one without an `id` and a `title`, with the
+    questions of all.
     """
 
     id: str
@@ -102,7 +106,9 @@ class RecordingConnection(LoopbackConnection):
         self.visited.clear()
         return super().start_test(seed)
 
-    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
         if operation == "call":
             handle, path = arguments["target"]
             owner = [] if handle is None else [type(self.server.objects[handle.number]).__name__]
@@ -125,7 +131,9 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection))
     error = session.run(test, subject, partial(alarm, SECONDS))
-    return Recording(error is not None, tuple(connection.transcript.answers), tuple(connection.visited))
+    return Recording(
+        error is not None, tuple(connection.transcript.answers), tuple(connection.visited)
+    )
 
 
 def _replace_random_weights(module: nn.Module) -> None:
@@ -202,7 +210,9 @@ class _Reading:
         self._form.update(text.encode("utf-8", "backslashreplace") + b"\0")
 
     def fits(self, grid: int) -> bool:
-        """Whether no number is so close to a border of this grid that another platform could round it differently."""
+        """Whether no number is so close to a border of this grid that another platform could round
+        it differently.
+        """
         step, phase = GRIDS[grid]
         place = (self.numbers / step + phase) % 1.0
         return bool((np.minimum(place, 1.0 - place) * step >= GUARD).all())
@@ -224,8 +234,9 @@ def steady_fingerprint(
 ) -> tuple[int, bytes] | None:
     """Return the finest grid on which all platforms round alike, and the fingerprint on it.
 
-    None if there is no such grid, or if the right answers `other` differ too little on it to be distinguished. (If they
-    are equal, the test failed for a reason outside the answers, such as the text of an error.)
+    None if there is no such grid, or if the right answers `other` differ too little on it to be
+    distinguished. (If they are equal, the test failed for a reason outside the answers, such as the
+    text of an error.)
     """
     reading = _Reading(answers)
     right = _Reading(other or ())
@@ -244,7 +255,9 @@ def salt_of(assignment: str, test: str) -> str:
 
 
 def nudge_key(assignment: str, function: str) -> bytes:
-    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in clear."""
+    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in
+    clear.
+    """
     return hashlib.sha256(f"{SCHEMA}/{assignment}/nudge/{function}".encode()).digest()
 
 
@@ -254,8 +267,12 @@ def _odd_number(number: float) -> str:
     return "+" if number > 0 else "-"
 
 
-def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str] | str]) -> tuple[str, str]:
-    """Return the storage key of this fingerprint, and the hints, questions and answers, or nudge, encrypted with it."""
+def lock(
+    fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str] | str]
+) -> tuple[str, str]:
+    """Return the storage key of this fingerprint, and the hints, questions and answers, or nudge,
+    encrypted with it.
+    """
     records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
     text = json.dumps(records, ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
@@ -265,7 +282,11 @@ def lock(fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str] | str
 def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> list[Any]:
     """Decrypt the records of this fingerprint; empty if it does not match."""
     found = locked.get(_index(fingerprint))
-    return [] if found is None else list(json.loads(_crossed(base64.b64decode(found), fingerprint).decode()))
+    return (
+        []
+        if found is None
+        else list(json.loads(_crossed(base64.b64decode(found), fingerprint).decode()))
+    )
 
 
 def _index(fingerprint: bytes) -> str:
@@ -297,7 +318,9 @@ class LockedHints:
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
         records = self._opened(self._tests.get(test, {}), test, answers)
-        return tuple(MistakeHint(**{**record, "fails": tuple(record["fails"])}) for record in records)
+        return tuple(
+            MistakeHint(**{**record, "fails": tuple(record["fails"])}) for record in records
+        )
 
     def nudge(self, function: str) -> str:
         """Return the author's nudge for the gap in this function, or nothing."""
@@ -309,23 +332,40 @@ class LockedHints:
         return bool(self._answers)
 
     def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
-        """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
-        return [(question, told) for question, told in self._opened(self._answers.get(test, {}), test, answers)]
+        """Return the questions of the test's part with their answers, if right code gives these
+        answers in this test.
+        """
+        return [
+            (question, told)
+            for question, told in self._opened(self._answers.get(test, {}), test, answers)
+        ]
 
-    def _opened(self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]) -> list[Any]:
-        found = fingerprints(salt_of(self.assignment, test), answers, map(int, grids)) if answers else {}
-        return [record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])]
+    def _opened(
+        self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]
+    ) -> list[Any]:
+        found = (
+            fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
+            if answers
+            else {}
+        )
+        return [
+            record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])
+        ]
 
 
 def choose(
     found: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
 ) -> dict[str, MistakeHint]:
-    """Choose one hint for each test that failed; tests whose answers are no known mistake's are left out.
+    """Choose one hint for each test that failed; tests whose answers are no known mistake's are
+    left out.
 
-    A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that failed are preferred,
-    then those that explain most of them. If several remain, no name is given.
+    A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that
+    failed are preferred, then those that explain most of them. If several remain, no name is given.
     """
-    possible = {test: [hint for hint in hints if not set(hint.fails) & set(passed)] for test, hints in found.items()}
+    possible = {
+        test: [hint for hint in hints if not set(hint.fails) & set(passed)]
+        for test, hints in found.items()
+    }
     frequency = Counter(hint.id for hints in possible.values() for hint in hints)
 
     def rank(hint: MistakeHint) -> tuple[bool, int]:
@@ -347,4 +387,6 @@ def _one_of(equals: Sequence[MistakeHint]) -> MistakeHint:
         return first
     places = {hint.place for hint in equals}
     place = first.place if len(places) == 1 else ""
-    return MistakeHint("", "", question_of([hint.hint for hint in in_order]), place, first.order, first.fails)
+    return MistakeHint(
+        "", "", question_of([hint.hint for hint in in_order]), place, first.order, first.fails
+    )

@@ -28,7 +28,10 @@ class Packed:
 
 
 def pack(work: Work, folder: Path) -> Packed:
-    """Write the archive to `folder` beside older ones. Raises RefusedError if the grader would refuse it."""
+    """Write the archive to `folder` beside older ones.
+
+    Raises RefusedError if the grader would refuse it.
+    """
     work.require_clear()
     assignment = _assignment(work)
     name = f"{work.stem}{work.file.suffix}"
@@ -37,7 +40,9 @@ def pack(work: Work, folder: Path) -> Packed:
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
     if work.is_untouched():
         where = work.note or "Did you save your work under another name, or in another folder?"
-        raise RefusedError(f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}")
+        raise RefusedError(
+            f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}"
+        )
     data = b"".join(zipped([(f"{assignment.name}/{name}", text)]))
     names = numbered(folder / f"{assignment.name}.zip")
     newest = None
@@ -46,7 +51,9 @@ def pack(work: Work, folder: Path) -> Packed:
         newest = free
         free = next(names)
     if newest is not None and newest.read_bytes() == data:
-        return Packed(newest, _as_the_grader_reads(newest, assignment, name), work.file.name, unchanged=True)
+        return Packed(
+            newest, _as_the_grader_reads(newest, assignment, name), work.file.name, unchanged=True
+        )
     try:
         free.write_bytes(data)
     except OSError as error:
@@ -74,9 +81,12 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> So
 
 def _assignment(work: Work) -> Assignment:
     """Return the assignment as far as a student's folder defines it; only its name matters here."""
-    name = LockedHints(work.folder).assignment or work.name  # the folder may have another name than in the course
+    # the folder may have another name than in the course
+    name = LockedHints(work.folder).assignment or work.name
     if name.partition("_")[2] != work.stem:
-        raise RefusedError(f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}.")
+        raise RefusedError(
+            f"The folder {work.name} should have the assignment's name: a number, then _{work.stem}."
+        )
     try:
         part = Part(name="all", title=work.stem, points=1.0)
         return Assignment(name=name, title=work.stem, minutes=1, parts=(part,))

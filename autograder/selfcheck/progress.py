@@ -1,4 +1,6 @@
-"""A student's results in the whole course: the visible tests of each assignment, each in its own process."""
+"""A student's results in the whole course: the visible tests of each assignment, each in its own
+process.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +25,11 @@ class Standing:
     problem: str = ""
 
 
-def standings(target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None) -> list[Standing]:
-    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress.
+def standings(
+    target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None
+) -> list[Standing]:
+    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell`
+    reports progress.
 
     An assignment that did not change since its last report is not run again.
     """

@@ -28,7 +28,9 @@ EMPTY = "░"
 
 
 def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
-    """Show a line per test, a message per cause, help, pictures, the points so far and the next step."""
+    """Show a line per test, a message per cause, help, pictures, the points so far and the next
+    step.
+    """
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
     told = {report.problem}
@@ -43,8 +45,15 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     if report.has_answers and report.passed_parts:
         commands.append((f"autograder answers {name}", "answers questions of the text"))
     if report.all_passed:
-        lines.append(Text(f"Well done! All {len(report.findings)} visible tests pass: {share} points.", "green"))
-        lines.append(Text("The hidden tests check everything that the text promises, with other numbers."))
+        lines.append(
+            Text(
+                f"Well done! All {len(report.findings)} visible tests pass: {share} points.",
+                "green",
+            )
+        )
+        lines.append(
+            Text("The hidden tests check everything that the text promises, with other numbers.")
+        )
         if report.has_pictures and not drawings:
             commands.insert(0, (f"autograder check {name} --picture", "draws what your code does"))
         commands.append((f"autograder pack {name}", "makes the file to hand in"))
@@ -156,7 +165,9 @@ def hint_screen(hint: Hint | None, command: str) -> RenderableType:
     return Group(*lines)
 
 
-def answers_screen(answers: Mapping[str, Sequence[tuple[str, str]]], titles: Mapping[str, str]) -> RenderableType:
+def answers_screen(
+    answers: Mapping[str, Sequence[tuple[str, str]]], titles: Mapping[str, str]
+) -> RenderableType:
     """Show the questions and answers of the unlocked parts, and the titles of the other parts."""
     lines: list[RenderableType] = []
     for part, title in titles.items():
@@ -164,7 +175,12 @@ def answers_screen(answers: Mapping[str, Sequence[tuple[str, str]]], titles: Map
         for question, answer in answers.get(part, ()):
             lines += [_indented(Text(question)), _indented(Text(answer.strip(), "cyan")), Text()]
     if any(part not in answers for part in titles):
-        lines.append(Text("A part without answers has no question, or its visible tests do not all pass yet.", "dim"))
+        lines.append(
+            Text(
+                "A part without answers has no question, or its visible tests do not all pass yet.",
+                "dim",
+            )
+        )
     return Group(*lines)
 
 
@@ -173,7 +189,11 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
     lines: list[RenderableType] = []
     for drawing in drawings:
         if drawing.problem:
-            lines.append(_hanging(Text("·", "dim"), Text(f"{drawing.title}: not yet ({drawing.problem})", "dim")))
+            lines.append(
+                _hanging(
+                    Text("·", "dim"), Text(f"{drawing.title}: not yet ({drawing.problem})", "dim")
+                )
+            )
         else:
             lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
             lines.append(_indented(Text(drawing.caption)))
@@ -182,7 +202,9 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
 
 def progress_screen(standings: Sequence[Standing]) -> RenderableType:
     """Show a bar for each assignment and each of its parts."""
-    table = Table.grid(Column(ratio=1), Column(no_wrap=True), Column(justify="right", no_wrap=True), padding=(0, 2))
+    table = Table.grid(
+        Column(ratio=1), Column(no_wrap=True), Column(justify="right", no_wrap=True), padding=(0, 2)
+    )
     for standing in standings:
         name = Text(standing.work.name, "bold")
         report = standing.report
@@ -192,16 +214,24 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
         if report:
             for part, findings in report.by_part().items():
                 table.add_row(_indented(Text(report.title(part)), 2), *_points(findings))
-    _, share = _points([finding for each in standings if each.report for finding in each.report.findings])
-    open_ones = [each.work.name for each in standings if each.report is None or not each.report.all_passed]
+    _, share = _points(
+        [finding for each in standings if each.report for finding in each.report.findings]
+    )
+    open_ones = [
+        each.work.name for each in standings if each.report is None or not each.report.all_passed
+    ]
     more: RenderableType = Text("Well done! All visible tests of all assignments pass.", "green")
     if open_ones:
         more = _commands((f"autograder check {open_ones[0]}", "goes on"))
     return Group(table, Text(), Text(f"{share} points of the visible tests."), more)
 
 
-def watch_screen(report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None) -> RenderableType:
-    """Show the progress through the parts, the failures and the keys; passed tests are only counted."""
+def watch_screen(
+    report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None
+) -> RenderableType:
+    """Show the progress through the parts, the failures and the keys; passed tests are only
+    counted.
+    """
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
     if problem:
         lines += [Text(), Text(problem, "red")]
@@ -224,10 +254,16 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
         yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")
     passed = sum(finding.passed for finding in report.findings)
     waiting = sum(finding.waits for finding in report.findings)
-    yield Text(f" ✓ {passed} of {len(report.findings)} tests pass" + (f", {waiting} wait" if waiting else ""), "green")
+    yield Text(
+        f" ✓ {passed} of {len(report.findings)} tests pass"
+        + (f", {waiting} wait" if waiting else ""),
+        "green",
+    )
     yield Text()
     if report.all_passed:
-        yield Text(f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green")
+        yield Text(
+            f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green"
+        )
         yield _commands((f"autograder pack {report.assignment}", "makes the file"))
     else:
         yield _next(report)
@@ -235,7 +271,9 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    content = f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    content = (
+        f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    )
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.source != packed.file.name:
         lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))
@@ -254,7 +292,9 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
 
 def _part_line(title: str, findings: Sequence[Finding]) -> RenderableType:
     bar, share = _points(findings)
-    table = Table.grid(Column(ratio=1), Column(justify="right", no_wrap=True), expand=True, padding=(0, 2))
+    table = Table.grid(
+        Column(ratio=1), Column(justify="right", no_wrap=True), expand=True, padding=(0, 2)
+    )
     table.add_row(Text(title, "bold"), Text.assemble(bar, f"  {share}"))
     return table
 
@@ -266,7 +306,9 @@ def _points(findings: Iterable[Finding]) -> tuple[Text, str]:
     total = sum(result.max_score for result in results)
     full = round(BAR * score / total) if total else BAR
     full = min(full, BAR - 1) if score < total else BAR
-    return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim")), _share(score, total)
+    return Text.assemble((FULL * full, "green"), (EMPTY * (BAR - full), "dim")), _share(
+        score, total
+    )
 
 
 def _share(score: float, total: float) -> str:

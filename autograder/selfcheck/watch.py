@@ -1,6 +1,7 @@
 """Check a file again after every save: PyTorch stays loaded, and each check runs in a forked child.
 
-On systems without fork (Windows), the file is loaded in this process, and an endless loop in it needs Ctrl-C.
+On systems without fork (Windows), the file is loaded in this process, and an endless loop in it
+needs Ctrl-C.
 """
 
 import os
@@ -68,7 +69,8 @@ class Watch:
         self._say("Checking …")
         try:
             if not isinstance(self._target, Path) or self._target.is_dir():
-                self.work = find_work(self._target)  # the notebook, or else the script, can be the fuller one now
+                # the notebook, or else the script, can be the fuller one now
+                self.work = find_work(self._target)
             self._report = run_in_child(lambda: check_work(self.work), self._seconds, self._changed)
             self._problem = ""
         except GivenUp:
@@ -94,7 +96,9 @@ class Watch:
 
     def _pictures(self) -> RenderableType:
         try:
-            return drawings_screen(run_in_child(lambda: draw_all(self.work), self._seconds, self._changed))
+            return drawings_screen(
+                run_in_child(lambda: draw_all(self.work), self._seconds, self._changed)
+            )
         except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")
 

@@ -1,4 +1,6 @@
-"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
+"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions
+and sections.
+"""
 
 import ast
 import json
@@ -29,9 +31,11 @@ _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)"""
 
 @dataclass(frozen=True)
 class Work:
-    """One assignment in a student's folder: the file and the tests beside it. `other` is the second file.
+    """One assignment in a student's folder: the file and the tests beside it. `other` is the second
+    file.
 
-    `note` is a sentence about the choice among several files, and `problem` the reason that none can be chosen.
+    `note` is a sentence about the choice among several files, and `problem` the reason that none
+    can be chosen.
     """
 
     file: Path
@@ -45,7 +49,9 @@ class Work:
         return self.file.parent
 
     def is_untouched(self) -> bool:
-        """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
+        """Whether the file holds nothing but what the student received; raises RefusedError if it
+        cannot be read.
+        """
         return _released_stub(self.folder).is_untouched(_source(self.file))
 
     def require_clear(self) -> None:
@@ -79,7 +85,11 @@ class CodeLocation:
     function: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.cell is None else f"{self.file}, cell {self.cell}, line {self.line}"
+        return (
+            f"{self.file}:{self.line}"
+            if self.cell is None
+            else f"{self.file}, cell {self.cell}, line {self.line}"
+        )
 
 
 def find_work(target: str | Path = ".") -> Work:
@@ -92,17 +102,24 @@ def find_work(target: str | Path = ".") -> Work:
 
 
 def find_works(target: str | Path = ".") -> list[Work]:
-    """Find the assignments in a course's folder, or a single one. Raises RefusedError if there is none."""
+    """Find the assignments in a course's folder, or a single one.
+
+    Raises RefusedError if there is none.
+    """
     path = Path(target)
     if target == "":
-        raise RefusedError("The name of the assignment is empty. Name an assignment, its folder, or your file.")
+        raise RefusedError(
+            "The name of the assignment is empty. Name an assignment, its folder, or your file."
+        )
     if path.is_file():
         return [_work_of_file(path)]
     if not path.is_dir():
         return [_named(str(target))]
     if works := _works_in(path):
         return works
-    raise RefusedError(f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file.")
+    raise RefusedError(
+        f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
+    )
 
 
 def _work_of_file(path: Path) -> Work:
@@ -111,20 +128,30 @@ def _work_of_file(path: Path) -> Work:
     tests = _test_files(path.parent)
     own = [test for test in tests if test.stem == f"test_{path.stem}"]
     if path in tests:
-        raise RefusedError(f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}.")
+        raise RefusedError(
+            f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}."
+        )
     if not own and len(tests) != 1:
-        raise RefusedError(f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder.")
+        raise RefusedError(
+            f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
+        )
     test = (own or tests)[0]
     stem = test.stem.removeprefix("test_")
     stub = _released_stub(path.parent)
-    answers = [file.name for file in map(_readable, _sources(path.parent, stub)) if file and stub.is_answer(file)]
+    answers = [
+        file.name
+        for file in map(_readable, _sources(path.parent, stub))
+        if file and stub.is_answer(file)
+    ]
     others = [name for name in answers if name != path.name and Path(name).stem != stem]
     note = _stub_note([path.name], others) if others and path.name not in answers else ""
     return Work(path, test, note=note)
 
 
 def _works_in(folder: Path) -> list[Work]:
-    """Return the folder's own assignment, or else those of the folders in it, or of those in `assignments`."""
+    """Return the folder's own assignment, or else those of the folders in it, or of those in
+    `assignments`.
+    """
     for places in ([folder], folder.glob("*"), folder.glob("assignments/*")):
         works = [_work_in(place) for place in sorted(places)]
         found = [work for work in works if work]
@@ -144,7 +171,9 @@ def _work_in(folder: Path) -> Work | None:
 
 
 def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
-    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold an answer."""
+    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold
+    an answer.
+    """
     stub = _released_stub(folder)
     other_files = [file for file in _sources(folder, stub) if not _is_among(file, called)]
     others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
@@ -160,9 +189,7 @@ def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
     kinds = {file.is_notebook: file for file in answers}
     if any(not is_same_code(file, kinds[file.is_notebook]) for file in answers):
         names = joined([file.name for file in answers], LISTED)
-        problem = (
-            f"{names} have different contents, and each may be your answer. Keep only one of them here, or name it."
-        )
+        problem = f"{names} have different contents, and each may be your answer. Keep only one of them here, or name it."
         return Work(files[0], test, problem=problem)
     files = [folder / file.name for file in kinds.values()]
     if len(files) == 2:
@@ -193,12 +220,16 @@ def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
         if test.parent != here:
             given.update(f"{test.stem.removeprefix('test_')}{kind}" for kind in SOURCES)
     return [
-        file for file in source_files(folder) if file.name not in given and not file.name.startswith(("test_", "."))
+        file
+        for file in source_files(folder)
+        if file.name not in given and not file.name.startswith(("test_", "."))
     ]
 
 
 def needed_packages(folder: Path) -> tuple[str, ...]:
-    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names them."""
+    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names
+    them.
+    """
     try:
         return tuple(map(str, json.loads((folder / "hints.json").read_text("utf-8"))["packages"]))
     except (OSError, ValueError, KeyError, TypeError):
@@ -208,7 +239,9 @@ def needed_packages(folder: Path) -> tuple[str, ...]:
 def _released_stub(folder: Path) -> ReleasedStub:
     """Return what the assignment's `hints.json` tells about the stub; `UNKNOWN` if it does not."""
     try:
-        return ReleasedStub.from_record(json.loads((folder / "hints.json").read_text("utf-8"))["stub"])
+        return ReleasedStub.from_record(
+            json.loads((folder / "hints.json").read_text("utf-8"))["stub"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return UNKNOWN
 
@@ -236,7 +269,9 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def _named(name: str) -> Work:
-    """Return the assignment with that name, or with that part of a name, in this folder or those above it."""
+    """Return the assignment with that name, or with that part of a name, in this folder or those
+    above it.
+    """
     here = Path.cwd()
     for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
@@ -269,7 +304,8 @@ def read(file: Path) -> str:
 class Loaded:
     """A module as far as it ran, the errors that stopped it, and the processor time that it took.
 
-    `absent` are the modules that it imports and that are not there, each with the line and the name of its cell.
+    `absent` are the modules that it imports and that are not there, each with the line and the name
+    of its cell.
     """
 
     module: types.ModuleType
@@ -279,12 +315,15 @@ class Loaded:
 
 
 def label_of(file: Path) -> str:
-    """Return the name under which a file's code runs; characters that tracebacks cannot show are replaced."""
+    """Return the name under which a file's code runs; characters that tracebacks cannot show are
+    replaced.
+    """
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
 def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell
+    stops no other.
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
@@ -296,7 +335,9 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
     try:
         loaded = server.load(text, filename, limit=seconds)
     except ValueError:
-        raise RefusedError(f"{filename} is not a notebook that can be read. Is it saved completely?") from None
+        raise RefusedError(
+            f"{filename} is not a notebook that can be read. Is it saved completely?"
+        ) from None
     finally:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
@@ -307,7 +348,9 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A piece of a student's file; `first` is its first line in the file, or in the notebook's cell."""
+    """A piece of a student's file; `first` is its first line in the file, or in the notebook's
+    cell.
+    """
 
     code: bool
     text: str
@@ -321,7 +364,9 @@ class Text:
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self.text = text
-        self.cells = list(_notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text)))
+        self.cells = list(
+            _notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text))
+        )
         self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
 
     def functions(self) -> dict[str, CodeLocation]:
@@ -340,11 +385,17 @@ class Text:
         return parts
 
     def named(self, place: CodeLocation) -> CodeLocation:
-        """Return the location with the name of its function or method, whatever Python's traceback calls it."""
+        """Return the location with the name of its function or method, whatever Python's traceback
+        calls it.
+        """
         around = []
         for cell, name, node in self._defined:
-            here = (place.file, place.cell) == (self.name, cell.number) and not isinstance(node, ast.ClassDef)
-            if here and node.lineno <= place.line - cell.first + 1 <= (node.end_lineno or node.lineno):
+            here = (place.file, place.cell) == (self.name, cell.number) and not isinstance(
+                node, ast.ClassDef
+            )
+            if here and node.lineno <= place.line - cell.first + 1 <= (
+                node.end_lineno or node.lineno
+            ):
                 around.append(name)
         if not around or place.function in around:  # one line can hold several, below a cell magic
             return place
@@ -355,12 +406,20 @@ class Text:
         found = []
         for cell, name, node in self._defined:
             if name == function:
-                lines = enumerate(cell.text.splitlines()[node.lineno - 1 : node.end_lineno], start=node.lineno)
-                found += [(self._place(cell, n, name), _todo(line)) for n, line in lines if "# TODO" in line]
+                lines = enumerate(
+                    cell.text.splitlines()[node.lineno - 1 : node.end_lineno], start=node.lineno
+                )
+                found += [
+                    (self._place(cell, n, name), _todo(line))
+                    for n, line in lines
+                    if "# TODO" in line
+                ]
         return found
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
-        """Return the heading above a function's definition, and the bold first words of the paragraphs below it."""
+        """Return the heading above a function's definition, and the bold first words of the
+        paragraphs below it.
+        """
         heading: tuple[CodeLocation, str, list[str]] | None = None
         for cell in self.cells:
             if not cell.code:

@@ -34,16 +34,24 @@ _BEGINNINGS = (
     (b"MZ\x90", "a program"),
 )
 _OFFICE = re.compile(rb"\[Content_Types\]\.xml|word/|xl/|ppt/|mimetypeapplication/vnd\.oasis")
-_PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_PAGE = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.I | re.S
+)
 _POINTER = b"version https://git-lfs.github.com/spec/"
-_MARKS = ("<<<<<<<", "=======", ">>>>>>>")  # of a conflict, each at the beginning of a line, in this order
-_PYTHON = re.compile(r"^(?:from [\w.]+ import |import \w|def \w+\(|class \w|# ?%%|#!|#.*coding)", re.M)
+# of a conflict, each at the beginning of a line, in this order
+_MARKS = ("<<<<<<<", "=======", ">>>>>>>")
+_PYTHON = re.compile(
+    r"^(?:from [\w.]+ import |import \w|def \w+\(|class \w|# ?%%|#!|#.*coding)", re.M
+)
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_ONE_LANGUAGE = re.compile(r"iso8859-\d+|cp\d+|koi8-\w+|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|ascii")
+_ONE_LANGUAGE = re.compile(
+    r"iso8859-\d+|cp\d+|koi8-\w+|mac-\w+|gb\w+|big5\w*|euc_\w+|shift_jis\w*|ascii"
+)
 
 
 def source_text(name: str, data: bytes) -> str:
-    """Return the text of a `.py` or `.ipynb`; raises RefusedError with what the file is in place of that.
+    """Return the text of a `.py` or `.ipynb`; raises RefusedError with what the file is in place of
+    that.
 
     A notebook that is too large is returned without its stored outputs.
     """
@@ -58,7 +66,9 @@ def source_text(name: str, data: bytes) -> str:
         return _notebook(name, text, data)
     _refuse_conflict(told, text)
     if text.lstrip()[:1] == "{" and _is_notebook(text):
-        raise RefusedError(f"{told} is a notebook, not Python: rename it to {told[: -len('.py')]}{NOTEBOOK}.")
+        raise RefusedError(
+            f"{told} is a notebook, not Python: rename it to {told[: -len('.py')]}{NOTEBOOK}."
+        )
     return text
 
 
@@ -86,11 +96,15 @@ def _decoded(told: str, data: bytes, is_notebook: bool) -> str:
     except UnicodeDecodeError as error:
         if not is_notebook and (named := _named_coding(data)):
             return data.decode(named, "replace")
-        raise RefusedError(f"{told} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8.") from None
+        raise RefusedError(
+            f"{told} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        ) from None
 
 
 def _named_coding(data: bytes) -> str:
-    """Return the coding of an 8-bit text that a comment in its first two lines names, as Python reads it."""
+    """Return the coding of an 8-bit text that a comment in its first two lines names, as Python
+    reads it.
+    """
     for line in data.split(b"\n", 2)[:2]:
         if found := _CODING.match(line):
             try:
@@ -111,7 +125,9 @@ def _notebook(name: str, text: str, data: bytes) -> str:
         _refuse_conflict(told, text, least=1)
         if text.lstrip()[:1] not in ("{", "[") and _PYTHON.search(text):
             renamed = f"{told[: -len(NOTEBOOK)]}.py"
-            raise RefusedError(f"{told} is Python text, not a notebook: rename it to {renamed}.") from None
+            raise RefusedError(
+                f"{told} is Python text, not a notebook: rename it to {renamed}."
+            ) from None
         raise RefusedError(f"{told} is not a readable notebook. Was it saved completely?") from None
     if len(data) <= FILE_BYTES:
         return text
@@ -146,7 +162,9 @@ def _is_notebook(text: str) -> bool:
 
 
 def _refuse_conflict(told: str, text: str, least: int = len(_MARKS)) -> None:
-    """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of them."""
+    """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of
+    them.
+    """
     first = 0
     found = 0
     for number, line in enumerate(text.split("\n"), start=1):

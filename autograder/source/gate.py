@@ -1,9 +1,10 @@
 """The only module that opens files placed by students.
 
-A file must be a regular file of limited size with a single hard link. Its path is walked from a `root`, the last folder
-that no student can replace: each component is opened relative to the one before, and none through a symbolic link, so
-that a folder which becomes a link while it is read leads nowhere. Pipes are not waited for and devices are not opened,
-so a hostile folder causes an error message and no delay.
+A file must be a regular file of limited size with a single hard link. Its path is walked from a
+`root`, the last folder that no student can replace: each component is opened relative to the one
+before, and none through a symbolic link, so that a folder which becomes a link while it is read
+leads nowhere. Pipes are not waited for and devices are not opened, so a hostile folder causes an
+error message and no delay.
 """
 
 import errno
@@ -27,7 +28,8 @@ _ON_THE_WAY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr
 
 
 def open_regular(path: Path, limit: int, root: Path | None = None) -> BinaryIO:
-    """Open a file for reading; raises RefusedError for a link, a pipe, a device, or a size above `limit`.
+    """Open a file for reading; raises RefusedError for a link, a pipe, a device, or a size above
+    `limit`.
 
     No link is followed below `root`, which is the file's folder if it is not given.
     """
@@ -65,7 +67,9 @@ def names_in(path: Path, root: Path | None = None) -> Iterator["os.DirEntry[str]
 
 
 def read_bytes(path: Path, limit: int = FILE_BYTES, root: Path | None = None) -> bytes:
-    """Read at most `limit` + 1 bytes of a regular file, to detect one that grows; or raise RefusedError."""
+    """Read at most `limit` + 1 bytes of a regular file, to detect one that grows; or raise
+    RefusedError.
+    """
     with open_regular(path, limit, root) as stream:
         try:
             return stream.read(limit + 1)
@@ -85,13 +89,19 @@ def read_text(path: Path, limit: int = FILE_BYTES) -> str:
 
 
 def too_large(name: str, limit: int) -> str:
-    advice = " Clear the notebook's outputs and save it again." if name.lower().endswith(".ipynb") else ""
+    advice = (
+        " Clear the notebook's outputs and save it again."
+        if name.lower().endswith(".ipynb")
+        else ""
+    )
     size = f"{limit // MEGABYTE} MB" if limit >= MEGABYTE else f"{limit} bytes"
     return f"{shown(name)} is larger than {size}.{advice}"
 
 
 def _open(path: Path, flags: int, root: Path | None) -> int:
-    """Open the last component of a path below `root`, each component relative to its parent; raises OSError."""
+    """Open the last component of a path below `root`, each component relative to its parent; raises
+    OSError.
+    """
     root = path.parent if root is None else root
     parts = path.relative_to(root).parts
     if ".." in parts:

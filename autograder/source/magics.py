@@ -1,6 +1,8 @@
-"""IPython's magics in a student's text: those that run Python code are replaced by the code that they run.
+"""IPython's magics in a student's text: those that run Python code are replaced by the code that
+they run.
 
-All other magics and shell commands stay calls of `get_ipython()`, which does nothing during grading.
+All other magics and shell commands stay calls of `get_ipython()`, which does nothing during
+grading.
 """
 
 import ast
@@ -21,15 +23,20 @@ CELL_MAGICS = {
 }
 LINE_MAGICS = ("debug", "prun", "time")  # `%timeit` binds no name
 
-_SOME = re.compile(r"^[ \t]*(?:[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|\?[ \t]*$", re.MULTILINE)
+_SOME = re.compile(
+    r"^[ \t]*(?:[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|\?[ \t]*$", re.MULTILINE
+)
 _CELL = re.compile(r"^get_ipython\(\)\.run_cell_magic(\(.*\))[ \t]*$", re.MULTILINE)
-_LINE = re.compile(r"^([ \t]*(?:[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$", re.MULTILINE)
+_LINE = re.compile(
+    r"^([ \t]*(?:[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$", re.MULTILINE
+)
 _LONG_OPTION = r"--[\w-]+"
 _OUTPUT = re.compile(r"(?:^|\s)([A-Za-z_]\w*)\s*$")  # the last word of `%%capture --no-stderr name`
 
 # Colab comments a cell with a magic out when it saves a notebook as a script
 _COLAB = re.compile(
-    r"^# Commented out IPython magic to ensure Python compatibility\.\n((?:#.*(?:\n|\Z))+)", re.MULTILINE
+    r"^# Commented out IPython magic to ensure Python compatibility\.\n((?:#.*(?:\n|\Z))+)",
+    re.MULTILINE,
 )
 
 
@@ -42,7 +49,8 @@ def plain_cell(source: str) -> str:
 
 
 def plain_script(text: str) -> str:
-    """Return the Python code of a script, which can be a notebook that was saved as one, with as many lines.
+    """Return the Python code of a script, which can be a notebook that was saved as one, with as
+    many lines.
 
     Calls of cell magics stay: nbconvert writes a cell below `%%time` into one line. See `parse`.
     """
@@ -55,7 +63,9 @@ def plain_script(text: str) -> str:
 
 
 def without_calls(code: str, depth: int = DEEPEST) -> str:
-    """Return code that IPython has transformed, with what its calls of these magics run in their place."""
+    """Return code that IPython has transformed, with what its calls of these magics run in their
+    place.
+    """
 
     def of_cell(call: re.Match[str]) -> str:
         name, line, body = _arguments(call[1], 3)
@@ -72,7 +82,9 @@ def _of_line(call: re.Match[str]) -> str:
 
 
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
-    """Parse code; in place of calls of cell magics stands what they run, all of it in the line of the call."""
+    """Parse code; in place of calls of cell magics stands what they run, all of it in the line of
+    the call.
+    """
     tree = ast.parse(code, filename)
     if "run_cell_magic" in code:
         body: list[ast.stmt] = []
@@ -111,13 +123,19 @@ def _arguments(call: str, number: int) -> tuple[str, ...]:
     """Return the texts with which a magic is called, or empty ones if they are no constants."""
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         found: Any = ast.literal_eval(call)
-        if isinstance(found, tuple) and len(found) == number and all(isinstance(each, str) for each in found):
+        if (
+            isinstance(found, tuple)
+            and len(found) == number
+            and all(isinstance(each, str) for each in found)
+        ):
             return found
     return ("",) * number
 
 
 def _first_line(name: str, line: str) -> str:
-    """Return the code in a cell magic's own line: the set-up of `%%timeit`, the name of what was captured."""
+    """Return the code in a cell magic's own line: the set-up of `%%timeit`, the name of what was
+    captured.
+    """
     if name == "capture":
         output = _OUTPUT.search(line)
         return f"{output[1]} = get_ipython().captured()" if output else ""

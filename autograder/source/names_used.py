@@ -1,7 +1,8 @@
 """The dotted names in a text: `torch.nn.LayerNorm` for `nn.LayerNorm`, whatever the alias of `nn`.
 
-They are notes for a person: what ran in a test decides (see `autograder.sandbox.inside.entries`). A name has all meanings
-that imports and assignments anywhere in the text give it; nothing else is followed, and nothing is executed.
+They are notes for a person: what ran in a test decides (see `autograder.sandbox.inside.entries`). A
+name has all meanings that imports and assignments anywhere in the text give it; nothing else is
+followed, and nothing is executed.
 """
 
 import ast
@@ -18,7 +19,13 @@ DYNAMIC_MODULES = {  # or parts of torch
     "pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc", "jit", "_C", "overrides",
 }  # fmt: skip
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
-RUN_AS_PYTHON = {"torch.jit", "torch.jit.script", "torch.jit.trace", "torch.jit.ignore", "torch.jit.unused"}
+RUN_AS_PYTHON = {
+    "torch.jit",
+    "torch.jit.script",
+    "torch.jit.trace",
+    "torch.jit.ignore",
+    "torch.jit.unused",
+}
 MOST_MEANINGS = 20  # of a name
 LONGEST_MEANING = 20  # components
 
@@ -26,10 +33,14 @@ Place = tuple[int, int]  # the cell and the line
 
 
 class NameReader:
-    """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of names."""
+    """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of
+    names.
+    """
 
     def __init__(self, trees: Iterable[ast.Module], skip_main: bool = False) -> None:
-        """With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run, either."""
+        """With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run,
+        either.
+        """
         self.uses: dict[str, Place] = {}
         self.dynamic: dict[str, Place] = {}
         self._meanings = defaultdict[str, dict[str, None]](dict)  # sets that keep their order
@@ -53,7 +64,9 @@ class NameReader:
                     self._stars[module] = None
                 else:
                     self._add(alias.asname or alias.name, f"{module}.{alias.name}")
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        elif (
+            isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None
+        ):
             meanings = self._meant(node.value)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name):
@@ -90,10 +103,11 @@ class NameReader:
 
 
 def is_among(used: str, forbidden: str) -> bool:
-    """Whether a used name is a forbidden one: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
+    """Whether a used name is a forbidden one: `torch.nn.modules.normalization.LayerNorm` is
+    `torch.nn.LayerNorm`.
 
-    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a dotted one, the root
-    and the last component have to match.
+    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a
+    dotted one, the root and the last component have to match.
     """
     if "." not in forbidden:
         return used == forbidden or used.startswith(f"{forbidden}.")
@@ -105,7 +119,11 @@ def is_among(used: str, forbidden: str) -> bool:
 
 def asks_for_main(test: ast.expr) -> bool:
     """Whether this is `__name__ == "__main__"`."""
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq) or len(test.ops) > 1:
+    if (
+        not isinstance(test, ast.Compare)
+        or not isinstance(test.ops[0], ast.Eq)
+        or len(test.ops) > 1
+    ):
         return False
     sides = (test.left, test.comparators[0])
     names = {side.id for side in sides if isinstance(side, ast.Name)}
@@ -114,7 +132,9 @@ def asks_for_main(test: ast.expr) -> bool:
 
 
 def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
-    """Yield the nodes in the order of the text, without recursion: an expression can be thousands of terms long."""
+    """Yield the nodes in the order of the text, without recursion: an expression can be thousands
+    of terms long.
+    """
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -126,7 +146,8 @@ def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str], list[ast.expr]]:
-    """Return the beginning of a chain of attributes, the attributes in order, and all nodes that name something in it.
+    """Return the beginning of a chain of attributes, the attributes in order, and all nodes that
+    name something in it.
 
     `getattr(thing, "name")` is an attribute, too.
     """
@@ -148,14 +169,20 @@ def _chain(node: ast.expr) -> tuple[ast.expr, list[str], list[ast.expr]]:
 def _literal_name(node: ast.Call) -> str:
     """Return the name in `getattr(thing, "name")`; "" for another call."""
     literal = node.args[1] if len(node.args) > 1 else None
-    if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or not isinstance(literal, ast.Constant):
+    if (
+        not isinstance(node.func, ast.Name)
+        or node.func.id != "getattr"
+        or not isinstance(literal, ast.Constant)
+    ):
         return ""
     return literal.value if isinstance(literal.value, str) else ""
 
 
 def _looking_up(words: list[str], meanings: Iterable[str]) -> Iterator[str]:
     """Yield what looks other names up: words of a chain, and modules among what it can stand for."""
-    built_in = words[:1] == ["__builtins__"] or any(name.startswith("builtins.") for name in meanings)
+    built_in = words[:1] == ["__builtins__"] or any(
+        name.startswith("builtins.") for name in meanings
+    )
     for number, word in enumerate(words):
         method = number > 0 and word in METHODS and not built_in
         if (word in DYNAMIC and not method) or (word == "__dict__" and number > 0):

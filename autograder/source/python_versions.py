@@ -1,4 +1,6 @@
-"""Text that only a newer Python than the present one can read, or that only a newer one's library has."""
+"""Text that only a newer Python than the present one can read, or that only a newer one's library
+has.
+"""
 
 import ast
 import io
@@ -25,12 +27,20 @@ class Newer:
 
 _F_STRINGS = "an f-string with its own quotes, a backslash or a comment inside the braces needs"
 _SYNTAX = (
-    (r"^\s*(?:async\s+def|def|class)\s+\w+\s*\[", "type parameters in square brackets need", (3, 12)),
+    (
+        r"^\s*(?:async\s+def|def|class)\s+\w+\s*\[",
+        "type parameters in square brackets need",
+        (3, 12),
+    ),
     (r"^\s*type\s+\w+\s*(?:\[.*\]\s*)?=", "the statement `type` needs", (3, 12)),
     (r"""\b[rR]?[fF][rR]?(["']).*?\{[^}]*(?:\1[^}]*\}|\\|#)""", _F_STRINGS, (3, 12)),
     (r"^\s*except\s*\*", "`except*` needs", (3, 11)),
     (r"\w\[[^\]#]*(?<![\w)*\s])\s*\*\s*\w", "a star inside square brackets needs", (3, 11)),
-    (r"^\s*except\s+[\w.]+\s*,\s*[\w.]+", "`except` with several types without parentheses needs", (3, 14)),
+    (
+        r"^\s*except\s+[\w.]+\s*,\s*[\w.]+",
+        "`except` with several types without parentheses needs",
+        (3, 14),
+    ),
     (r"""(?<![\w"'])(?:[tT][rR]?|[rR][tT])["']""", "a t-string needs", (3, 14)),
 )
 
@@ -96,7 +106,9 @@ def newer_syntax(line: str, python: tuple[int, int] | None = None) -> Newer | No
 
 
 def newer_name(name: str, python: tuple[int, int] | None = None) -> Newer | None:
-    """Return the version that brought a module or a name of the standard library, if it is newer; or None."""
+    """Return the version that brought a module or a name of the standard library, if it is newer;
+    or None.
+    """
     version = _NAMES.get(name) or _MODULES.get(name)
     if version is None or version <= (python or present()):
         return None
@@ -104,7 +116,9 @@ def newer_name(name: str, python: tuple[int, int] | None = None) -> Newer | None
 
 
 def newer_than_oldest(code: str) -> Newer | None:
-    """Return the first piece of a text, which this Python can read, that the oldest Python of graders cannot."""
+    """Return the first piece of a text, which this Python can read, that the oldest Python of
+    graders cannot.
+    """
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -118,7 +132,9 @@ def newer_than_oldest(code: str) -> Newer | None:
 
 
 def _of_error(code: str, last: int) -> Newer:
-    """Return what is newer in the last line of these that shows it: Python can point to the end of a statement."""
+    """Return what is newer in the last line of these that shows it: Python can point to the end of
+    a statement.
+    """
     lines = code.splitlines()[:last]
     for number in range(len(lines), 0, -1):
         if told := newer_syntax(lines[number - 1], OLDEST):

@@ -1,4 +1,5 @@
-"""Tell a student's work from the unchanged stub: one rule for grading, collecting, checking and packing.
+"""Tell a student's work from the unchanged stub: one rule for grading, collecting, checking and
+packing.
 
 A text is neither parsed nor run here, so that hostile files can be compared in a trusted process.
 """
@@ -25,8 +26,9 @@ _NOTEBOOK_CALL = re.compile(rf"(?:{'|'.join(NOTEBOOK_FUNCTIONS)})\(")
 class ReleasedStub:
     """What identifies the files that students receive for an assignment; empty if it is unknown.
 
-    `names` are the functions and classes to write, `digests` those of the code of the unchanged files, `given` the
-    names of the further files, and `answers` is the number of written answers that the stub asks for.
+    `names` are the functions and classes to write, `digests` those of the code of the unchanged
+    files, `given` the names of the further files, and `answers` is the number of written answers
+    that the stub asks for.
     """
 
     names: frozenset[str] = frozenset()
@@ -36,11 +38,17 @@ class ReleasedStub:
 
     @classmethod
     def of(cls, stem: str, texts: Mapping[str, str]) -> "ReleasedStub":
-        """Create the record from the released sources of an assignment by name; others are left out."""
-        sources = [SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)]
+        """Create the record from the released sources of an assignment by name; others are left
+        out.
+        """
+        sources = [
+            SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)
+        ]
         stubs = [file for file in sources if file.name in [f"{stem}{kind}" for kind in _SOURCES]]
         return cls(
-            names=frozenset(itertools.chain.from_iterable(_GAP.findall(_code(stub)) for stub in stubs)),
+            names=frozenset(
+                itertools.chain.from_iterable(_GAP.findall(_code(stub)) for stub in stubs)
+            ),
             digests=frozenset(_digest(stub) for stub in stubs),
             given=frozenset(file.name for file in sources if file not in stubs),
             answers=max((stub.text.count(PLACEHOLDER) for stub in stubs), default=0),
@@ -71,17 +79,23 @@ class ReleasedStub:
         pattern = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(?:{names})\b|^(?:{names})[ \t]*(?::[^=\n]*)?=[^=]"
         return re.search(pattern, _code(file), re.MULTILINE) is not None
 
-    def choose(self, called: Sequence[SourceFile], others: Sequence[SourceFile]) -> list[SourceFile]:
-        """Return the files that count: those with answers among the files `called` like the module, or else the others.
+    def choose(
+        self, called: Sequence[SourceFile], others: Sequence[SourceFile]
+    ) -> list[SourceFile]:
+        """Return the files that count: those with answers among the files `called` like the module,
+        or else the others.
 
-        Several of one kind are several answers. A file of a kind without answers is kept, as its prose may count.
+        Several of one kind are several answers. A file of a kind without answers is kept, as its
+        prose may count.
         """
         answers = self._answers(called) or self._answers(others)
         kinds = {file.is_notebook for file in answers}
         rest = [file for file in called if file.is_notebook not in kinds]
         return [*answers, *rest] or list(others)
 
-    def further_answers(self, chosen: Sequence[SourceFile], others: Iterable[SourceFile]) -> list[SourceFile]:
+    def further_answers(
+        self, chosen: Sequence[SourceFile], others: Iterable[SourceFile]
+    ) -> list[SourceFile]:
         """Return the answers among the `others` whose code is not that of a chosen file."""
         counted = {_digest(file) for file in chosen}
         return [file for file in others if self.is_answer(file) and _digest(file) not in counted]
@@ -101,11 +115,15 @@ def source_files(folder: Path) -> list[Path]:
 def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
     """Return the record of an assignment's released files; `UNKNOWN` if nothing was built."""
     files = source_files(course.release_folder(assignment))
-    return ReleasedStub.of(assignment.stem, {file.name: file.read_text("utf-8", "replace") for file in files})
+    return ReleasedStub.of(
+        assignment.stem, {file.name: file.read_text("utf-8", "replace") for file in files}
+    )
 
 
 def is_same_code(one: SourceFile, other: SourceFile) -> bool:
-    """Whether two files have the same code, apart from comments, blank lines and the notebook's own calls."""
+    """Whether two files have the same code, apart from comments, blank lines and the notebook's own
+    calls.
+    """
     return _lines(one) == _lines(other)
 
 
@@ -116,7 +134,11 @@ def _digest(file: SourceFile) -> str:
 def _lines(file: SourceFile) -> list[str]:
     """Return the lines of code without comments, blank lines and calls such as `check("part")`."""
     lines = (line.rstrip() for line in _code(file).splitlines())
-    return [line for line in lines if line and not line.lstrip().startswith("#") and not _NOTEBOOK_CALL.match(line)]
+    return [
+        line
+        for line in lines
+        if line and not line.lstrip().startswith("#") and not _NOTEBOOK_CALL.match(line)
+    ]
 
 
 def _code(file: SourceFile) -> str:

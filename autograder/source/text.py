@@ -1,4 +1,5 @@
-"""Parse a submission's text: cells, names, outline. Runs only in a worker or in a student's own process.
+"""Parse a submission's text: cells, names, outline. Runs only in a worker or in a student's own
+process.
 
 The text is not executed. Hostile text can at worst exhaust the worker that parses it.
 """
@@ -31,8 +32,12 @@ def line_of(code: types.CodeType, line: int) -> str:
     return linecache.getline(code.co_filename, line).strip()
 
 
-def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple[str, str, str, str]:
-    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the shapes on the line."""
+def frame_texts(
+    step: types.FrameType, line: int, error: BaseException
+) -> tuple[str, str, str, str]:
+    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the
+    shapes on the line.
+    """
     code = step.f_code
     above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
     before = next((text for text in above if text), "")
@@ -41,14 +46,22 @@ def frame_texts(step: types.FrameType, line: int, error: BaseException) -> tuple
 
 
 def qualified_name(code: types.CodeType) -> str:
-    """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the class in its file."""
+    """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the
+    class in its file.
+    """
     if known := getattr(code, "co_qualname", ""):
         return str(known)
     tree = _parsed("".join(linecache.getlines(code.co_filename)))
-    classes = [node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.ClassDef)]
+    classes = [
+        node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.ClassDef)
+    ]
     for each in classes:
-        methods = [node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-        if (code.co_name, code.co_firstlineno) in [(method.name, _first_line(method)) for method in methods]:
+        methods = [
+            node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        if (code.co_name, code.co_firstlineno) in [
+            (method.name, _first_line(method)) for method in methods
+        ]:
             return f"{each.name}.{code.co_name}"
     return code.co_name
 
@@ -58,7 +71,9 @@ def _first_line(method: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _shapes_on(step: types.FrameType, line: int) -> str:
-    """Describe the tensors that a line of a running function names: `q is (3, 5, 4), self.key.weight is (4, 7)`."""
+    """Describe the tensors that a line of a running function names: `q is (3, 5, 4),
+    self.key.weight is (4, 7)`.
+    """
     found: dict[str, str] = {}
     for dotted in _DOTTED.findall(line_of(step.f_code, line)):
         root, *names = dotted.split(".")
@@ -75,7 +90,8 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
 
 
 def notebook_cells(text: str) -> list[Any]:
-    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and code is `input`.
+    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and
+    code is `input`.
 
     Raises ValueError if this is not a notebook. The cells themselves are unverified.
     """
@@ -96,7 +112,9 @@ def notebook_cells(text: str) -> list[Any]:
 def _in_format_4(cell: Any) -> Any:
     if not isinstance(cell, dict):
         return cell
-    kind = {"heading": "markdown", "html": "raw"}.get(str(cell.get("cell_type")), cell.get("cell_type"))
+    kind = {"heading": "markdown", "html": "raw"}.get(
+        str(cell.get("cell_type")), cell.get("cell_type")
+    )
     return {**cell, "cell_type": kind, "source": cell.get("input", cell.get("source", ""))}
 
 
@@ -148,8 +166,9 @@ def silent_notebook() -> types.ModuleType:
 def names_used(text: str, filename: str) -> dict[str, list[Any]]:
     """Return the dotted names in the text with their first places, as notes for a person.
 
-    `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import nn as n;
-    n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in the same form.
+    `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import
+    nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
+    the same form.
     """
     trees = [(name, _parsed(code)) for name, code in cells(text, filename)]
     parsed = [(name, tree) for name, tree in trees if tree is not None]
@@ -162,12 +181,16 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
 
 
 def leaves_main_out(text: str) -> bool:
-    """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor run."""
+    """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor
+    run.
+    """
     return "__name__" in text and "__main__" in text
 
 
 def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Module:
-    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
+    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of
+    `compile`.
+    """
     tree = parse(code, filename)
     blocks: list[Any] = [tree] if leaves_out else []
     for block in blocks:  # without expressions, which are most of a tree
@@ -187,7 +210,9 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def outline(text: str, filename: str) -> str:
-    """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
+    """Return a digest of the code alone, without comments, layout, `check(...)` cells and
+    docstrings.
+    """
     pieces: list[str] = []
     for _, code in cells(text, filename):
         if tree := _parsed(code):
@@ -206,14 +231,24 @@ def _drop_documentation(tree: ast.Module) -> None:
 
 
 def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _is_furniture(node: ast.stmt) -> bool:
-    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions that it imports."""
+    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions
+    that it imports.
+    """
     if isinstance(node, ast.Try):
         node = node.body[0]
     if isinstance(node, ast.ImportFrom):
         return node.module == "autograder.notebook"
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in NOTEBOOK_FUNCTIONS
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id in NOTEBOOK_FUNCTIONS
+    )

@@ -1,7 +1,8 @@
-"""Archives as folders. Nothing is extracted to a path of the archive, and its metadata is not trusted.
+"""Archives as folders. Nothing is extracted to a path of the archive, and its metadata is not
+trusted.
 
-Of a zip, only stored and deflated entries are read: with other methods, a small file can demand an arbitrary amount
-of memory.
+Of a zip, only stored and deflated entries are read: with other methods, a small file can demand an
+arbitrary amount of memory.
 """
 
 import stat
@@ -33,8 +34,11 @@ class UnreadableArchive(RefusedError):
 
 
 @contextmanager
-def open_archive(path: Path, whole_class: bool = False, root: Path | None = None) -> Iterator[PackedFolder]:
-    """Open an archive as a folder of the same name; raises RefusedError if it is too large or broken.
+def open_archive(
+    path: Path, whole_class: bool = False, root: Path | None = None
+) -> Iterator[PackedFolder]:
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large or
+    broken.
 
     It is opened without following links below `root`.
     """
@@ -64,17 +68,23 @@ def open_archive(path: Path, whole_class: bool = False, root: Path | None = None
 
 @contextmanager
 def _broken(name: str) -> Iterator[None]:
-    """Convert any exception of an archive's reader to RefusedError, as hostile bytes can raise nearly any."""
+    """Convert any exception of an archive's reader to RefusedError, as hostile bytes can raise
+    nearly any.
+    """
     try:
         yield
     except RefusedError:
         raise
     except Exception as error:
-        raise RefusedError(f"{shown(name)} is broken or not an archive of that kind; pack it again.") from error
+        raise RefusedError(
+            f"{shown(name)} is broken or not an archive of that kind; pack it again."
+        ) from error
 
 
 class _Narrow:
-    """A file that limits the size of one read: a zip's directory is read at once, whatever its declared size."""
+    """A file that limits the size of one read: a zip's directory is read at once, whatever its
+    declared size.
+    """
 
     def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
         self._stream = stream
@@ -99,11 +109,15 @@ def _fill(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
         raise RefusedError(problem)
     for info in archive.infolist():
         name = _name(info)
-        root.add(name, info.file_size, None if name.endswith("/") else partial(_entry, archive, info))
+        root.add(
+            name, info.file_size, None if name.endswith("/") else partial(_entry, archive, info)
+        )
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """Return an entry's path: some programs write UTF-8 without saying so, or the separator of Windows."""
+    """Return an entry's path: some programs write UTF-8 without saying so, or the separator of
+    Windows.
+    """
     name = info.orig_filename
     if not info.flag_bits & UTF_8_FLAG:
         with suppress(UnicodeError):
@@ -129,6 +143,8 @@ def _load(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, limit: int
     if info.flag_bits & 1:
         raise RefusedError(f"{shown(name)} is encrypted; pack it without a password.")
     if info.compress_type not in _METHODS:
-        raise RefusedError(f"{shown(name)} is compressed in an unusual way; pack it as a plain zip.")
+        raise RefusedError(
+            f"{shown(name)} is compressed in an unusual way; pack it as a plain zip."
+        )
     with _broken(name), archive.open(info) as stream:
         return stream.read(limit + 1)

@@ -1,4 +1,6 @@
-"""`submitted/collected.json`: the student, the source and the submission time of each collected submission."""
+"""`submitted/collected.json`: the student, the source and the submission time of each collected
+submission.
+"""
 
 import json
 from collections.abc import Iterable
@@ -20,11 +22,13 @@ FILE_BYTES = 256 << 20  # enough for 100,000 students
 class Collected:
     """One collected submission; a field is None if the source does not provide it.
 
-    `student` is the name in the grades, `name` the display name. `submitted_at` is ISO-8601, with the offset from UTC if
-    it is known. `source` is the archive or folder of origin, `key` and `called` are the student's number and name there
-    if they differ, and `files` maps the written file names to their digests. `original` is the student's id if `student`
-    differs, because a folder cannot have its name. `site` is the course site whose number the student or the `key` is,
-    and `file_time` the newest time of the files in the archive, with which attempts are put in order.
+    `student` is the name in the grades, `name` the display name. `submitted_at` is ISO-8601, with
+    the offset from UTC if it is known. `source` is the archive or folder of origin, `key` and
+    `called` are the student's number and name there if they differ, and `files` maps the written
+    file names to their digests. `original` is the student's id if `student` differs, because a
+    folder cannot have its name. `site` is the course site whose number the student or the `key` is,
+    and `file_time` the newest time of the files in the archive, with which attempts are put in
+    order.
     """
 
     student: str
@@ -50,11 +54,16 @@ class Collected:
     def moment(self) -> datetime | None:
         """`submitted_at` as a datetime, naive if it has no offset."""
         text = self.submitted_at
-        return None if text is None else datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+        return (
+            None
+            if text is None
+            else datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+        )
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
-    """Return the records of a folder of submissions by student and assignment; empty if it was not collected.
+    """Return the records of a folder of submissions by student and assignment; empty if it was not
+    collected.
 
     Raises RefusedError if the file exists but is invalid.
     """
@@ -64,10 +73,14 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
     try:
         record = json.loads(gate.read_text(path, FILE_BYTES))
         if record["schema"] != SCHEMA:
-            raise RefusedError(f"{path} was written by another version of autograder; collect again.")
+            raise RefusedError(
+                f"{path} was written by another version of autograder; collect again."
+            )
         submissions = [_from_record(entry) for entry in record["submissions"]]
     except (RefusedError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RefusedError(f"{path} cannot be read ({error}). Move it away and collect again.") from None
+        raise RefusedError(
+            f"{path} cannot be read ({error}). Move it away and collect again."
+        ) from None
     return {(one.student, one.assignment): one for one in submissions}
 
 
@@ -79,7 +92,9 @@ def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
 
 
 def _from_record(record: dict[str, Any]) -> Collected:
-    one = Collected(**{field.name: record[field.name] for field in fields(Collected) if field.name in record})
+    one = Collected(
+        **{field.name: record[field.name] for field in fields(Collected) if field.name in record}
+    )
     texts = (
         one.student,
         one.assignment,

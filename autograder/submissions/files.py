@@ -1,4 +1,7 @@
-"""Files and folders of students, on disk and in archives, and the text of a file. No link is followed, no code is run."""
+"""Files and folders of students, on disk and in archives, and the text of a file.
+
+No link is followed, no code is run.
+"""
 
 import os
 import re
@@ -24,7 +27,20 @@ PATH_LENGTH = 1000  # of an entry of an archive
 
 SOURCES = (".py", ".ipynb")
 ZIP = ".zip"
-ARCHIVES = (ZIP, ".tar.gz", ".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz", ".zst", ".gz", ".7z", ".rar")
+ARCHIVES = (
+    ZIP,
+    ".tar.gz",
+    ".tar",
+    ".tgz",
+    ".tbz2",
+    ".txz",
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".gz",
+    ".7z",
+    ".rar",
+)
 
 COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # the number that is appended to a duplicate name
 
@@ -33,10 +49,11 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError.
+    """A readable file; `load` reads at most one byte more than its argument, or raises
+    RefusedError.
 
-    `time` is that of a file in an archive as ISO-8601, empty if unknown. `path` is that of a file on disk, which is
-    opened without following links below `root`.
+    `time` is that of a file in an archive as ISO-8601, empty if unknown. `path` is that of a file
+    on disk, which is opened without following links below `root`.
     """
 
     name: str
@@ -46,7 +63,8 @@ class File:
     root: Path | None = None
 
     def read(self, limit: int | None = None) -> bytes:
-        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes.
+        """Return the contents; raises RefusedError if they cannot be read or have more than `limit`
+        bytes.
 
         Without a limit, a notebook may be larger than other files, for its stored outputs.
         """
@@ -69,7 +87,9 @@ class Odd:
 
 @dataclass(frozen=True)
 class DiskFolder:
-    """A folder on disk; its links are not followed, and none on the way from `root`, by default the folder itself."""
+    """A folder on disk; its links are not followed, and none on the way from `root`, by default the
+    folder itself.
+    """
 
     path: Path
     root: Path | None = None
@@ -85,7 +105,9 @@ class DiskFolder:
             for entry in gate.names_in(self.path, self.root):
                 found.append(_on_disk(entry, self.path / entry.name, self.root or self.path))
                 if len(found) > CLASS_ENTRIES:
-                    raise RefusedError(f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}.")
+                    raise RefusedError(
+                        f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}."
+                    )
         except OSError as error:
             raise unusable(f"The folder {shown(self.name)} cannot be read", error) from None
         return sorted(found, key=lambda entry: entry.name)
@@ -93,7 +115,9 @@ class DiskFolder:
     def inspect(self) -> None:
         """Raise RefusedError if this cannot be the folder of one student, for example by its size."""
         if len(self.entries()) > STUDENT_ENTRIES:
-            raise RefusedError(f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}")
+            raise RefusedError(
+                f"There are more than {STUDENT_ENTRIES} files in {shown(self.name)}. {ONLY_THE_FILE}"
+            )
 
 
 @dataclass
@@ -117,10 +141,14 @@ class PackedFolder:
         for problem in self._problems():
             raise RefusedError(problem)
         if self.count > STUDENT_ENTRIES:
-            raise RefusedError(f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}")
+            raise RefusedError(
+                f"{shown(self.name)} holds more than {STUDENT_ENTRIES} files. {ONLY_THE_FILE}"
+            )
         if self.size > STUDENT_BYTES:
             megabytes = STUDENT_BYTES // MEGABYTE
-            raise RefusedError(f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}")
+            raise RefusedError(
+                f"{shown(self.name)} unpacks to more than {megabytes} MB. {ONLY_THE_FILE}"
+            )
 
     def _problems(self) -> Iterator[str]:
         if self.problem:
@@ -130,7 +158,9 @@ class PackedFolder:
                 yield from child._problems()
 
     def add(self, name: str, size: int, make: "Callable[[str], Entry] | None") -> None:
-        """Add the entry `name`; `make` creates the entry of its last component, None stands for a folder."""
+        """Add the entry `name`; `make` creates the entry of its last component, None stands for a
+        folder.
+        """
         parts, problem = _parts(name)
         folder = self
         for part in parts if make is None or problem else parts[:-1]:
@@ -178,7 +208,9 @@ def disk_file(path: Path, root: Path | None = None) -> File:
 
 
 def read_source(file: File) -> SourceFile:
-    """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong with the file."""
+    """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong
+    with the file.
+    """
     text = source_text(file.name, file.read())
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 
@@ -216,8 +248,13 @@ def _parts(name: str) -> tuple[list[str], str | None]:
     for number, piece in enumerate(pieces):
         if piece == "." or (not piece and len(pieces) == 1):
             continue
-        odd = piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
+        odd = (
+            piece == ".." or "\\" in piece or "\0" in piece or (number == 0 and piece.endswith(":"))
+        )
         if not piece or odd or len(parts) >= DEPTH or len(name) > PATH_LENGTH:
-            return parts, f"The archive contains a file with the invalid name {shown(name)!r}. Pack it again."
+            return (
+                parts,
+                f"The archive contains a file with the invalid name {shown(name)!r}. Pack it again.",
+            )
         parts.append(piece)
     return parts, None

@@ -10,7 +10,18 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.records import RefusedError, Submission
 from autograder.submissions import take
 from autograder.submissions.archives import open_archive
-from autograder.submissions.files import COUNTED, SOURCES, DiskFolder, Entry, File, Folder, Odd, disk_file, stem, suffix
+from autograder.submissions.files import (
+    COUNTED,
+    SOURCES,
+    DiskFolder,
+    Entry,
+    File,
+    Folder,
+    Odd,
+    disk_file,
+    stem,
+    suffix,
+)
 from autograder.text.names import safe_name, shown, student_name
 from autograder.text.spelling import closest
 
@@ -19,12 +30,15 @@ MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
 
 
-def find_submissions(path: Path, course: Course, assignment: str | None = None) -> Iterator[Submission]:
+def find_submissions(
+    path: Path, course: Course, assignment: str | None = None
+) -> Iterator[Submission]:
     """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
-    With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if its assignment is
-    unknown, `assignment` is the name found in its place. No content of a submission raises an exception. Raises
-    RefusedError if the path is missing or empty, or if the assignment cannot be determined.
+    With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if
+    its assignment is unknown, `assignment` is the name found in its place. No content of a
+    submission raises an exception. Raises RefusedError if the path is missing or empty, or if the
+    assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
@@ -32,7 +46,9 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
     except FileNotFoundError:
         raise RefusedError(f"There is no file or folder {path}.") from None
     except (OSError, RuntimeError) as error:
-        raise RefusedError(f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}.") from None
+        raise RefusedError(
+            f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}."
+        ) from None
     except CourseError as error:
         raise RefusedError(str(error)) from None
     submissions = _Search(course, wanted).at(place)
@@ -46,11 +62,13 @@ def find_submissions(path: Path, course: Course, assignment: str | None = None) 
 class _Search:
     course: Course
     wanted: Assignment | None
-    released: dict[str, take.Wanted] = field(default_factory=dict)  # the assignments that were needed so far
+    # the assignments that were needed so far
+    released: dict[str, take.Wanted] = field(default_factory=dict)
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
-            folder = DiskFolder(path, Path(path.anchor))  # resolved: what is a link from now on was swapped
+            # resolved: what is a link from now on was swapped
+            folder = DiskFolder(path, Path(path.anchor))
             yield from self._top(folder, self._visible(folder), path.parent.name)
         elif path.is_file() and suffix(path.name) in SOURCES:
             student, assignment = self._meant(path)
@@ -58,7 +76,9 @@ class _Search:
                 raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield take.submission_of(student, self._released(assignment), [disk_file(path, Path(path.anchor))])
+            yield take.submission_of(
+                student, self._released(assignment), [disk_file(path, Path(path.anchor))]
+            )
         elif path.is_file() and take.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
@@ -92,7 +112,9 @@ class _Search:
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and take.is_one_file(entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)):
+        if search.wanted and take.is_one_file(
+            entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)
+        ):
             yield take.submission_of(student, self._released(search.wanted), [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
@@ -106,7 +128,9 @@ class _Search:
 
     def _visible(self, folder: Folder) -> list[Entry]:
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
-        work = [entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given]
+        work = [
+            entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given
+        ]
         return [entry for entry in work if not _is_of_grades(entry)]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
@@ -126,7 +150,10 @@ class _Search:
         if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
-        several = any(not take.is_source(entry) for entry in inner) or len({take.label(entry) for entry in inner}) > 1
+        several = (
+            any(not take.is_source(entry) for entry in inner)
+            or len({take.label(entry) for entry in inner}) > 1
+        )
         return entries[0] if several and not self._is_of_one_student(inner) else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
@@ -149,7 +176,9 @@ class _Search:
         elif self.wanted and all(take.is_source(entry) for entry in entries):
             yield take.submission_of(student, self._released(self.wanted), entries)
         elif len(entries) > 1:
-            yield self._refused(student, entries[0], f"Found {take.names(entries)}; hand in only one of them.")
+            yield self._refused(
+                student, entries[0], f"Found {take.names(entries)}; hand in only one of them."
+            )
         else:
             yield from self._holder(student, entries[0])
 
@@ -175,12 +204,20 @@ class _Search:
         folder.inspect()
         entries = [entry for entry in folder.entries() if take.is_work(entry)]
         only = entries[0] if len(entries) == 1 else None
-        return folder if only is None or isinstance(only, File | Odd) or self._close(only.name) else only
+        return (
+            folder
+            if only is None or isinstance(only, File | Odd) or self._close(only.name)
+            else only
+        )
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
         try:
             folder.inspect()
-            entries = [entry for entry in folder.entries() if take.is_work(entry) and not take.is_given(entry)]
+            entries = [
+                entry
+                for entry in folder.entries()
+                if take.is_work(entry) and not take.is_given(entry)
+            ]
         except RefusedError as refusal:
             yield self._refused(student, folder, str(refusal))
             return
@@ -191,24 +228,36 @@ class _Search:
             (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
         wanted = self.wanted
         if wanted and wanted.name in by_assignment:
-            yield take.submission_of(student, self._released(wanted), by_assignment[wanted.name], strays)
+            yield take.submission_of(
+                student, self._released(wanted), by_assignment[wanted.name], strays
+            )
         elif wanted and not by_assignment:
             yield take.submission_of(student, self._released(wanted), [folder])
         elif wanted:
             misspelt = [entry for entry in strays if self._close(take.label(entry)) == wanted.name]
             for entry in misspelt[:1]:
-                yield Submission(student, wanted.name, problem=self._unknown(entry), path=entry.path)
+                yield Submission(
+                    student, wanted.name, problem=self._unknown(entry), path=entry.path
+                )
         elif not by_assignment and len(strays) == 1 and take.is_archive(strays[0]):
             yield from self._holder(student, strays[0])
         else:
             submissions = self._all(student, by_assignment, strays)
-            there = f"there is only {take.names(folder.entries())}" if folder.entries() else "it is empty"
+            there = (
+                f"there is only {take.names(folder.entries())}"
+                if folder.entries()
+                else "it is empty"
+            )
             nothing = f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
             yield next(submissions, None) or self._refused(student, folder, nothing)
             yield from submissions
 
-    def _all(self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]) -> Iterator[Submission]:
-        """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
+    def _all(
+        self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]
+    ) -> Iterator[Submission]:
+        """Yield every submission of a student; a misspelt name is refused under the missing
+        assignment's name.
+        """
         unknown: dict[str, Entry] = {}
         for entry in strays:
             close = self._close(take.label(entry))
@@ -231,12 +280,18 @@ class _Search:
     def _unknown(self, entry: Entry) -> str:
         close = self._close(take.label(entry))
         known = [assignment.name for assignment in self.course.assignments]
-        several = ", ".join(known) if len(known) <= MOST_NAMES else f"{len(known)}, from {known[0]} to {known[-1]}"
+        several = (
+            ", ".join(known)
+            if len(known) <= MOST_NAMES
+            else f"{len(known)}, from {known[0]} to {known[-1]}"
+        )
         hint = f"; did you mean `{close}`?" if close else f"; there are {several}."
         return f"The course has no assignment `{shown(take.label(entry))}`{hint}"
 
     def _match(self, name: str) -> Assignment | None:
-        """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
+        """Return the assignment with this name, or the only one whose module has it; a number
+        suffix is ignored.
+        """
         modules = [a for a in self.course.assignments if a.stem == name]
         found = self.course.find(name) or (modules[0] if len(modules) == 1 else None)
         plain = COUNTED.sub("", name)
@@ -260,4 +315,8 @@ def _is_of_grades(entry: Entry) -> bool:
 
 def _is_dotted(entry: Entry) -> bool:
     """Whether this is a folder with a leading dot that can be a student's."""
-    return entry.name.startswith(".") and not isinstance(entry, File | Odd) and not take.is_furniture(entry.name)
+    return (
+        entry.name.startswith(".")
+        and not isinstance(entry, File | Odd)
+        and not take.is_furniture(entry.name)
+    )

@@ -1,6 +1,8 @@
-"""Whether two descriptions are of one person: rosters, sheets, archives and folders are compared here and nowhere else.
+"""Whether two descriptions are of one person: rosters, sheets, archives and folders are compared
+here and nowhere else.
 
-Letters are compared as Unicode defines them: with all their marks, in one normal form, without case.
+Letters are compared as Unicode defines them: with all their marks, in one normal form, without
+case.
 """
 
 import itertools
@@ -32,7 +34,10 @@ class Id:
 
 @dataclass(frozen=True)
 class Described:
-    """All that one source says of a person. Names are chosen by people, so they never count as ids."""
+    """All that one source says of a person.
+
+    Names are chosen by people, so they never count as ids.
+    """
 
     ids: tuple[Id, ...] = ()
     names: tuple[str, ...] = ()
@@ -47,20 +52,26 @@ class Described:
 
 
 def anything(*texts: str) -> Described:
-    """Return a description by texts that can be ids or names, such as the name of a folder; a number is no name."""
+    """Return a description by texts that can be ids or names, such as the name of a folder; a
+    number is no name.
+    """
     ids = tuple(map(Id, texts))
     return Described(ids, tuple(one.text for one in ids if not one.is_number))
 
 
 def plain(text: str) -> str:
-    """Return the text in the form in which equal texts are equal: case, spaces and invisible characters do not count."""
+    """Return the text in the form in which equal texts are equal: case, spaces and invisible
+    characters do not count.
+    """
     folded = unicodedata.normalize("NFD", text).casefold()
     visible = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
 def letters(text: str) -> str:
-    """Return the letters with their marks, the digits and the underscores, as Canvas keeps them in file names."""
+    """Return the letters with their marks, the digits and the underscores, as Canvas keeps them in
+    file names.
+    """
     return "".join(filter(is_word_character, plain(text)))
 
 
@@ -72,7 +83,9 @@ def is_word_character(character: str) -> bool:
 
 @dataclass(frozen=True)
 class PersonName:
-    """A name in reading order; `last_words` are how many words the part before a comma has, 0 without a comma."""
+    """A name in reading order; `last_words` are how many words the part before a comma has, 0
+    without a comma.
+    """
 
     words: tuple[str, ...]
     last_words: int = 0
@@ -83,14 +96,18 @@ class PersonName:
 
     @property
     def sortable(self) -> list[str]:
-        """Return the ways to write the last name first, in one word: Canvas's file names begin with one of them."""
+        """Return the ways to write the last name first, in one word: Canvas's file names begin with
+        one of them.
+        """
         count = len(self.words)
         first_words = [count - self.last_words] if self.last_words else range(1, count)
         return ["".join((*self.words[cut:], *self.words[:cut])) for cut in first_words]
 
     @property
     def turned(self) -> tuple[str, ...] | None:
-        """Return what a name shares with itself turned round; None if a comma tells the order, or it has one word."""
+        """Return what a name shares with itself turned round; None if a comma tells the order, or
+        it has one word.
+        """
         if self.last_words or len(self.words) < 2:
             return None
         return min((*self.words[cut:], *self.words[:cut]) for cut in range(len(self.words)))
@@ -105,7 +122,9 @@ def read_name(text: str) -> PersonName:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names can belong to one person, as a number says: in another notation, or with additional words."""
+    """Whether two names can belong to one person, as a number says: in another notation, or with
+    additional words.
+    """
     left = read_name(one)
     right = read_name(other)
     if plain(one) == plain(other) or left.reading == right.reading:
@@ -125,7 +144,9 @@ def is_turned(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Match(Generic[Place]):
-    """The place that a description fits; `turned` if only by a name turned round, `by_id` if an id says so."""
+    """The place that a description fits; `turned` if only by a name turned round, `by_id` if an id
+    says so.
+    """
 
     place: Place
     turned: bool = False
@@ -177,15 +198,18 @@ class _Index(Generic[Place]):
         return found.union(*(self._of_one_word(form) for form in name.sortable))
 
     def _of_one_word(self, form: str) -> set[Place]:
-        """Return the places with a name of one word, such as Canvas's; one of several words has none without spaces."""
+        """Return the places with a name of one word, such as Canvas's; one of several words has
+        none without spaces.
+        """
         return self.reading.get(form, set())
 
 
 class Directory(Generic[Place]):
     """An index from descriptions of people to places, which are any values.
 
-    Ids and names must agree on one place. A bare number is not sufficient where both names are known: each site has its
-    own numbers, and Moodle numbers groups and participants alike. Then one of the names must agree, too.
+    Ids and names must agree on one place. A bare number is not sufficient where both names are
+    known: each site has its own numbers, and Moodle numbers groups and participants alike. Then one
+    of the names must agree, too.
     """
 
     def __init__(self, trusted_site: str = "") -> None:
@@ -238,7 +262,9 @@ class Directory(Generic[Place]):
                 if place not in taken and not self.candidates(described):
                     found[key] = Match(place, turned=True)
         alone = {place for place, keys in wanted.items() if len(keys) == 1}
-        return {key: match for key, match in found.items() if not match.turned or match.place in alone}
+        return {
+            key: match for key, match in found.items() if not match.turned or match.place in alone
+        }
 
     def candidates(self, described: Described) -> set[Place]:
         """Return all places that an id or a name of the description fits."""
@@ -253,7 +279,9 @@ class Directory(Generic[Place]):
         return {place for place in places if not self._contradicts(place, described)}
 
     def _contradicts(self, place: Place, described: Described) -> bool:
-        """Whether both know an id of the same site, and these differ: then it is somebody of the same name."""
+        """Whether both know an id of the same site, and these differ: then it is somebody of the
+        same name.
+        """
         there = _by_site(self._described[place])
         here = _by_site(described)
         return any(there[site].isdisjoint(here[site]) for site in there.keys() & here.keys())
@@ -273,7 +301,11 @@ class Directory(Generic[Place]):
         there = list(filter(None, self._described[place].names))
         ids = {plain(one.text) for one in described.ids}
         here = [name for name in described.names if name and plain(name) not in ids]
-        return not there or not here or any(itertools.starmap(same_name, itertools.product(here, there)))
+        return (
+            not there
+            or not here
+            or any(itertools.starmap(same_name, itertools.product(here, there)))
+        )
 
 
 def _clear(found: Iterable[set[Place]]) -> set[Place]:

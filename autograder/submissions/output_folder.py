@@ -11,14 +11,17 @@ from autograder.text.names import student_name
 def check_output(output: Path, submissions: Path, first: Submission) -> None:
     """Raise RefusedError if `output` lies in a student's folder, where grades can be planted.
 
-    In the folder of a class, it may lie beside the students' files and folders. `first` is the first submission there.
+    In the folder of a class, it may lie beside the students' files and folders. `first` is the
+    first submission there.
     """
     place = Path(os.path.realpath(output))
     source = submissions.resolve()
     if source.is_file() and suffix(source.name) not in SOURCES:
         return  # an archive lies where the instructor put it
     if place == source:
-        raise RefusedError(f"{output} is the folder of the submissions. Name another folder for the grades.")
+        raise RefusedError(
+            f"{output} is the folder of the submissions. Name another folder for the grades."
+        )
     own = source if source.is_dir() else source.parent
     if not place.is_relative_to(own):
         return
@@ -30,5 +33,7 @@ def check_output(output: Path, submissions: Path, first: Submission) -> None:
 
 
 def _is_of_one_student(folder: Path, first: Submission) -> bool:
-    """Whether the folder itself is a student's: submissions in the folder of a class have other names."""
+    """Whether the folder itself is a student's: submissions in the folder of a class have other
+    names.
+    """
     return first.student in {student_name(folder.name), student_name(folder.parent.name)}

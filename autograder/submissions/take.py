@@ -11,7 +11,17 @@ from autograder.records import RefusedError, SourceFile, Submission
 from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import files
 from autograder.submissions.archives import open_archive
-from autograder.submissions.files import ARCHIVES, SOURCES, Entry, File, Folder, Odd, plain_stem, stem, suffix
+from autograder.submissions.files import (
+    ARCHIVES,
+    SOURCES,
+    Entry,
+    File,
+    Folder,
+    Odd,
+    plain_stem,
+    stem,
+    suffix,
+)
 from autograder.text.names import shown
 from autograder.text.wording import joined
 
@@ -26,9 +36,34 @@ _NUMBERED = re.compile(r"\d{2,}_[A-Za-z]\w*")  # the pattern of an assignment's 
 
 _NEVER_WORK = ("__macosx", "__pycache__", "pictures.py")
 _FURNITURE = (  # created by operating systems and programs
-    *("__macosx", "__pycache__", "thumbs.db", "desktop.ini", ".ds_store", ".localized", ".appledouble"),
-    *(".spotlight-v100", ".fseventsd", ".temporaryitems", ".earlier", ".ipynb_checkpoints", ".virtual_documents"),
-    *(".git", ".github", ".gitlab", ".gitignore", ".svn", ".hg", ".idea", ".vscode", ".devcontainer"),
+    *(
+        "__macosx",
+        "__pycache__",
+        "thumbs.db",
+        "desktop.ini",
+        ".ds_store",
+        ".localized",
+        ".appledouble",
+    ),
+    *(
+        ".spotlight-v100",
+        ".fseventsd",
+        ".temporaryitems",
+        ".earlier",
+        ".ipynb_checkpoints",
+        ".virtual_documents",
+    ),
+    *(
+        ".git",
+        ".github",
+        ".gitlab",
+        ".gitignore",
+        ".svn",
+        ".hg",
+        ".idea",
+        ".vscode",
+        ".devcontainer",
+    ),
     *(".venv", ".tox", ".nox", ".cache", ".config", ".local", ".jupyter", ".ipython"),
 )
 
@@ -67,7 +102,9 @@ class Wanted:
 
 
 def wanted_of(course: Course, name: str) -> Wanted:
-    """Return the assignment with that name and its released stub; raises CourseError if there is none."""
+    """Return the assignment with that name and its released stub; raises CourseError if there is
+    none.
+    """
     assignment = course.assignment(name)
     other_stems = {each.stem for each in course.assignments} - {assignment.stem}
     others = frozenset(f"{stem}{kind}" for stem, kind in itertools.product(other_stems, SOURCES))
@@ -84,7 +121,9 @@ class Taken:
 
 @dataclass
 class _Found:
-    """The sources in a student's folder: those `called` like the module, or in its place, and `others`."""
+    """The sources in a student's folder: those `called` like the module, or in its place, and
+    `others`.
+    """
 
     called: list[Entry] = field(default_factory=list)
     others: list[Entry] = field(default_factory=list)
@@ -106,11 +145,13 @@ class _Found:
 
 
 def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ()) -> Taken:
-    """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder or archive.
+    """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder
+    or archive.
 
-    Files with the name of the assignment's module are used, also with a number suffix, in a subfolder, or in one of
-    `beside`; without them, the only other file of its kind. If they hold no answer, a file with another name that holds
-    one is used. Raises RefusedError if two of them differ.
+    Files with the name of the assignment's module are used, also with a number suffix, in a
+    subfolder, or in one of `beside`; without them, the only other file of its kind. If they hold no
+    answer, a file with another name that holds one is used. Raises RefusedError if two of them
+    differ.
     """
     if len(entries) > 1 and not all(map(is_source, entries)):
         raise RefusedError(f"Found {names(entries)}; hand in only one of them.")
@@ -123,7 +164,9 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
     return _chosen(found, wanted)
 
 
-def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()) -> Submission:
+def submission_of(
+    student: str, wanted: Wanted, entries: Sequence[Entry], beside: Sequence[Entry] = ()
+) -> Submission:
     """Return what `take` finds as a submission, which has a problem if it cannot be used."""
     path = entries[0].path
     name = wanted.assignment.name
@@ -134,8 +177,12 @@ def submission_of(student: str, wanted: Wanted, entries: Sequence[Entry], beside
     return Submission(student, name, taken.files, path=path, notes=taken.notes)
 
 
-def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", beside: Sequence[Entry] = ()) -> Taken:
-    """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
+def _take_from(
+    holder: Entry, wanted: Wanted, depth: int, another: str = "", beside: Sequence[Entry] = ()
+) -> Taken:
+    """Search a folder; inside `another` assignment's folder, only files with this module's name are
+    used.
+    """
     if depth < DEPTH and _is_of_another(label(holder), wanted.assignment):
         another = label(holder)
     with opened(holder) as folder:
@@ -148,7 +195,9 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
         usable = [entry for entry in work if not another or wanted.is_called_like(entry)]
         found = _Found.among(usable, inner, wanted)
         if found.called and packed and not wanted.is_expected(found.called[0]):
-            raise RefusedError(f"Found {names([*found.called, *packed])}; {wanted.expected} is expected.")
+            raise RefusedError(
+                f"Found {names([*found.called, *packed])}; {wanted.expected} is expected."
+            )
         if found.called:
             found.others += _work_beside(beside, wanted)
             return _chosen(found, wanted)
@@ -156,13 +205,17 @@ def _take_from(holder: Entry, wanted: Wanted, depth: int, another: str = "", bes
             inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
             return _take_from(inner[0], wanted, depth - 1, another)
-        there = f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
+        there = (
+            f"{shown(folder.name)} is empty" if not entries else f"there is only {names(entries)}"
+        )
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {wanted.expected} was handed in; {there}{where}.")
 
 
 def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
-    """Return the only one of these folders that holds a file called like the module, or the first of equal copies."""
+    """Return the only one of these folders that holds a file called like the module, or the first
+    of equal copies.
+    """
     called = {folder.name: _called_below(folder, wanted) for folder in folders}
     several = list(itertools.chain.from_iterable(called.values()))
     if several:
@@ -190,11 +243,16 @@ def _chosen(found: _Found, wanted: Wanted) -> Taken:
             raise RefusedError(_not_clear([text.name for text in same]))
         taken += same[:1]
     notes = _notes(taken, called, others, stub)
-    return Taken(tuple(replace(text, name=text.name.rpartition("/")[2]) for text in taken), tuple(notes))
+    return Taken(
+        tuple(replace(text, name=text.name.rpartition("/")[2]) for text in taken), tuple(notes)
+    )
 
 
 def _notes(
-    taken: Sequence[SourceFile], called: Sequence[SourceFile], others: Sequence[SourceFile], stub: ReleasedStub
+    taken: Sequence[SourceFile],
+    called: Sequence[SourceFile],
+    others: Sequence[SourceFile],
+    stub: ReleasedStub,
 ) -> Iterator[str]:
     """Yield what an instructor should know about the choice among several files."""
     renamed = [text.name for text in taken if text in others]
@@ -253,7 +311,9 @@ def _file_name(entry: Entry) -> str:
 
 
 def _texts(sources: Sequence[Entry], beside: Sequence[Entry]) -> list[SourceFile]:
-    """Return the texts of these sources; raises RefusedError if one cannot be read, or there are too many of a kind."""
+    """Return the texts of these sources; raises RefusedError if one cannot be read, or there are
+    too many of a kind.
+    """
     kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
     texts = []
     for same in kinds:
@@ -263,7 +323,11 @@ def _texts(sources: Sequence[Entry], beside: Sequence[Entry]) -> list[SourceFile
             texts += [_text(entry) for entry in same]
         except RefusedError as refusal:
             others = [entry for entry in (*sources, *beside) if entry not in same]
-            too = f" The submission also contains {names(others)}; hand in only one file." if others else ""
+            too = (
+                f" The submission also contains {names(others)}; hand in only one file."
+                if others
+                else ""
+            )
             raise RefusedError(f"{refusal}{too}") from None
     return texts
 
@@ -291,7 +355,9 @@ def opened(entry: Entry) -> AbstractContextManager[Folder]:
     if not isinstance(entry, File):
         return nullcontext(entry)
     if entry.path is None:
-        raise RefusedError(f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself.")
+        raise RefusedError(
+            f"{shown(entry.name)} is an archive inside an archive. Hand in the file itself."
+        )
     return open_archive(entry.path, root=entry.root)
 
 
@@ -333,9 +399,15 @@ def _refuse_as_noted(entries: Iterable[Entry]) -> None:
 
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
-    """Whether one student's file is all there is: it has the module's name, or is alone in an archive."""
+    """Whether one student's file is all there is: it has the module's name, or is alone in an
+    archive.
+    """
     stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
-    return bool(entries) and all(map(is_source, entries)) and (stems == {module} or (packed and len(stems) == 1))
+    return (
+        bool(entries)
+        and all(map(is_source, entries))
+        and (stems == {module} or (packed and len(stems) == 1))
+    )
 
 
 def holds_work(entry: Entry, depth: int = DEPTH) -> bool:

@@ -1,4 +1,6 @@
-"""Tar archives as folders: unpacked to a nameless temporary file of limited size, and never to a path of theirs."""
+"""Tar archives as folders: unpacked to a nameless temporary file of limited size, and never to a
+path of theirs.
+"""
 
 import gzip
 import tarfile
@@ -32,7 +34,9 @@ def unpacked(root: PackedFolder, stream: BinaryIO, size: int, entries: int) -> I
         with tarfile.open(fileobj=plain, mode="r:") as archive:
             for number, member in enumerate(archive):
                 if number >= entries:
-                    raise RefusedError(f"{shown(root.name)} holds more than {entries} files. {files.ONLY_THE_FILE}")
+                    raise RefusedError(
+                        f"{shown(root.name)} holds more than {entries} files. {files.ONLY_THE_FILE}"
+                    )
                 name = member.name.removeprefix("./")
                 make = None if member.isdir() else partial(_entry, archive, member)
                 if name not in ("", "."):
@@ -47,7 +51,9 @@ def _unzip(name: str, stream: BinaryIO, plain: BinaryIO, limit: int) -> None:
     while piece := source.read(PIECE):
         plain.write(piece)
         if plain.tell() > limit:
-            raise RefusedError(f"{shown(name)} holds more than {limit // MEGABYTE} MB. {files.ONLY_THE_FILE}")
+            raise RefusedError(
+                f"{shown(name)} holds more than {limit // MEGABYTE} MB. {files.ONLY_THE_FILE}"
+            )
     plain.seek(0)
 
 
@@ -62,7 +68,9 @@ def _load(archive: tarfile.TarFile, member: tarfile.TarInfo, limit: int) -> byte
         content = archive.extractfile(member)
         return content.read(limit + 1) if content else b""
     except (tarfile.TarError, OSError, ValueError) as error:
-        raise RefusedError(f"{shown(member.name)} cannot be read from its archive; pack it again.") from error
+        raise RefusedError(
+            f"{shown(member.name)} cannot be read from its archive; pack it again."
+        ) from error
 
 
 def _time(member: tarfile.TarInfo) -> str:

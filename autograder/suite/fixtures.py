@@ -1,4 +1,6 @@
-"""The fixtures of suites, registered with the first collected test of a suite: other projects keep their own."""
+"""The fixtures of suites, registered with the first collected test of a suite: other projects keep
+their own.
+"""
 
 from typing import Any
 
@@ -10,13 +12,18 @@ from autograder.suite.markers import SUITE
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Any:
-    """Return the module under test: the functions and classes of a student's file, in this process or in a worker."""
+    """Return the module under test: the functions and classes of a student's file, in this process
+    or in a worker.
+    """
     return request.config.stash[SUITE].subject(request.node).student
 
 
 @pytest.fixture
 def reference(request: pytest.FixtureRequest) -> Any:
-    """Return the solution, in this process. Only hidden tests may use it, because students do not have it."""
+    """Return the solution, in this process.
+
+    Only hidden tests may use it, because students do not have it.
+    """
     found = request.config.stash[SUITE].subject(request.node).reference
     if found is None:
         raise pytest.UsageError("there is no solution here: visible tests cannot use `reference`")
@@ -25,5 +32,7 @@ def reference(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """Return this test's seed in this run; torch, numpy and random are seeded with it before the test."""
+    """Return this test's seed in this run; torch, numpy and random are seeded with it before the
+    test.
+    """
     return seed_of(request.config.stash[SUITE].run_seed, request.node.name)

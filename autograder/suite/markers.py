@@ -1,4 +1,6 @@
-"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
+"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a
+session.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,11 +21,14 @@ MARKERS = (
 )
 SUITE = pytest.StashKey["Suite"]()
 FIXTURES = "autograder.suite.fixtures"  # the module that defines them
-CAPTURING = frozenset({"capsys", "capsysbinary"})  # pytest's fixtures with which a test reads printed text
+# pytest's fixtures with which a test reads printed text
+CAPTURING = frozenset({"capsys", "capsysbinary"})
 
 
 class Suite:
-    """The state of a session: the run's seed, the provider of subjects, and the outcome of each test by name."""
+    """The state of a session: the run's seed, the provider of subjects, and the outcome of each
+    test by name.
+    """
 
     def __init__(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -37,7 +42,10 @@ class Suite:
 
 
 class SubjectProvider:
-    """Base class: provides the subject of a test file. `forbidden` are all names that the session's tests forbid."""
+    """Base class: provides the subject of a test file.
+
+    `forbidden` are all names that the session's tests forbid.
+    """
 
     forbidden: Sequence[str] = ()
 
@@ -49,14 +57,18 @@ class SubjectProvider:
 
 
 def is_test_of_suite(item: pytest.Item) -> bool:
-    """Whether a test belongs to a part and uses the fixture `student` of suites, not another project's."""
+    """Whether a test belongs to a part and uses the fixture `student` of suites, not another
+    project's.
+    """
     part = item.get_closest_marker("part")
     definitions = fixture_definitions(item).get("student", ())
     return part is not None and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
-    """Return the definitions of each fixture of a test, the effective one last; pytest has no public API for it."""
+    """Return the definitions of each fixture of a test, the effective one last; pytest has no
+    public API for it.
+    """
     info = getattr(item, "_fixtureinfo", None)
     return info.name2fixturedefs if info else {}
 
@@ -73,11 +85,24 @@ def arguments_of(item: pytest.Item, marker: str) -> list[str]:
 
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with each folder's visible tests before its hidden ones, which may need them."""
-    folders = {folder: place for place, folder in reversed(list(enumerate(item.path.parent for item in items)))}
-    return sorted(items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py"))
+    """Return the items with each folder's visible tests before its hidden ones, which may need
+    them.
+    """
+    folders = {
+        folder: place
+        for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
+    }
+    return sorted(
+        items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py")
+    )
 
 
 def missing_need(item: pytest.Item, suite: Suite) -> str | None:
-    """Return the first needed test that failed or was skipped. One that was not selected (with -k) does not count."""
-    return next((name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False), None)
+    """Return the first needed test that failed or was skipped.
+
+    One that was not selected (with -k) does not count.
+    """
+    return next(
+        (name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False),
+        None,
+    )

@@ -1,7 +1,7 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-pytest loads it in every environment that has this package. Therefore all options begin with `--autograder-`, and the
-fixtures and the header exist only in sessions that collect a suite.
+pytest loads it in every environment that has this package. Therefore all options begin with
+`--autograder-`, and the fixtures and the header exist only in sessions that collect a suite.
 """
 
 import inspect
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("autograder")
     group.addoption(
-        "--autograder-seed", metavar="N", type=int, help="seed of the random inputs, as an earlier run printed it"
+        "--autograder-seed",
+        metavar="N",
+        type=int,
+        help="seed of the random inputs, as an earlier run printed it",
     )
 
 
@@ -47,7 +50,9 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> None:
         return
     marks = getattr(obj, "pytestmark", [])
     marked = isinstance(marks, list) and any(mark.name == "part" for mark in marks)
-    if (marked or collector.get_closest_marker("part")) and "student" in inspect.signature(obj).parameters:
+    if (marked or collector.get_closest_marker("part")) and "student" in inspect.signature(
+        obj
+    ).parameters:
         plugins.import_plugin(FIXTURES)
 
 
@@ -66,7 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     suite.subjects.forbidden = sorted(forbidden)
 
 
-def pytest_report_collectionfinish(config: pytest.Config, items: Sequence[pytest.Item]) -> list[str]:
+def pytest_report_collectionfinish(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> list[str]:
     suites = any(map(is_test_of_suite, items))
     return [f"autograder: --autograder-seed {config.stash[SUITE].run_seed}"] if suites else []
 
@@ -97,7 +104,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         with subject.recording(names, item.path):
             result = yield
     except AssertionError:
-        refuse_forbidden(names, subject)  # the more useful sentence: what is forbidden need not be put right
+        # the more useful sentence: what is forbidden need not be put right
+        refuse_forbidden(names, subject)
         raise
     refuse_forbidden(names, subject)
     suite.passed[item.name] = True
@@ -105,7 +113,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
-    """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
+    """Fail a test in whose calls the submission entered one of the names that its marker `forbids`
+    lists.
+    """
     from autograder.checks import CheckFailed
 
     use = subject.use_of(names)

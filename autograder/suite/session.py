@@ -1,11 +1,19 @@
-"""A pytest session that collects suites once and runs their tests repeatedly, for one student after another."""
+"""A pytest session that collects suites once and runs their tests repeatedly, for one student after
+another.
+"""
 
 import io
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,12 +29,17 @@ from autograder.suite import markers
 from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
 
 Limit = Callable[[], AbstractContextManager[Any]]
-SETTINGS = Path(__file__).with_name("session.ini")  # the only ones: none of the course, of a student or of the user
+# the only ones: none of the course, of a student or of the user
+SETTINGS = Path(__file__).with_name("session.ini")
 WITHOUT = (
     "cacheprovider", "unraisableexception", "threadexception", "doctest", "logging", "junitxml", "faulthandler",
     "stepwise",
 )  # fmt: skip
-PLUGINS = ["-p", "autograder.suite.plugin", *(option for name in WITHOUT for option in ("-p", f"no:{name}"))]
+PLUGINS = [
+    "-p",
+    "autograder.suite.plugin",
+    *(option for name in WITHOUT for option in ("-p", f"no:{name}")),
+]
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,10 @@ class Test:
 
 
 class SuiteSession:
-    """Suites, collected once; `run` runs one test with one subject. Raises CourseError if a suite cannot be used."""
+    """Suites, collected once; `run` runs one test with one subject.
+
+    Raises CourseError if a suite cannot be used.
+    """
 
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
@@ -56,7 +72,8 @@ class SuiteSession:
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._reports])
         self._config._do_configure()
-        self._config.pluginmanager.unregister(name="terminalreporter")  # but plugins read its options
+        # but plugins read its options
+        self._config.pluginmanager.unregister(name="terminalreporter")
         self._suite: Suite = self._config.stash[SUITE]
         self._suite.subjects = self._current
         self._session = pytest.Session.from_config(self._config)
@@ -73,7 +90,9 @@ class SuiteSession:
 
     def tests(self, folder: Path | None = None) -> tuple[Test, ...]:
         """Return the tests in a folder, or all tests, visible ones first."""
-        items = [item for item in self._session.items if folder is None or item.path.parent == folder]
+        items = [
+            item for item in self._session.items if folder is None or item.path.parent == folder
+        ]
         return tuple(_test(item) for item in items if is_test_of_suite(item))
 
     def start(self, run_seed: int) -> None:
@@ -93,12 +112,17 @@ class SuiteSession:
         self._suite.passed[test.name] = True
 
     def run(
-        self, test: Test, subject: Subject, limit: Limit = nullcontext, output: io.StringIO | None = None
+        self,
+        test: Test,
+        subject: Subject,
+        limit: Limit = nullcontext,
+        output: io.StringIO | None = None,
     ) -> BaseException | None:
         """Run one test with this subject; return the exception that ended it, or None if it passed.
 
-        Set-up and call each run inside a `limit`, a context manager that can end them with an exception. Printed text
-        goes to `output`, or nowhere: a student's text must not command the terminal.
+        Set-up and call each run inside a `limit`, a context manager that can end them with an
+        exception. Printed text goes to `output`, or nowhere: a student's text must not command the
+        terminal.
         """
         self._current.current = subject
         self._reports.begin(limit)
@@ -119,7 +143,9 @@ class SuiteSession:
 
 
 def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> list[str]:
-    """Return one sentence per problem of a suite, such as points that do not add up or needs that cannot be met."""
+    """Return one sentence per problem of a suite, such as points that do not add up or needs that
+    cannot be met.
+    """
     where = f"tests/assignments/{assignment.name}"
     problems = []
     if not tests:
@@ -130,9 +156,13 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
             problems.append(f"{where}: two tests are called {test.name}.")
         for need in test.needs:
             if need not in seen:
-                problems.append(f"{where}: {test.name} needs {need}, which is not defined before it.")
+                problems.append(
+                    f"{where}: {test.name} needs {need}, which is not defined before it."
+                )
         if test.part not in [part.name for part in assignment.parts]:
-            problems.append(f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml.")
+            problems.append(
+                f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml."
+            )
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
             problems.append(f"{where}: {test.name} has no docstring for students to read.")
         seen.add(test.name)
@@ -155,7 +185,9 @@ class _CurrentSubject(SubjectProvider):
 
 
 class _Reports:
-    """A plugin that keeps the problems of the collection as sentences, and the exception that ended a test."""
+    """A plugin that keeps the problems of the collection as sentences, and the exception that ended
+    a test.
+    """
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -164,20 +196,28 @@ class _Reports:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             reason = str(report.longrepr).strip().splitlines()
-            self.problems.append(f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}")
+            self.problems.append(
+                f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}"
+            )
 
     def begin(self, limit: Limit) -> None:
         self._limit = limit
         self.error: BaseException | None = None
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:
-        """Return a report for pytest itself, which skips the call after a failed set-up and removes `tmp_path`."""
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> pytest.TestReport:
+        """Return a report for pytest itself, which skips the call after a failed set-up and removes
+        `tmp_path`.
+        """
         assert call.when != "collect"
         error = call.excinfo.value if call.excinfo else None
         if self.error is None:
             self.error = error.__cause__ if isinstance(error, _ExitRaisedError) else error
-        outcome: Literal["passed", "failed"] = "failed" if error and call.when == "setup" else "passed"
+        outcome: Literal["passed", "failed"] = (
+            "failed" if error and call.when == "setup" else "passed"
+        )
         return pytest.TestReport(item.nodeid, item.location, {}, outcome, None, call.when)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -197,7 +237,9 @@ class _ExitRaisedError(Exception):
 
 @contextmanager
 def _own_modules(names: set[str]) -> Iterator[None]:
-    """Hide modules with these names during collection: test files of several courses can have the same names."""
+    """Hide modules with these names during collection: test files of several courses can have the
+    same names.
+    """
     aside = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     try:
         yield
@@ -222,10 +264,14 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
     problems = []
     for item in items:
         if item.get_closest_marker("part") and not is_test_of_suite(item):
-            problems.append(f"{item.nodeid} belongs to a part, but does not use the fixture `student`.")
+            problems.append(
+                f"{item.nodeid} belongs to a part, but does not use the fixture `student`."
+            )
         for points in markers.arguments_of(item, "points"):
             if not re.fullmatch(r"\d+(\.\d+)?", points):
-                problems.append(f"{item.nodeid} has `points({points})`; write a number, as in `points(2)`.")
+                problems.append(
+                    f"{item.nodeid} has `points({points})`; write a number, as in `points(2)`."
+                )
         known = {"request", *markers.fixture_definitions(item)}
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."

@@ -20,18 +20,25 @@ PROGRAM = 0o100755
 
 
 def add_files(digest: "hashlib._Hash", folder: Path) -> None:
-    """Add the names and contents of all files below a folder to a digest; hidden folders and caches are left out."""
+    """Add the names and contents of all files below a folder to a digest; hidden folders and caches
+    are left out.
+    """
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder)
         hidden = any(name.startswith(".") or name == "__pycache__" for name in inside.parts)
         if not hidden and file.is_file():
             content = file.read_bytes()
-            digest.update(f"{inside.as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+            digest.update(
+                f"{inside.as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape")
+            )
             digest.update(content)
 
 
 def check_folder(folder: Path) -> None:
-    """Raise RefusedError if this folder does not exist and cannot be created, or is not writable. Creates nothing."""
+    """Raise RefusedError if this folder does not exist and cannot be created, or is not writable.
+
+    Creates nothing.
+    """
     place = folder.absolute()
     there = next(path for path in (place, *place.parents) if os.path.lexists(path))
     if not there.is_dir():
@@ -39,7 +46,9 @@ def check_folder(folder: Path) -> None:
     if not os.access(there, os.W_OK | os.X_OK):
         if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(there))
-        raise RefusedError(f"{folder} cannot be written: there is no permission to write into {there}.")
+        raise RefusedError(
+            f"{folder} cannot be written: there is no permission to write into {there}."
+        )
 
 
 def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
@@ -50,7 +59,9 @@ def check_file(file: Path, writer: str, ours: Callable[[Path], bool]) -> None:
     if file.is_dir():
         raise RefusedError(f"{file} is a folder. Name a file with --output.")
     if file.exists() and not ours(file):
-        raise RefusedError(f"{file} already exists, and {writer} did not write it. Name another file with --output.")
+        raise RefusedError(
+            f"{file} already exists, and {writer} did not write it. Name another file with --output."
+        )
     check_folder(file.parent)
 
 
@@ -67,25 +78,35 @@ def marked(mark: bytes) -> Callable[[Path], bool]:
 def numbered(path: Path) -> Iterator[Path]:
     """Yield the path itself, then with `-2`, `-3`, … at the end of its name."""
     yield path
-    yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    yield from (
+        path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2)
+    )
 
 
-def read_utf8(file: Path, label: str, problem: Callable[[str], Exception], missing: str = "") -> str:
+def read_utf8(
+    file: Path, label: str, problem: Callable[[str], Exception], missing: str = ""
+) -> str:
     """Read a UTF-8 text, without a byte-order mark; raises `problem` with a sentence if that fails."""
     try:
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         told = f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
     except OSError as error:
-        told = missing if missing and not file.exists() else f"{file} cannot be read: {error.strerror}."
+        told = (
+            missing
+            if missing and not file.exists()
+            else f"{file} cannot be read: {error.strerror}."
+        )
     raise problem(told)
 
 
 def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Path:
-    """Write a file atomically and return its path: no reader sees a partial file, and a failure keeps the old one.
+    """Write a file atomically and return its path: no reader sees a partial file, and a failure
+    keeps the old one.
 
-    Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line ends unchanged; a lone
-    surrogate becomes a question mark. Raises OSError with the file's name, also on a full disk.
+    Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line
+    ends unchanged; a lone surrogate becomes a question mark. Raises OSError with the file's name,
+    also on a full disk.
     """
     pieces = (content,) if isinstance(content, str | bytes) else content
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +114,9 @@ def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Pat
     try:
         draft.unlink(missing_ok=True)  # what lies there, such as a link, is not ours
         with draft.open("xb") as opened:
-            opened.writelines(p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces)
+            opened.writelines(
+                p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces
+            )
         return draft.replace(file)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(file)) from None
@@ -101,8 +124,12 @@ def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Pat
         draft.unlink(missing_ok=True)
 
 
-def zipped(files: Iterable[tuple[str, str | bytes]], programs: Collection[str] = ()) -> Iterator[bytes]:
-    """Yield pieces of a zip of these files, those in `programs` executable; equal files give equal bytes."""
+def zipped(
+    files: Iterable[tuple[str, str | bytes]], programs: Collection[str] = ()
+) -> Iterator[bytes]:
+    """Yield pieces of a zip of these files, those in `programs` executable; equal files give equal
+    bytes.
+    """
     with tempfile.TemporaryFile() as whole:
         with zipfile.ZipFile(whole, "w") as archive:
             for name, content in files:

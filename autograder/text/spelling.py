@@ -5,7 +5,9 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this prefix, else ""."""
+    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this
+    prefix, else "".
+    """
     known = list(known)
     longer = [name for name in known if word and name.startswith(str(word))]
     close = longer[0] if len(longer) == 1 else closest(word, known)

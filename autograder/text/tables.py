@@ -1,4 +1,6 @@
-"""YAML that belongs to the engine or was checked before: read by libyaml where it is installed, ten times faster."""
+"""YAML that belongs to the engine or was checked before: read by libyaml where it is installed, ten
+times faster.
+"""
 
 from pathlib import Path
 from typing import Any

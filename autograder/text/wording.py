@@ -11,7 +11,9 @@ _NUMBER = re.compile(r"(?<![\w`])-?\d[\w.,+-]*(?<![.,])|\b(?:nan|inf)\b", re.IGN
 
 
 MOST_QUESTIONS = 3
-UNDECIDED = "Different mistakes give these answers; one of these questions leads to yours. {questions}"
+UNDECIDED = (
+    "Different mistakes give these answers; one of these questions leads to yours. {questions}"
+)
 MANY_CAUSES = "Many different mistakes give these answers. Follow the numbers of this test through your code by hand."
 
 
@@ -55,10 +57,11 @@ def begun(sentence: str) -> str:
 
 
 def message_skeleton(message: str) -> str:
-    """The message without what differs between students who make the same error: numbers, quoted code, and groups in
-    brackets such as arguments, shapes and lines of their file.
+    """The message without what differs between students who make the same error: numbers, quoted
+    code, and groups in brackets such as arguments, shapes and lines of their file.
 
-    Example: "The result of add(2, 3) is -1; 5 was expected." -> "The result of add… is …; … was expected."
+    Example: "The result of add(2, 3) is -1; 5 was expected." -> "The result of add… is …; … was
+    expected."
     """
     text = _QUOTED.sub("…", message)
     found = 1

@@ -35,7 +35,9 @@ ACROSS = 5  # stops in a row of the road
 
 def main() -> None:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("names", nargs="*", metavar="NAME", help=f"only these of {', '.join(DRAWINGS)}")
+    options.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"only these of {', '.join(DRAWINGS)}"
+    )
     names = options.parse_args().names or list(DRAWINGS)
     if unknown := [name for name in names if name not in DRAWINGS]:
         options.error(f"there is no drawing {unknown[0]}; there are {', '.join(DRAWINGS)}")
@@ -61,7 +63,9 @@ def xrays(course: Course) -> None:
 
 
 def leaking(course: Course) -> str:
-    return next(m.source for m in load_mistakes(course, course.assignment(ASSIGNMENT)) if m.id == LEAK)
+    return next(
+        m.source for m in load_mistakes(course, course.assignment(ASSIGNMENT)) if m.id == LEAK
+    )
 
 
 def module(source: str) -> SimpleNamespace:
@@ -97,7 +101,9 @@ def road(course: Course) -> None:
 
 def road_in_words(course: Course) -> str:
     """Return the contents of the picture of the road, which the file stores to detect an outdated picture."""
-    stops = (f"{a.name[:2]} {a.title}, {a.minutes} min, {a.points:g} points" for a in course.assignments)
+    stops = (
+        f"{a.name[:2]} {a.title}, {a.minutes} min, {a.points:g} points" for a in course.assignments
+    )
     return "; ".join(stops)
 
 
@@ -120,7 +126,12 @@ def bends(stops: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
-    axes.text(x, y, text, **{"ha": "center", "va": "center", "color": INK, "fontsize": 10, "zorder": 4, **style})
+    axes.text(
+        x,
+        y,
+        text,
+        **{"ha": "center", "va": "center", "color": INK, "fontsize": 10, "zorder": 4, **style},
+    )
 
 
 # ---------------------------------------------------------------------- diagrams
@@ -129,15 +140,28 @@ def label(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
 def source(course: Course) -> None:
     """Draw the files that are built from an author's files."""
     figure, axes = sheet(9.4, 3.5)
-    for y, text in ((2.45, "the solution:\nprose, code, gaps"), (1.35, "the suite: visible\nand hidden tests")):
+    for y, text in (
+        (2.45, "the solution:\nprose, code, gaps"),
+        (1.35, "the suite: visible\nand hidden tests"),
+    ):
         box(axes, 0.2, y, 2.6, 0.85, text, BLUE)
     box(axes, 0.2, 0.25, 2.6, 0.85, "mistakes with hints,\nother right answers", BLUE)
     axes.plot([3.3, 3.3], [0.675, 2.875], color=INK, lw=1.8)
     for y in (0.675, 1.775, 2.875):
         axes.plot([2.85, 3.3], [y, y], color=INK, lw=1.8)
     for y, command, colour, made in (
-        (1.9, "autograder build", GREEN, "assignments/: stub, notebook,\nvisible tests, locked hints"),
-        (0.25, "autograder audit", ORANGE, "a proof that it is fair, or\nwhat is not, name by name"),
+        (
+            1.9,
+            "autograder build",
+            GREEN,
+            "assignments/: stub, notebook,\nvisible tests, locked hints",
+        ),
+        (
+            0.25,
+            "autograder audit",
+            ORANGE,
+            "a proof that it is fair, or\nwhat is not, name by name",
+        ),
     ):
         arrow(axes, (3.3, y + 0.7), (4.0, y + 0.7))
         box(axes, 4.0, y + 0.25, 1.8, 0.9, command.replace(" ", "\n"), "#565d66")
@@ -151,12 +175,23 @@ def wall(course: Course) -> None:
     figure, axes = sheet(9.4, 3.5)
     box(axes, 0.2, 0.4, 3.4, 2.8, "", PALE)
     label(axes, 1.9, 2.95, "the grader", weight="bold")
-    for y, text in ((2.25, "tests and their inputs"), (1.55, "solution and mistakes"), (0.85, "scores, journal")):
+    for y, text in (
+        (2.25, "tests and their inputs"),
+        (1.55, "solution and mistakes"),
+        (0.85, "scores, journal"),
+    ):
         box(axes, 0.5, y - 0.25, 2.8, 0.55, text, BLUE)
     box(axes, 5.9, 0.4, 3.3, 2.8, "", PALE)
     label(axes, 7.55, 2.95, "a worker", weight="bold")
     box(axes, 6.2, 1.55, 2.7, 1.0, "one student's text,\nPyTorch", ORANGE)
-    label(axes, 7.55, 0.95, "no network, no files,\nno other process, limits", fontsize=9, color="#565d66")
+    label(
+        axes,
+        7.55,
+        0.95,
+        "no network, no files,\nno other process, limits",
+        fontsize=9,
+        color="#565d66",
+    )
     axes.plot([4.75, 4.75], [0.15, 3.35], color=INK, lw=5)
     arrow(axes, (3.6, 2.2), (5.9, 2.2), "calls: names, tensors", 2.4)
     arrow(axes, (5.9, 1.3), (3.6, 1.3), "answers: numbers, sentences", 1.0)
@@ -195,14 +230,23 @@ def sheet(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def box(axes: Axes, x: float, y: float, width: float, height: float, text: str, colour: str) -> None:
+def box(
+    axes: Axes, x: float, y: float, width: float, height: float, text: str, colour: str
+) -> None:
     style = {"boxstyle": "round,pad=0,rounding_size=0.08", "fc": colour, "ec": "none"}
     axes.add_patch(FancyBboxPatch((x, y), width, height, **style))
     label(axes, x + width / 2, y + height / 2, text, color="white")
 
 
 def arrow(axes: Axes, start: tuple, end: tuple, text: str = "", height: float = 0.0) -> None:
-    style = {"arrowstyle": "-|>", "mutation_scale": 14, "lw": 1.8, "color": INK, "shrinkA": 3, "shrinkB": 3}
+    style = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 14,
+        "lw": 1.8,
+        "color": INK,
+        "shrinkA": 3,
+        "shrinkB": 3,
+    }
     axes.add_patch(FancyArrowPatch(start, end, zorder=5, **style))
     if text:
         ground = {"fc": "white", "ec": "none", "pad": 1.5}
@@ -219,7 +263,8 @@ def screens(course: Course) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         report, feedback = graded_class(course, Path(folder)), leaking_page(course, Path(folder))
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
+            args=["--no-sandbox"],
         )
         page = browser.new_page(viewport={"width": 960, "height": 900}, device_scale_factor=1.5)
         page.goto(report.as_uri())
@@ -250,8 +295,20 @@ def photograph(page: Any, name: str, first: str, last: str) -> None:
 def graded_class(course: Course, folder: Path) -> Path:
     """The report about a made-up class of thirty."""
     chosen = [word for name in CLASS for word in ("--assignment", name)]
-    autograder(course, "demo", "--students", "30", "--seed", "1", "--output", str(folder / "class"), *chosen)
-    autograder(course, "grade", str(folder / "class"), "--output", str(folder / "grades"), "--seed", "1")
+    autograder(
+        course,
+        "demo",
+        "--students",
+        "30",
+        "--seed",
+        "1",
+        "--output",
+        str(folder / "class"),
+        *chosen,
+    )
+    autograder(
+        course, "grade", str(folder / "class"), "--output", str(folder / "grades"), "--seed", "1"
+    )
     return folder / "grades" / "index.html"
 
 
@@ -259,7 +316,16 @@ def leaking_page(course: Course, folder: Path) -> Path:
     """The feedback for a head that forgot its mask, with its pictures."""
     hand_in(folder / "leaking" / "ada" / ASSIGNMENT, leaking(course))
     grades = folder / "leaking-grades"
-    autograder(course, "grade", str(folder / "leaking"), "--output", str(grades), "--seed", "1", "--pictures")
+    autograder(
+        course,
+        "grade",
+        str(folder / "leaking"),
+        "--output",
+        str(grades),
+        "--seed",
+        "1",
+        "--pictures",
+    )
     return grades / "feedback" / "ada" / f"{ASSIGNMENT}.html"
 
 

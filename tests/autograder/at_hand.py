@@ -39,7 +39,9 @@ class GraderAtHand:
 
     def _this_grader(self) -> Grader:
         if self._grader is None:
-            self._grader = Grader(self._plan.course, self._sandbox, self._plan.run_seed, self._plan.names)
+            self._grader = Grader(
+                self._plan.course, self._sandbox, self._plan.run_seed, self._plan.names
+            )
         return self._grader
 
     def shutdown(self, **options: bool) -> None:
@@ -60,7 +62,9 @@ def build_at_hand(course: Course) -> list[Path]:
     """Build the course; its hints are made in this process. That a process of their own makes the same is tested."""
 
     def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-        return {hints_path(course, assignment): make(course, assignment) for assignment in assignments}
+        return {
+            hints_path(course, assignment): make(course, assignment) for assignment in assignments
+        }
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.authoring.build.make_all", make_all)

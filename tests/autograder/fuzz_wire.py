@@ -54,7 +54,9 @@ def flip_bytes(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes
     mutable = bytearray(header)
     for _ in range(chance.randint(1, 4)):
         if mutable:
-            mutable[chance.randrange(len(mutable))] = chance.choice(b'[]{}",:!0123456789eE-\\\x00\xff')
+            mutable[chance.randrange(len(mutable))] = chance.choice(
+                b'[]{}",:!0123456789eE-\\\x00\xff'
+            )
     return bytes(mutable), data
 
 
@@ -66,7 +68,9 @@ def cut_or_double(header: bytes, data: bytes, chance: random.Random) -> tuple[by
 def change_data(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     noise = chance.randbytes(chance.randint(0, 64))
     at = chance.randint(0, len(data))
-    return header, chance.choice((data[:at], data + noise, data[:at] + noise + data[at + len(noise) :], noise))
+    return header, chance.choice(
+        (data[:at], data + noise, data[:at] + noise + data[at + len(noise) :], noise)
+    )
 
 
 def change_values(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, bytes]:
@@ -76,7 +80,12 @@ def change_values(header: bytes, data: bytes, chance: random.Random) -> tuple[by
 def wrap(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, bytes]:
     times = chance.choice((1, 5, 39, 41, 90, 2000, 60_000))
     before, after = chance.choice(
-        ((b"[", b"]"), (b'{"!tuple":[', b"]}"), (b'{"!dict":[[1,', b"]]}"), (b'{"!handle":[1,', b"]}"))
+        (
+            (b"[", b"]"),
+            (b'{"!tuple":[', b"]}"),
+            (b'{"!dict":[[1,', b"]]}"),
+            (b'{"!handle":[1,', b"]}"),
+        )
     )
     return before * times + header + after * times, data
 
@@ -150,7 +159,9 @@ def main() -> int:
     print(f"{options.frames} frames, seed {options.seed}, {time.monotonic() - started:.0f} s")
     for (mutation, result), count in sorted(counts.items()):
         print(f"  {mutation:14} {result:8} {count:9}")
-    print(f"slowest frame {1000 * slowest:.0f} ms; peak memory {peak:.0f} MB ({before:.0f} MB before the first)")
+    print(
+        f"slowest frame {1000 * slowest:.0f} ms; peak memory {peak:.0f} MB ({before:.0f} MB before the first)"
+    )
     print("\n".join(failures[:5]) or "nothing but WireError")
     return 1 if failures else 0
 

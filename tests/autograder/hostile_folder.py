@@ -70,14 +70,19 @@ def make_hostile(class_folder: Path, assignment: str, module: str) -> list[str]:
     secret.write_text(f'SECRET = "{SECRET}"\n', "utf-8")
     outside = class_folder.parent / "outside"
     (outside / assignment).mkdir(parents=True)
-    (outside / assignment / module).write_text(f"# {SECRET}\ndef add(a, b):\n    return a + b\n", "utf-8")
+    (outside / assignment / module).write_text(
+        f"# {SECRET}\ndef add(a, b):\n    return a + b\n", "utf-8"
+    )
     made: list[str] = []
 
     def place(student: str, **files: Callable[[Path], object]) -> None:
         folder = class_folder / student / assignment
         folder.mkdir(parents=True)
         for name, make in files.items():
-            make(folder / name.replace("MODULE", module).replace("_txt", ".txt").replace("_json", ".json"))
+            make(
+                folder
+                / name.replace("MODULE", module).replace("_txt", ".txt").replace("_json", ".json")
+            )
         made.append(student)
 
     right = text("def add(a, b):\n    return a + b\n")
@@ -90,9 +95,19 @@ def make_hostile(class_folder: Path, assignment: str, module: str) -> list[str]:
     place("hard", MODULE=lambda path: os.link(secret, path))
     place("tree", down=lambda path: deep(path))
     place("stamp_pipe", MODULE=right, timestamp_txt=os.mkfifo, collected_json=os.mkfifo)
-    place("stamp_zero", MODULE=right, timestamp_txt=link_to("/dev/zero"), collected_json=link_to("/dev/zero"))
+    place(
+        "stamp_zero",
+        MODULE=right,
+        timestamp_txt=link_to("/dev/zero"),
+        collected_json=link_to("/dev/zero"),
+    )
     place("stamp_forged", MODULE=right, timestamp_txt=text(STAMP), collected_json=text(FORGED))
-    place("stamp_garbage", MODULE=right, timestamp_txt=text("not a time"), collected_json=text("{" * 10_000))
+    place(
+        "stamp_garbage",
+        MODULE=right,
+        timestamp_txt=text("not a time"),
+        collected_json=text("{" * 10_000),
+    )
     place("stamp_zone", MODULE=right, timestamp_txt=text("2020-01-01 12:00:00 America"))
     place("stamp_year", MODULE=right, timestamp_txt=text("0001-01-01 00:00:00 +1400"))
     place("beside", MODULE=right, data=link_to("/dev/zero"), notes=os.mkfifo, key=link_to(secret))

@@ -62,12 +62,22 @@ TEXTS = {
     "broken": "def add(a, b) return a + b\n",
     "endless": adding("while isinstance(a, int): pass"),
     "crashing": adding("import os; os.abort()"),
-    "huge": adding("import torch; return torch.ones(2, 1 << 20)"),  # a second would not do for more on a busy machine
+    "huge": adding(
+        "import torch; return torch.ones(2, 1 << 20)"
+    ),  # a second would not do for more on a busy machine
     "far": adding("return 10 ** 15 if isinstance(a, int) and (a, b) == (20, 5) else a + b"),
     "colliding": adding(COLLIDING),
     "wordy": adding("raise ValueError('[' + '1' * 60_000 + '\"' * 4_000)"),
 }
-SAMPLE = ("right", "subtracts", "broken", "endless", "crashing", "far", "colliding")  # one of each kind
+SAMPLE = (
+    "right",
+    "subtracts",
+    "broken",
+    "endless",
+    "crashing",
+    "far",
+    "colliding",
+)  # one of each kind
 HOSTILE = ("endless", "crashing", "huge", "far", "colliding", "wordy")
 
 
@@ -91,7 +101,8 @@ def grades(plan: Plan, handed_in: list[Submission], folder: Path) -> dict[str, d
         summary = grade_class(plan, handed_in, journal, lambda _: None)
         assert summary.failures == []
         found = {
-            key[0]: json.loads(replace(g, seconds=0.0, test_seconds=()).to_json()) for key, g in journal.latest.items()
+            key[0]: json.loads(replace(g, seconds=0.0, test_seconds=()).to_json())
+            for key, g in journal.latest.items()
         }
     assert set(found) == {one.student for one in handed_in}
     return found

@@ -140,7 +140,9 @@ def twice(function, x):
 def slope(function, x, extra=None):
     """Return the gradient of the test's function at x."""
     x = x.detach().clone().requires_grad_()
-    whole = sum(part.sum() for part in parts_of(function(x) if extra is None else function(x, extra=extra)))
+    whole = sum(
+        part.sum() for part in parts_of(function(x) if extra is None else function(x, extra=extra))
+    )
     whole.backward()
     return x.grad
 
@@ -382,7 +384,9 @@ def caught(function):
 
 
 def version(text):
-    from packaging.version import Version  # a library's class, small and always there: pytest needs it
+    from packaging.version import (
+        Version,
+    )  # a library's class, small and always there: pytest needs it
 
     return Version(text)
 

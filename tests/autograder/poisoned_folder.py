@@ -19,9 +19,37 @@ PACKAGES = (
     "typer",
     "rich",
 )
-PACKAGES += ("click", "filelock", "nbformat", "jupytext", "IPython", "matplotlib", "PIL", "distributed", "dask")
-PACKAGES += ("nbgrader", "nbconvert", "traitlets", "sqlalchemy", "alembic", "rapidfuzz", "pygments", "psycopg")
-PACKAGES += ("sympy", "networkx", "setuptools", "pip", "sitecustomize", "usercustomize", "conftest", "autograder")
+PACKAGES += (
+    "click",
+    "filelock",
+    "nbformat",
+    "jupytext",
+    "IPython",
+    "matplotlib",
+    "PIL",
+    "distributed",
+    "dask",
+)
+PACKAGES += (
+    "nbgrader",
+    "nbconvert",
+    "traitlets",
+    "sqlalchemy",
+    "alembic",
+    "rapidfuzz",
+    "pygments",
+    "psycopg",
+)
+PACKAGES += (
+    "sympy",
+    "networkx",
+    "setuptools",
+    "pip",
+    "sitecustomize",
+    "usercustomize",
+    "conftest",
+    "autograder",
+)
 NAMES = sorted({*sys.stdlib_module_names, *PACKAGES})
 SETTINGS = {
     "matplotlibrc": "figure.facecolor: red\ntext.usetex: True\n",
@@ -34,8 +62,13 @@ SETTINGS = {
     "decisions.yml": "[]\n",
     "roster.csv": "id,name\nmallory,Mallory\n",
     ".gitconfig": "[core]\nfsmonitor = false\n",
-    **{name: "raise SystemExit(9)\n" for name in ("jupyter_config.py", "nbgrader_config.py", "ipython_config.py")},
-    **dict.fromkeys((".coveragerc", ".env", ".netrc", "pip.conf", "alembic.ini", "dask.yaml"), "not = read\n"),
+    **{
+        name: "raise SystemExit(9)\n"
+        for name in ("jupyter_config.py", "nbgrader_config.py", "ipython_config.py")
+    },
+    **dict.fromkeys(
+        (".coveragerc", ".env", ".netrc", "pip.conf", "alembic.ini", "dask.yaml"), "not = read\n"
+    ),
 }
 # In the place of a `sitecustomize` of the test's own: every process that reads it notes what it opens.
 WITNESS = """\
@@ -70,8 +103,15 @@ class PoisonedFolder:
         for name, text in SETTINGS.items():
             (self.path / name).write_text(text)
         path_of_python = [str(root / "witness"), *filter(None, [os.environ.get("PYTHONPATH")])]
-        self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path_of_python), "COLUMNS": "200"}
-        self.environment |= {"POISONED_FOLDER": str(self.path), "POISONED_RECORD": str(self._record)}
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path_of_python),
+            "COLUMNS": "200",
+        }
+        self.environment |= {
+            "POISONED_FOLDER": str(self.path),
+            "POISONED_RECORD": str(self._record),
+        }
 
     def opened(self) -> list[str]:
         """Return what was opened since the last call, each with the command line of the process."""

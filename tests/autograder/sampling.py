@@ -12,7 +12,9 @@ import pytest
 UNSTEADY = {"keys_from_the_writer", "values_from_the_writer"}
 
 
-def sampled(cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[Any], str] | None = None) -> list:
+def sampled(
+    cases: Iterable[Any], chosen: Callable[[Any], bool], ids: Callable[[Any], str] | None = None
+) -> list:
     """Parameters for `parametrize`, in which every case that is not `chosen` is marked slow."""
     marked = []
     for case in cases:
@@ -30,5 +32,7 @@ def thinned(cases: Iterable[Any], step: int) -> list:
     marked = []
     for number, case in enumerate(cases):
         values = case if isinstance(case, tuple) else (case,)
-        marked.append(pytest.param(*values, marks=() if number % step == 0 else (pytest.mark.slow,)))
+        marked.append(
+            pytest.param(*values, marks=() if number % step == 0 else (pytest.mark.slow,))
+        )
     return marked

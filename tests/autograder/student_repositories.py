@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 GIT = shutil.which("git")
-NEEDS_GIT = pytest.mark.skipif(GIT is None, reason="git is not installed, so there are no repositories to collect.")
+NEEDS_GIT = pytest.mark.skipif(
+    GIT is None, reason="git is not installed, so there are no repositories to collect."
+)
 FILE, LINK, SUBMODULE = "100644", "120000", "160000"
 LONG_AGO = 1_000_000_000
 _ENVIRONMENT = {
@@ -33,9 +35,15 @@ class StudentRepository:
     def url(self) -> str:
         return f"file://{self.path}"
 
-    def commit(self, files: Mapping[str, str | tuple[str, str]], branch: str = "main", date: int = LONG_AGO) -> str:
+    def commit(
+        self, files: Mapping[str, str | tuple[str, str]], branch: str = "main", date: int = LONG_AGO
+    ) -> str:
         """Let a branch stand at a commit of these files, a text or a mode and a text; return the commit."""
-        lines = [f"commit refs/heads/{branch}", "mark :1", f"committer A Student <ada@school.example> {date} +0000"]
+        lines = [
+            f"commit refs/heads/{branch}",
+            "mark :1",
+            f"committer A Student <ada@school.example> {date} +0000",
+        ]
         lines += ["data 4", "work", "deleteall"]
         for name, content in files.items():
             mode, text = (FILE, content) if isinstance(content, str) else content
@@ -48,7 +56,9 @@ class StudentRepository:
 
     def head(self, branch: str) -> str:
         """Return the commit of a branch or tag; empty if there is none."""
-        found = self.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", f"refs/tags/{branch}")
+        found = self.git(
+            "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}", f"refs/tags/{branch}"
+        )
         return found.strip()
 
     def refs(self) -> list[str]:
@@ -71,7 +81,9 @@ class StudentRepository:
 def git(*words: str, folder: Path, given: str = "") -> str:
     """Run git in a folder, without the settings of this machine, and return what it prints."""
     command = [GIT or "git", *words]
-    done = subprocess.run(command, cwd=folder, env=_ENVIRONMENT, input=given, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env=_ENVIRONMENT, input=given, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -94,7 +106,9 @@ def copy_of(repository: StudentRepository, path: Path) -> StudentRepository:
     return StudentRepository(Path(shutil.copytree(repository.path, path)))
 
 
-def write_table(folder: Path, repositories: Mapping[str, StudentRepository], name: str = "repositories.csv") -> Path:
+def write_table(
+    folder: Path, repositories: Mapping[str, StudentRepository], name: str = "repositories.csv"
+) -> Path:
     rows = [f"{student},{repository.url}" for student, repository in repositories.items()]
     table = folder / name
     table.write_text("\n".join(["student,url", *rows, ""]), "utf-8")

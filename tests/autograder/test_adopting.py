@@ -30,7 +30,9 @@ def recipe(page: Path, heading: str) -> list[str]:
     return [line.partition("  #")[0] for line in block.splitlines()]
 
 
-def autograder(folder: Path, *words: str, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def autograder(
+    folder: Path, *words: str, prefix: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*prefix, sys.executable, "-c", PROGRAM, *words],
         cwd=folder,
@@ -72,11 +74,27 @@ def test_every_answer_links_to_a_page_or_a_test():
 # ---------------------------------------------------------------------- nothing is downloaded
 
 FOR_DOWNLOADS = {
-    *("aiohttp", "datasets", "ftplib", "gdown", "http.client", "httpx", "huggingface_hub", "requests", "torch.hub"),
+    *(
+        "aiohttp",
+        "datasets",
+        "ftplib",
+        "gdown",
+        "http.client",
+        "httpx",
+        "huggingface_hub",
+        "requests",
+        "torch.hub",
+    ),
     *("torchtext", "torchvision", "urllib.request", "urllib3", "wget"),
 }
 DOWNLOADS = {
-    *("cached_path", "from_pretrained", "hf_hub_download", "load_dataset", "load_state_dict_from_url"),
+    *(
+        "cached_path",
+        "from_pretrained",
+        "hf_hub_download",
+        "load_dataset",
+        "load_state_dict_from_url",
+    ),
     *("load_url", "snapshot_download", "urlopen", "urlretrieve"),
 }
 LAST_WORDS = {module.rpartition(".")[2] for module in FOR_DOWNLOADS}
@@ -120,8 +138,15 @@ def test_nothing_is_downloaded_at_run_time():
     """No program of the engine or of the course downloads, but for the set-up, and GPT-2 if the student asks for it."""
     programs = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
     assert len(programs) > 300
-    found = {file.relative_to(ROOT).as_posix(): downloads_in(file.read_text("utf-8")) for file in programs}
-    found = {name: downloads for name, downloads in found.items() if downloads and not name.startswith(SET_UP)}
+    found = {
+        file.relative_to(ROOT).as_posix(): downloads_in(file.read_text("utf-8"))
+        for file in programs
+    }
+    found = {
+        name: downloads
+        for name, downloads in found.items()
+        if downloads and not name.startswith(SET_UP)
+    }
     by_choice = [f"{folder}/10_ready_made/ready_made.py" for folder in ("assignments", "solutions")]
     assert found == dict.fromkeys(by_choice, {"from_pretrained"})
     for name in by_choice:
@@ -132,14 +157,23 @@ def test_nothing_is_downloaded_at_run_time():
         )
         block = after.partition("\n# %%")[0]
         assert (
-            switch and not downloads_in(before) and after.count("from_pretrained(") == block.count("from_pretrained(")
+            switch
+            and not downloads_in(before)
+            and after.count("from_pretrained(") == block.count("from_pretrained(")
         )
 
 
 def without_network() -> tuple[str, ...]:
     """Return the words that start a command without a network; no words where that is impossible."""
-    prefix = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--net")
-    if shutil.which("unshare") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0:
+    prefix = (
+        ("unshare", "--net")
+        if os.geteuid() == 0
+        else ("unshare", "--user", "--map-root-user", "--net")
+    )
+    if (
+        shutil.which("unshare")
+        and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    ):
         return prefix
     return ()
 
@@ -172,10 +206,14 @@ def test_four_assignments_are_taught_with_other_dates_and_points(tmp_path):
     """Run the three lines of the README in a copy of the course with four due dates, for one student."""
     course = tmp_path / "course"
     for folder in ("assignments", "solutions", "tests/assignments"):
-        shutil.copytree(ROOT / folder, course / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, course / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     text = (ROOT / "course.yml").read_text("utf-8")
     for day, name in enumerate(FOUR, start=10):
-        text = text.replace(f"  - name: {name}\n", f"  - name: {name}\n    due: 2099-11-{day} 23:59\n")
+        text = text.replace(
+            f"  - name: {name}\n", f"  - name: {name}\n    due: 2099-11-{day} 23:59\n"
+        )
         hand_in_the_solution(course, name)
     (course / "course.yml").write_text(text, "utf-8")
     titles = "Positional encoding (1),Masked heads (2),Encoder block (3),Mini GPT (4)"
@@ -193,10 +231,19 @@ def test_four_assignments_are_taught_with_other_dates_and_points(tmp_path):
         assert done.returncode == 0, done.stderr
 
     with zipfile.ZipFile(course / "students.zip") as archive:
-        released = {name.split("/")[2] for name in archive.namelist() if name.startswith("students/assignments/")}
+        released = {
+            name.split("/")[2]
+            for name in archive.namelist()
+            if name.startswith("students/assignments/")
+        }
         page = archive.read("students/README.md").decode()
     assert released == set(FOUR)
-    assert re.findall(r"2099-11-\d\d", page) == ["2099-11-10", "2099-11-11", "2099-11-12", "2099-11-13"]
+    assert re.findall(r"2099-11-\d\d", page) == [
+        "2099-11-10",
+        "2099-11-11",
+        "2099-11-12",
+        "2099-11-13",
+    ]
     filled = (course / "gradebook-filled.csv").read_text("utf-8").splitlines()
     assert filled[-1] == "Ada,1,ada,ada,A,10,30,100,20"
     assert "Masked heads (2) is out of 30 there: scores out of 15 are scaled." in done.stdout

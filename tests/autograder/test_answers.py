@@ -39,7 +39,12 @@ def opened(folder: Path, text: str) -> dict[str, list[tuple[str, str]]]:
 @pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda assignment: assignment.name)
 def test_every_question_has_an_answer(assignment: Assignment) -> None:
     prose = re.sub(r"\s*\n# ?", " ", COURSE.solution_file(assignment).read_text("utf-8"))
-    asked = len(re.findall(r"(?:To think about|Think about it|One last question|One question to take along)\b", prose))
+    asked = len(
+        re.findall(
+            r"(?:To think about|Think about it|One last question|One question to take along)\b",
+            prose,
+        )
+    )
     pairs = [pair for pairs in load_questions(COURSE, assignment).values() for pair in pairs]
     assert len(pairs) == asked > 0
     for question, answer in pairs:
@@ -48,7 +53,10 @@ def test_every_question_has_an_answer(assignment: Assignment) -> None:
 
 
 def test_answers_are_unlocked_part_by_part(folder: Path) -> None:
-    stub, solution = (folder / "masked_heads.py").read_text("utf-8"), COURSE.solution_file(HEADS).read_text("utf-8")
+    stub, solution = (
+        (folder / "masked_heads.py").read_text("utf-8"),
+        COURSE.solution_file(HEADS).read_text("utf-8"),
+    )
     questions = load_questions(COURSE, HEADS)
     assert opened(folder, stub) == {}
     assert opened(folder, solution) == questions
@@ -90,12 +98,20 @@ def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) 
     assert load_questions(course, assignment) == {}
     part = assignment.parts[-1].name
     file.write_text(f"{part}:\n  - Nobody asked.\n", "utf-8")
-    with pytest.raises(CourseError, match=rf"answers\.yml, line 1: the part `{part}` has 0 questions .* 1 answer here"):
+    with pytest.raises(
+        CourseError,
+        match=rf"answers\.yml, line 1: the part `{part}` has 0 questions .* 1 answer here",
+    ):
         load_questions(course, assignment)
     solution = course.solution_file(assignment)
-    asking = solution.read_text("utf-8") + "\n# %% [markdown]\n# **To think about.** Who\n# asks?\n#\n# The end.\n"
+    asking = (
+        solution.read_text("utf-8")
+        + "\n# %% [markdown]\n# **To think about.** Who\n# asks?\n#\n# The end.\n"
+    )
     solution.write_text(asking, "utf-8")
-    assert load_questions(course, assignment) == {part: [("To think about. Who asks?", "Nobody asked.")]}
+    assert load_questions(course, assignment) == {
+        part: [("To think about. Who asks?", "Nobody asked.")]
+    }
     file.write_text(f"{part}: yes\n", "utf-8")
     with pytest.raises(CourseError, match="must be a list"):
         load_questions(course, assignment)

@@ -50,7 +50,10 @@ def test_grade_writes_the_same_files_as_the_command(run: autograder.Run) -> None
 def test_second_run_grades_nothing_and_reports_progress(course: Path, run: autograder.Run) -> None:
     steps: list[tuple[int, int]] = []
     again = autograder.grade(
-        course / "submitted", course, course / "grades", on_grade=lambda done, total: steps.append((done, total))
+        course / "submitted",
+        course,
+        course / "grades",
+        on_grade=lambda done, total: steps.append((done, total)),
     )
     assert (again.summary.graded, again.summary.unchanged) == (0, 2)
     assert steps == [(0, 2), (1, 2), (2, 2)]
@@ -83,14 +86,19 @@ def test_importing_the_package_imports_neither_torch_nor_the_engine() -> None:
     code = "import sys, json, autograder; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = json.loads(done.stdout)
-    assert [name for name in modules if name.startswith("autograder")] == ["autograder", "autograder.version"]
+    assert [name for name in modules if name.startswith("autograder")] == [
+        "autograder",
+        "autograder.version",
+    ]
     assert not {"torch", "numpy", "pydantic", "typer", "pytest"} & set(modules)
 
 
 def test_commands_start_without_torch_and_without_jupyter() -> None:
     code = "import sys, json, autograder.cli.commands, autograder.api; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"torch", "numpy", "nbformat", "jupytext", "IPython", "jsonschema"} & set(json.loads(done.stdout))
+    assert not {"torch", "numpy", "nbformat", "jupytext", "IPython", "jsonschema"} & set(
+        json.loads(done.stdout)
+    )
 
 
 def test_notebook_of_the_python_guide_runs(
@@ -101,7 +109,9 @@ def test_notebook_of_the_python_guide_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shutil.copytree(course, tmp_path / "course", ignore=shutil.ignore_patterns("grades"))
-    cells = [cell.source for cell in nbformat.read(GUIDE, as_version=4).cells if cell.cell_type == "code"]
+    cells = [
+        cell.source for cell in nbformat.read(GUIDE, as_version=4).cells if cell.cell_type == "code"
+    ]
     assert len(cells) > 5
     monkeypatch.chdir(tmp_path / "course")
     exec("\n".join(cells), {"__name__": "__main__"})

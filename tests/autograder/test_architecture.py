@@ -22,14 +22,23 @@ ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_fil
 
 
 INSIDE = ("sandbox.inside", "sandbox.shared")
-BELOW = ["source", "source.magics", "source.names_used", "source.text", "version"]  # used there, too
+BELOW = [
+    "source",
+    "source.magics",
+    "source.names_used",
+    "source.text",
+    "version",
+]  # used there, too
 
 
 def rows() -> list[tuple[list[str], list[str]]]:
     """Return the rooms and the modules in each row of the table of rooms."""
     table = TEXT.partition("| room | contents | modules |")[2].partition("\n\n")[0]
     cells = [line.strip("|").split("|") for line in table.strip().splitlines()[1:]]
-    return [(re.findall(r"`([\w/]+?)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules)) for room, _, modules in cells]
+    return [
+        (re.findall(r"`([\w/]+?)(?:/|\.py)`", room), re.findall(r"`(\w+)`", modules))
+        for room, _, modules in cells
+    ]
 
 
 def exists(dotted: str) -> bool:
@@ -44,7 +53,9 @@ def test_table_contains_every_room_of_the_engine() -> None:
 
 def test_picture_contains_every_room_in_the_order_of_the_import_contract() -> None:
     picture = TEXT.partition("```text\n")[2].partition("```")[0]
-    layers = (ROOT / "pyproject.toml").read_text("utf-8").partition("layers = [")[2].partition("]")[0]
+    layers = (
+        (ROOT / "pyproject.toml").read_text("utf-8").partition("layers = [")[2].partition("]")[0]
+    )
     order = re.findall(r"\w+", layers)
     assert sorted(order) == sorted(ROOMS)
     drawn = " ".join(re.split(r" {2,}", line.strip())[0] for line in picture.splitlines())
@@ -53,7 +64,11 @@ def test_picture_contains_every_room_in_the_order_of_the_import_contract() -> No
 
 def test_table_contains_every_module() -> None:
     listed = {f"{rooms[-1]}/{module}.py" for rooms, modules in rows() for module in modules}
-    there = {str(file.relative_to(ENGINE)) for file in ENGINE.glob("*/**/*.py") if file.stem != "__init__"}
+    there = {
+        str(file.relative_to(ENGINE))
+        for file in ENGINE.glob("*/**/*.py")
+        if file.stem != "__init__"
+    }
     assert listed == there
 
 
@@ -62,10 +77,16 @@ def test_a_worker_imports_only_what_belongs_inside(sandbox: Sandbox) -> None:
     connection = WorkerConnection(sandbox.spawn(limits), limits.call_seconds)
     with closing(connection):
         connection.request(
-            "load", text="import sys\n\ndef names():\n    return list(sys.modules)\n", filename="answer.py"
+            "load",
+            text="import sys\n\ndef names():\n    return list(sys.modules)\n",
+            filename="answer.py",
         )
         connection.start_test(1)
-        loaded = {name for name in RemoteStudent(connection).names() if name.partition(".")[0] == "autograder"}
+        loaded = {
+            name
+            for name in RemoteStudent(connection).names()
+            if name.partition(".")[0] == "autograder"
+        }
     modules = {name.removeprefix("autograder.") for name in loaded} - {"autograder", "sandbox"}
     assert "sandbox.inside.server" in modules  # the worker is a real one
     assert sorted(name for name in modules if not name.startswith(INSIDE)) == BELOW
@@ -73,7 +94,11 @@ def test_a_worker_imports_only_what_belongs_inside(sandbox: Sandbox) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z_]+\.[a-z_]+)`", TEXT))))
 def test_dotted_module_exists(name: str) -> None:
-    assert exists(name) or any((root / name).is_file() for root in (ENGINE, ROOT)) or name == "grades.jsonl"
+    assert (
+        exists(name)
+        or any((root / name).is_file() for root in (ENGINE, ROOT))
+        or name == "grades.jsonl"
+    )
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`((?:[\w.]+/)+[\w.]*)", TEXT))))

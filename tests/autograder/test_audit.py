@@ -21,14 +21,27 @@ SUITE = "tests/assignments/01_adding"
 @pytest.fixture
 def course(built_course, tmp_path):
     folder = shutil.copytree(built_course, tmp_path / "course")
-    needs = '@pytest.mark.needs("test_pushes_add_up")\ndef test_negative'  # no point for refusals alone
+    needs = (
+        '@pytest.mark.needs("test_pushes_add_up")\ndef test_negative'  # no point for refusals alone
+    )
     edit(folder, f"{SUITE}/test_hidden.py", "def test_negative", needs)
     return folder
 
 
 def audit(course, *options):
     """Return the exit code and the JSON of `autograder audit` for the course."""
-    command = ["audit", "--course", str(course), "--seeds", "2", "--jobs", "1", "--json", "--unsafe", *options]
+    command = [
+        "audit",
+        "--course",
+        str(course),
+        "--seeds",
+        "2",
+        "--jobs",
+        "1",
+        "--json",
+        "--unsafe",
+        *options,
+    ]
     result = CliRunner().invoke(app, command)
     assert result.exit_code in (0, 1), result.output
     return result.exit_code, json.loads(result.stdout)[0]
@@ -73,8 +86,18 @@ def test_trivial_answers_and_losses_are_told(course):
 
 @pytest.mark.slow
 def test_a_suite_that_pays_for_trivial_answers(course):
-    edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add(a, b)", "type(student.add(a, b)), int")
-    edit(course, f"{SUITE}/test_visible.py", 'checks.equal(student.add(2, 3), 5, "add(2, 3)")', "student.add(2, 3) + 1")
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "student.add(a, b), reference.add(a, b)",
+        "type(student.add(a, b)), int",
+    )
+    edit(
+        course,
+        f"{SUITE}/test_visible.py",
+        'checks.equal(student.add(2, 3), 5, "add(2, 3)")',
+        "student.add(2, 3) + 1",
+    )
     code, found = audit(course, "--only", "trivial")
     assert code == 1 and found["trivial"] == "60%"
     assert found["problems"][0] == (
@@ -85,14 +108,23 @@ def test_a_suite_that_pays_for_trivial_answers(course):
 @pytest.mark.slow
 def test_a_slip_that_costs_much_and_an_idea_that_costs_little(course):
     file = course / SUITE / "mistakes.yml"
-    weighed = file.read_text("utf-8").replace("- id: subtracts\n", "- id: subtracts\n  weight: slip\n")
+    weighed = file.read_text("utf-8").replace(
+        "- id: subtracts\n", "- id: subtracts\n  weight: slip\n"
+    )
     weighed = weighed.replace("before\n", "before\n  weight: idea\n")
     file.write_text(weighed, "utf-8")
     code, found = audit(course, "--only", "mistake")
-    assert code == 1 and found["problems"] == ["mistake subtracts costs 4 of 10 points; a slip may cost 20%."]
+    assert code == 1 and found["problems"] == [
+        "mistake subtracts costs 4 of 10 points; a slip may cost 20%."
+    ]
     assert found["losses"] == [["subtracts", 4, "slip"], ["forgets_what_came_before", 4, "idea"]]
     edit(course, f"{SUITE}/test_visible.py", "points(2)", "points(5)")
-    edit(course, f"{SUITE}/test_hidden.py", "points(3)\ndef test_pushes", "points(0.5)\ndef test_pushes")
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "points(3)\ndef test_pushes",
+        "points(0.5)\ndef test_pushes",
+    )
     edit(course, f"{SUITE}/test_hidden.py", "points(1)", "points(0.5)")
     build(load_course(course))
     _, found = audit(course, "--only", "mistake")
@@ -112,7 +144,12 @@ def test_promises_that_the_stub_does_not_make(course):
         ("any_two_numbers", "The sum of two whole numbers: add(2, 3) is 5."),
         ("pushes_add_up", "Adds."),
     ):
-        edit(course, f"{SUITE}/test_hidden.py", f"def test_{test}", hidden.format(words=words) + f"def test_{test}")
+        edit(
+            course,
+            f"{SUITE}/test_hidden.py",
+            f"def test_{test}",
+            hidden.format(words=words) + f"def test_{test}",
+        )
     code, found = audit(course, "--only", "stub")
     assert code == 1 and found["unpromised"] == 1
     assert [problem.partition(": ")[2] for problem in found["problems"]] == [
@@ -129,7 +166,9 @@ def test_output_overwrites_only_an_earlier_audit(course, tmp_path):
         _, found = audit(course, "--only", "stub", "--output", str(file))
         assert json.loads(file.read_text("utf-8")) == [found]
     file.write_text('[{"mine": true}]', "utf-8")
-    done = CliRunner().invoke(app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)])
+    done = CliRunner().invoke(
+        app, ["audit", "--course", str(course), "--only", "stub", "--output", str(file)]
+    )
     assert (done.exit_code, "`audit` did not write it" in done.stderr) == (2, True)
     assert file.read_text("utf-8") == '[{"mine": true}]'
 
@@ -147,7 +186,10 @@ def test_hidden_tests_with_fixed_inputs_need_a_reason(course):
     reason = '@pytest.mark.fixed_inputs("Only -4 is unlucky.")\n'
     edit(course, hidden, "def test_negative", f"{reason}def test_negative")
     code, found = audit(course, "--only", "solution")
-    assert (code, found["fixed_inputs"]) == (0, {"test_negative_numbers_are_refused": "Only -4 is unlucky."})
+    assert (code, found["fixed_inputs"]) == (
+        0,
+        {"test_negative_numbers_are_refused": "Only -4 is unlucky."},
+    )
     edit(course, hidden, "wrong = -4", "wrong = -random.randint(1, 999)")
     code, found = audit(course, "--only", "solution")
     assert code == 1 and found["problems"] == [
@@ -166,7 +208,12 @@ def test_answers_to_callbacks_are_inputs(course):
         "        self.value = start() if callable(start) else start\n",
     )
     build(load_course(course))
-    edit(course, hidden, "wrong = -random.randint(1, 999)", "student.Total(lambda: random.randint(1, 999)); wrong = -4")
+    edit(
+        course,
+        hidden,
+        "wrong = -random.randint(1, 999)",
+        "student.Total(lambda: random.randint(1, 999)); wrong = -4",
+    )
     assert audit(course, "--only", "solution")[1]["fixed_inputs"] == {}
 
 
@@ -200,16 +247,27 @@ def test_mistake_that_some_inputs_do_not_detect_is_reported(course):
 
 @pytest.mark.slow
 def test_equal_seeds_give_equal_findings(course):
-    edit(course, f"{SUITE}/test_hidden.py", "student.add(a, b), reference.add", "a + b + 1, reference.add")
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "student.add(a, b), reference.add",
+        "a + b + 1, reference.add",
+    )
     first, again, another = (
-        audit(course, "--only", "solution", "--seed", seed)[1]["problems"] for seed in ("5", "5", "6")
+        audit(course, "--only", "solution", "--seed", seed)[1]["problems"]
+        for seed in ("5", "5", "6")
     )
     assert first and first == again != another
 
 
 @pytest.mark.slow
 def test_alternative_that_loses_points_is_reported(course):
-    edit(course, f"{SUITE}/test_hidden.py", 'naming=("number", wrong)', 'naming="must not be negative"')
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        'naming=("number", wrong)',
+        'naming="must not be negative"',
+    )
     code, found = audit(course, "--no-mutants")
     assert code == 1 and found["alternatives"] == "0/1" and found["solution"] == "2/2"
     assert "alternative with_sum" in found["problems"][0]
@@ -236,7 +294,12 @@ def test_solution_that_fails_for_some_seeds_is_reported(course):
         "def test_pushes_add_up(student, reference):",
         "def test_pushes_add_up(student, reference, seed):",
     )
-    edit(course, f"{SUITE}/test_hidden.py", "    numbers = [", "    checks.true(seed < 0, 'Unlucky.')\n    numbers = [")
+    edit(
+        course,
+        f"{SUITE}/test_hidden.py",
+        "    numbers = [",
+        "    checks.true(seed < 0, 'Unlucky.')\n    numbers = [",
+    )
     code, found = audit(course, "--no-mutants")
     assert code == 1 and found["solution"] == "0/2"
 
@@ -254,8 +317,13 @@ def test_surviving_mutants_are_reported_unless_listed_as_equivalent(course):
 
 def test_table_fits_a_narrow_terminal(monkeypatch):
     name = "09_masked_language_model"
-    cases = {kind: Case(kind, name, kind, "") for kind in ("trivial", "solution", "mistake", "alternative", "mutant")}
-    found = [AuditFinding(cases["solution"], True)] * 20 + [AuditFinding(cases["mistake"], True, named=True)] * 41
+    cases = {
+        kind: Case(kind, name, kind, "")
+        for kind in ("trivial", "solution", "mistake", "alternative", "mutant")
+    }
+    found = [AuditFinding(cases["solution"], True)] * 20 + [
+        AuditFinding(cases["mistake"], True, named=True)
+    ] * 41
     found += [AuditFinding(cases["alternative"], True)] * 12
     found += [AuditFinding(cases["trivial"], True, score=3, max_score=15)]
     found += [AuditFinding(cases["mutant"], number > 4) for number in range(81)]
@@ -263,6 +331,17 @@ def test_table_fits_a_narrow_terminal(monkeypatch):
     monkeypatch.setattr(console, "console", Console(file=screen, width=80))
     console.show_audit([Audit(name, found, {"mutant": "It changes nothing."}), Audit("01_adding")])
     lines = [line.split() for line in screen.getvalue().splitlines()]
-    assert lines[0] == ["assignment", "stub", "trivial", "right", "caught", "named", "others", "mutants"]
+    assert lines[0] == [
+        "assignment",
+        "stub",
+        "trivial",
+        "right",
+        "caught",
+        "named",
+        "others",
+        "mutants",
+    ]
     assert lines[2] == [name, "–", "20%", "20/20", "41/41", "41/41", "12/12", "76/81+5"]
-    assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(" ".join(line) for line in lines)
+    assert "+ mutants listed as equivalent in equivalent_mutants.yml." in " ".join(
+        " ".join(line) for line in lines
+    )

@@ -64,7 +64,10 @@ def test_a_course_that_does_not_exist_is_an_error(
     (course / "grades" / JOURNAL).touch()
     done = run(*words, "--course", "nope/not/there")
     assert done.exit_code == 2
-    assert f"There is no folder nope/not/there, so there is no {course / 'nope/not/there/course.yml'}." in done.output
+    assert (
+        f"There is no folder nope/not/there, so there is no {course / 'nope/not/there/course.yml'}."
+        in done.output
+    )
 
 
 def test_a_new_course_in_a_missing_folder_leaves_the_course_above_alone(course: Path) -> None:
@@ -94,7 +97,9 @@ EMPTY = [
 
 
 @pytest.mark.parametrize("words", EMPTY, ids=" ".join)
-def test_an_empty_path_is_an_error(course: Path, nothing_is_graded: None, words: tuple[str, ...]) -> None:
+def test_an_empty_path_is_an_error(
+    course: Path, nothing_is_graded: None, words: tuple[str, ...]
+) -> None:
     before = sorted(course.rglob("*"))
     done = run(*words)
     assert done.exit_code == 2 and " is empty." in done.output
@@ -108,7 +113,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_files_beside_the_course_are_told_first(course: Path, nothing_is_graded: None, name: str) -> None:
+def test_broken_files_beside_the_course_are_told_first(
+    course: Path, nothing_is_graded: None, name: str
+) -> None:
     text, said = BROKEN[name]
     (course / name).write_text(text, "utf-8")
     done = run("grade", "class")
@@ -116,7 +123,9 @@ def test_broken_files_beside_the_course_are_told_first(course: Path, nothing_is_
     assert not (course / "grades" / JOURNAL).exists()
 
 
-def test_grades_are_not_written_among_the_submissions_themselves(course: Path, nothing_is_graded: None) -> None:
+def test_grades_are_not_written_among_the_submissions_themselves(
+    course: Path, nothing_is_graded: None
+) -> None:
     done = run("grade", "class", "--output", "class")
     assert done.exit_code == 2 and "class is the folder of the submissions." in done.output
 
@@ -135,7 +144,10 @@ def test_the_output_of_an_earlier_run_is_no_student(course: Path, layout: str, o
 
     write_files(course / "week", LAYOUTS[layout])
     earlier = course / "week" / output
-    write_files(earlier, {JOURNAL: "", "feedback/ada/01_adding.html": "", "submissions/0.json": "[]", ".lock": ""})
+    write_files(
+        earlier,
+        {JOURNAL: "", "feedback/ada/01_adding.html": "", "submissions/0.json": "[]", ".lock": ""},
+    )
     found = list(find.find_submissions(course / "week", load_course(course), NAME))
     assert [(one.student, one.problem) for one in found] == [("ada", None)]
 
@@ -143,7 +155,9 @@ def test_the_output_of_an_earlier_run_is_no_student(course: Path, layout: str, o
 def test_a_student_with_work_beside_a_journal_is_no_output(course: Path) -> None:
     from autograder.course.config import load_course
 
-    write_files(course / "week", {"ada/adding.py": RIGHT, f"ada/{JOURNAL}": "", "ben/adding.py": RIGHT})
+    write_files(
+        course / "week", {"ada/adding.py": RIGHT, f"ada/{JOURNAL}": "", "ben/adding.py": RIGHT}
+    )
     found = list(find.find_submissions(course / "week", load_course(course), NAME))
     assert [one.student for one in found] == ["ada", "ben"]
 
@@ -153,6 +167,9 @@ def test_grading_in_the_students_own_folder_twice_finds_one_student(
 ) -> None:
     from autograder.course.config import load_course
 
-    write_files(course / "ada", {f"{NAME}/adding.py": RIGHT, f"grades/{JOURNAL}": "", "grades/index.html": ""})
+    write_files(
+        course / "ada",
+        {f"{NAME}/adding.py": RIGHT, f"grades/{JOURNAL}": "", "grades/index.html": ""},
+    )
     found = list(find.find_submissions(course / "ada", load_course(course)))
     assert [(one.student, one.assignment) for one in found] == [("ada", NAME)]

@@ -53,7 +53,9 @@ class RecordingWatch(Watch):
 
 
 @contextmanager
-def grader_of(sandbox: Sandbox, course: Course, watch: RecordingWatch, *names: str) -> Iterator[Grader]:
+def grader_of(
+    sandbox: Sandbox, course: Course, watch: RecordingWatch, *names: str
+) -> Iterator[Grader]:
     grader = Grader(course, sandbox, SEED, names or None, watch)
     try:
         yield grader
@@ -70,7 +72,9 @@ def graded(
     file.write_text(file.read_text("utf-8").replace("limits: {", limits), "utf-8")
     course, watch = load_course(folder), watch or RecordingWatch()
     with grader_of(sandbox, course, watch) as grader:
-        grade = grader.grade(Submission("ada", course.assignments[0].name, (SourceFile("adding.py", text),)))
+        grade = grader.grade(
+            Submission("ada", course.assignments[0].name, (SourceFile("adding.py", text),))
+        )
     return grade, watch.budgets[0]
 
 
@@ -79,7 +83,8 @@ def said(grade: Grade) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == SAMPLE else [pytest.mark.slow]) for name in NAMES]
+    "name",
+    [pytest.param(name, marks=[] if name == SAMPLE else [pytest.mark.slow]) for name in NAMES],
 )
 def test_solution_uses_less_than_a_third_of_its_budget(name: str, sandbox: Sandbox) -> None:
     """On a machine that is three times slower, it keeps full marks."""
@@ -100,7 +105,9 @@ def test_import_that_takes_long_once_costs_no_points(sandbox: Sandbox, tmp_path:
     assert budget.used >= SHORT, "loading counts"
 
 
-def test_imports_of_repeats_and_follow_through_share_one_budget(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_imports_of_repeats_and_follow_through_share_one_budget(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     """Each import stays below its own limit; there would be one for each wrong test, and for each part."""
     grade, budget = graded(sandbox, tmp_path, WRONG + BURNS.format(seconds=SHORT), 1.5 * SHORT)
     assert SHORT <= budget.used < 3 * SHORT
@@ -108,8 +115,12 @@ def test_imports_of_repeats_and_follow_through_share_one_budget(sandbox: Sandbox
     assert right == [], "repeats leave half of the budget to the tests that have not run"
 
 
-def test_when_the_budget_is_spent_the_submission_is_graded_with_what_it_has(sandbox: Sandbox, tmp_path: Path) -> None:
-    slow = SOLUTION.replace("self.value = self.value + number", f"self.value += number\n{indented(SHORT)}")
+def test_when_the_budget_is_spent_the_submission_is_graded_with_what_it_has(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    slow = SOLUTION.replace(
+        "self.value = self.value + number", f"self.value += number\n{indented(SHORT)}"
+    )
     grade, budget = graded(sandbox, tmp_path, slow, SHORT / 2)
     assert grade.status == "graded"
     assert {test.part for test in grade.tests if test.outcome == "passed"} >= {"add"}
@@ -121,15 +132,23 @@ def test_when_the_budget_is_spent_the_submission_is_graded_with_what_it_has(sand
 
 
 def indented(seconds: float) -> str:
-    return "\n".join(f"        {line}" for line in BURNS.format(seconds=seconds).strip().split("\n"))
+    return "\n".join(
+        f"        {line}" for line in BURNS.format(seconds=seconds).strip().split("\n")
+    )
 
 
-def test_passed_tests_are_not_run_again_in_a_process_that_replaces_one(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_passed_tests_are_not_run_again_in_a_process_that_replaces_one(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
     watch = RecordingWatch()
     grade, _ = graded(sandbox, tmp_path / "first", SOLUTION, LONG, watch)
     assert watch.remembered == {test.name for test in grade.tests}
     again, budget = graded(
-        sandbox, tmp_path / "again", "raise SystemExit", LONG, RecordingWatch(frozenset(watch.remembered))
+        sandbox,
+        tmp_path / "again",
+        "raise SystemExit",
+        LONG,
+        RecordingWatch(frozenset(watch.remembered)),
     )
     assert (again.score, budget.used) == (grade.score, 0.0), "nothing was loaded"
 
@@ -137,4 +156,6 @@ def test_passed_tests_are_not_run_again_in_a_process_that_replaces_one(sandbox: 
 def test_wrong_test_is_not_remembered(sandbox: Sandbox, tmp_path: Path) -> None:
     watch: Any = RecordingWatch()
     grade, _ = graded(sandbox, tmp_path, WRONG, LONG, watch)
-    assert watch.remembered == {test.name for test in grade.tests if test.outcome == "passed"} != set()
+    assert (
+        watch.remembered == {test.name for test in grade.tests if test.outcome == "passed"} != set()
+    )

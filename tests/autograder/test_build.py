@@ -81,7 +81,9 @@ def test_build_writes_the_released_files(course: Course, adding: Assignment) -> 
     assert check(course) == []
 
 
-def test_stub_differs_from_the_solution_only_in_the_gaps(course: Course, adding: Assignment) -> None:
+def test_stub_differs_from_the_solution_only_in_the_gaps(
+    course: Course, adding: Assignment
+) -> None:
     build(course)
     stub = course.stub_file(adding).read_text()
     assert ADD_STUB in stub
@@ -95,14 +97,15 @@ def test_notebook_has_one_locked_test_cell_per_part(course: Course, adding: Assi
     nbformat.validate(notebook)
     assert notebook.cells[0].source.endswith('else:\n    open_assignment("01_adding")')
     graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
-    assert [(c.source, c.metadata.nbgrader.grade_id, c.metadata.nbgrader.points) for c in graded] == [
-        ('check("add")', "add", 4),
-        ('check("total")', "total", 6),
-    ]
+    assert [
+        (c.source, c.metadata.nbgrader.grade_id, c.metadata.nbgrader.points) for c in graded
+    ] == [('check("add")', "add", 4), ('check("total")', "total", 6)]
     assert all(c.metadata.nbgrader.locked and not c.metadata.nbgrader.solution for c in graded)
     written = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]
     assert [c.metadata.nbgrader.grade_id for c in written] == ["write-add", "write-Total"]
-    assert all("NotImplementedError" in c.source and not c.metadata.nbgrader.locked for c in written)
+    assert all(
+        "NotImplementedError" in c.source and not c.metadata.nbgrader.locked for c in written
+    )
     assert all(not cell.metadata for cell in notebook.cells if cell not in graded + written)
 
 
@@ -114,7 +117,9 @@ def test_solution_notebook_has_the_same_cells(course: Course, adding: Assignment
 
 
 def test_pictures_are_copied_and_each_has_a_cell(course: Course, adding: Assignment) -> None:
-    rewrite(course.solution_file(adding), '# %% part="add"\n', '# %% part="add"\n\n# %% picture="add"\n')
+    rewrite(
+        course.solution_file(adding), '# %% part="add"\n', '# %% part="add"\n\n# %% picture="add"\n'
+    )
     with pytest.raises(CourseError, match=r"no tests/assignments/01_adding/pictures\.py"):
         build(course)
     course.pictures_file(adding).write_text("PICTURES = {}\n")
@@ -191,7 +196,9 @@ def test_check_fails_after_a_change_of_the_solution(course: Course, adding: Assi
 def test_check_reports_missing_files(course: Course, adding: Assignment) -> None:
     build(course)
     course.notebook_file(adding).unlink()
-    assert check(course) == ["assignments/01_adding/adding.ipynb is missing; run `autograder build`."]
+    assert check(course) == [
+        "assignments/01_adding/adding.ipynb is missing; run `autograder build`."
+    ]
 
 
 def test_check_reports_extra_files_and_folders(course: Course, adding: Assignment) -> None:
@@ -209,14 +216,19 @@ def test_check_reports_extra_files_and_folders(course: Course, adding: Assignmen
 def test_check_reports_that_files_are_up_to_date(course: Course) -> None:
     build(course)
     done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
-    assert (done.exit_code, done.stdout) == (0, "The students' files are up to date: 1 assignment.\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "The students' files are up to date: 1 assignment.\n",
+    )
     course.stub_file(course.assignments[0]).write_text("x = 1\n", "utf-8")
     done = CliRunner().invoke(app, ["build", "--check", "--course", str(course.root)])
     assert (done.exit_code, done.stdout) == (1, "")
 
 
 def test_check_reports_a_stub_that_cannot_be_imported(course: Course) -> None:
-    rewrite(course.solution_file(course.assignments[0]), "STEP = 1", "import no_such_module_anywhere")
+    rewrite(
+        course.solution_file(course.assignments[0]), "STEP = 1", "import no_such_module_anywhere"
+    )
     build(course)
     assert check(course) == [
         "assignments/01_adding/adding.py cannot be imported: "
@@ -232,8 +244,14 @@ def test_check_reports_a_stub_that_ends_the_interpreter(course: Course) -> None:
 
 def test_check_reports_a_gap_without_todo_or_error(course: Course, adding: Assignment) -> None:
     build(course)
-    rewrite(course.stub_file(adding), '    raise NotImplementedError("add is not written yet.")', "    return 0")
-    rewrite(course.stub_file(adding), "        # TODO: refuse a negative number, then", "        # then")
+    rewrite(
+        course.stub_file(adding),
+        '    raise NotImplementedError("add is not written yet.")',
+        "    return 0",
+    )
+    rewrite(
+        course.stub_file(adding), "        # TODO: refuse a negative number, then", "        # then"
+    )
     assert check(course)[1:] == [
         "assignments/01_adding/adding.py: the gap of `add` has no NotImplementedError.",
         "assignments/01_adding/adding.py: the gap of `Total.push` has no TODO.",
@@ -259,7 +277,9 @@ def test_correct_release_has_no_leaks(course: Course, adding: Assignment) -> Non
     ],
     ids=["prose", "todo", "docstring"],
 )
-def test_solution_line_in_the_document_is_a_leak(course: Course, adding: Assignment, old: str, new: str) -> None:
+def test_solution_line_in_the_document_is_a_leak(
+    course: Course, adding: Assignment, old: str, new: str
+) -> None:
     rewrite(course.solution_file(adding), old, new)
     found = "\n".join(leaks(course, adding))
     assert "assignments/01_adding/adding.py gives away line 4" in found
@@ -268,7 +288,9 @@ def test_solution_line_in_the_document_is_a_leak(course: Course, adding: Assignm
 
 
 @pytest.mark.parametrize("name", ["visible", "pictures"])
-def test_solution_line_in_a_file_of_the_suite_is_a_leak(course: Course, adding: Assignment, name: str) -> None:
+def test_solution_line_in_a_file_of_the_suite_is_a_leak(
+    course: Course, adding: Assignment, name: str
+) -> None:
     file = course.visible_test_file(adding) if name == "visible" else course.pictures_file(adding)
     released = "test_adding.py" if name == "visible" else "pictures.py"
     with file.open("a") as stream:
@@ -287,7 +309,11 @@ def test_solution_line_in_a_file_on_disk_is_a_leak(course: Course, adding: Assig
 
 
 def test_name_of_a_hidden_test_is_a_leak(course: Course, adding: Assignment) -> None:
-    rewrite(course.solution_file(adding), "How do two heaps", "(test_pushes_add_up asks.) How do two heaps")
+    rewrite(
+        course.solution_file(adding),
+        "How do two heaps",
+        "(test_pushes_add_up asks.) How do two heaps",
+    )
     assert leaks(course, adding) == [
         "assignments/01_adding/adding.py names the hidden test `test_pushes_add_up`.",
         "assignments/01_adding/adding.ipynb names the hidden test `test_pushes_add_up`.",
@@ -301,7 +327,11 @@ def test_common_lines_are_not_leaks(course: Course, adding: Assignment, line: st
         "STEP = 1\n",
         "STEP = 1\n\n\nclass Given:\n    def now(self):\n        return self.value\n",
     )
-    rewrite(course.solution_file(adding), "# ## Part 2 · A running total", f"# ## Part 2\n# Perhaps `{line}`?")
+    rewrite(
+        course.solution_file(adding),
+        "# ## Part 2 · A running total",
+        f"# ## Part 2\n# Perhaps `{line}`?",
+    )
     assert leaks(course, adding) == []
 
 
@@ -315,7 +345,11 @@ START = "        self.value = start"
 AUTHORS_MISTAKES = {
     "unclosed": (RETURN + END, RETURN, "line 38: a gap begins inside the gap of line 18"),
     "nested": (RETURN, f"{BEGIN} = 3\n{RETURN}", "line 20: a gap begins inside the gap of line 18"),
-    "end_alone": (BEGIN, "    together", "line 20: `### END SOLUTION` without a `### BEGIN SOLUTION`"),
+    "end_alone": (
+        BEGIN,
+        "    together",
+        "line 20: `### END SOLUTION` without a `### BEGIN SOLUTION`",
+    ),
     "no_todo": (
         "    # TODO: both numbers together\n",
         "",
@@ -327,10 +361,26 @@ AUTHORS_MISTAKES = {
         "line 19: the gap of `add` has no `# TODO:` line directly above it.",
     ),
     "todo_inside": (RETURN, f"    # TODO: more\n{RETURN}", "line 20: this TODO is inside the gap"),
-    "todo_alone": (START, f"        # TODO: keep it\n{START}", "line 34: this TODO has no gap below it"),
-    "near_miss": (BEGIN, BEGIN.replace("UTION", "UTON"), "line 18: `### BEGIN SOLUTON` looks like a marker"),
-    "two_hashes": (RETURN + END, f"{RETURN}    ## end solution\n", "line 21: `## end solution` looks like a"),
-    "behind_code": (f"\n{END}", f"  {END.strip()}\n", "line 20: `### END SOLUTION` must stand alone in its line."),
+    "todo_alone": (
+        START,
+        f"        # TODO: keep it\n{START}",
+        "line 34: this TODO has no gap below it",
+    ),
+    "near_miss": (
+        BEGIN,
+        BEGIN.replace("UTION", "UTON"),
+        "line 18: `### BEGIN SOLUTON` looks like a marker",
+    ),
+    "two_hashes": (
+        RETURN + END,
+        f"{RETURN}    ## end solution\n",
+        "line 21: `## end solution` looks like a",
+    ),
+    "behind_code": (
+        f"\n{END}",
+        f"  {END.strip()}\n",
+        "line 20: `### END SOLUTION` must stand alone in its line.",
+    ),
     "empty": (f"    together = a + b\n{RETURN}", "", "line 18: this gap is empty"),
     "outside": (
         "STEP = 1\n",
@@ -342,26 +392,58 @@ AUTHORS_MISTAKES = {
         f"{RETURN}\n\ndef more():\n    return 3\n{END}",
         "line 18: this gap goes on after the end of `add`.",
     ),
-    "indent": (RETURN + END, RETURN + END[4:], "line 21: `### END SOLUTION` must be indented like its"),
+    "indent": (
+        RETURN + END,
+        RETURN + END[4:],
+        "line 21: `### END SOLUTION` must be indented like its",
+    ),
     "half_statement": (
         f"    together = a + b\n{RETURN}{END}",
         f"    together = (a +\n{END}    b)\n{RETURN}",
         "line 21: without its gaps the document is not Python (unmatched ')'); a gap must be",
     ),
-    "unknown_part": (PART, PART.replace("add", "ad"), "01_adding has no part `ad`; did you mean `add`?"),
+    "unknown_part": (
+        PART,
+        PART.replace("add", "ad"),
+        "01_adding has no part `ad`; did you mean `add`?",
+    ),
     "missing_part": (PART, "", 'the part `add` of course.yml has no cell `# %% part="add"`.'),
-    "part_twice": ('part="total"', 'part="add"', "line 47: the part `add` has its cell already, in line 24."),
-    "full_part": (PART, PART + "\nx = 1", 'line 24: the cell `part="add"` must be empty; the build fills it.'),
-    "misspelt": ("part=", "prat=", "line 24: `prat` is not an option of a cell; did you mean `part`?"),
+    "part_twice": (
+        'part="total"',
+        'part="add"',
+        "line 47: the part `add` has its cell already, in line 24.",
+    ),
+    "full_part": (
+        PART,
+        PART + "\nx = 1",
+        'line 24: the cell `part="add"` must be empty; the build fills it.',
+    ),
+    "misspelt": (
+        "part=",
+        "prat=",
+        "line 24: `prat` is not an option of a cell; did you mean `part`?",
+    ),
     "no_quotes": ('part="add"', "part=add", "line 24: the cell's option `part=add` cannot be read"),
     "both": (
         PART,
         f'{PART} picture="add"',
         "line 24: a cell is for a part, a picture or an answer, not for two of them",
     ),
-    "no_first_cell": ("# %% [markdown]\n# # Add", "x = 1\n# %%\n# # Add", "line 1: the document must begin with"),
-    "not_python": (RETURN, "    return together +\n", "line 20: this is not Python: invalid syntax."),
-    "split_class": ("    def push", "# %%\n    def push", "line 37: this cell cannot run by itself in a notebook"),
+    "no_first_cell": (
+        "# %% [markdown]\n# # Add",
+        "x = 1\n# %%\n# # Add",
+        "line 1: the document must begin with",
+    ),
+    "not_python": (
+        RETURN,
+        "    return together +\n",
+        "line 20: this is not Python: invalid syntax.",
+    ),
+    "split_class": (
+        "    def push",
+        "# %%\n    def push",
+        "line 37: this cell cannot run by itself in a notebook",
+    ),
     "name_twice": (
         '# %% part="total"',
         "# %%\ndef add(a):\n    # TODO: one\n    ### BEGIN SOLUTION\n    return a\n    ### END SOLUTION\n\n"
@@ -381,7 +463,11 @@ def test_invalid_documents_are_reported_with_file_and_line(course: Course, name:
 
 def test_document_without_gaps_is_reported(course: Course) -> None:
     file = course.solution_file(course.assignments[0])
-    kept = [line for line in file.read_text().splitlines() if "SOLUTION" not in line and "TODO" not in line]
+    kept = [
+        line
+        for line in file.read_text().splitlines()
+        if "SOLUTION" not in line and "TODO" not in line
+    ]
     file.write_text("\n".join(kept))
     with pytest.raises(CourseError, match="line 1: the document has no gap"):
         load_document(course, course.assignments[0])

@@ -41,7 +41,15 @@ def test_tests_with_the_same_question_have_one_cause() -> None:
 def test_notebook_shows_the_question_once_above_the_tests() -> None:
     for text in (repr(Message("Part", RESULTS)), Message("Part", RESULTS)._repr_html_()):
         assert text.count(QUESTION) == text.count("is subtracted") == 1
-        assert in_order(text, "is subtracted", QUESTION, "Title of first. (−0.5)", "One.", "Title of second.", "Two.")
+        assert in_order(
+            text,
+            "is subtracted",
+            QUESTION,
+            "Title of first. (−0.5)",
+            "One.",
+            "Title of second.",
+            "Two.",
+        )
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
@@ -57,7 +65,9 @@ def test_notebook_shows_one_cause_of_several_tests_above_them() -> None:
 def test_terminal_shows_one_cause_of_several_tests_above_them() -> None:
     console = Console(width=80, color_system=None)
     with console.capture() as capture:
-        console.print(check_screen(CheckReport("adding.py", "01_adding", tuple(map(Finding, SAME)), {})))
+        console.print(
+            check_screen(CheckReport("adding.py", "01_adding", tuple(map(Finding, SAME)), {}))
+        )
     text = capture.get()
     assert text.count("is not there") == 1 and "for the same reason" not in text
     assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
@@ -70,11 +80,21 @@ def test_question_without_a_name_leaves_no_empty_line() -> None:
 
 def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts() -> None:
     later = result("later", part="total", message="Three.", hint=QUESTION, mistake="subtracts")
-    findings = tuple(Finding(each, mistake="`a` is subtracted" if each.mistake else "") for each in (*RESULTS, later))
+    findings = tuple(
+        Finding(each, mistake="`a` is subtracted" if each.mistake else "")
+        for each in (*RESULTS, later)
+    )
     console = Console(width=80, color_system=None)
     with console.capture() as capture:
         console.print(check_screen(CheckReport("adding.py", "01_adding", findings, {})))
     text = capture.get()
     assert text.count(QUESTION) == 1
     assert text.count("This looks familiar: `a` is subtracted.") == 2, "once in each part"
-    assert in_order(text, QUESTION, "Title of first. (−0.5)", "Title of second. (−0.5)", "Title of right.", "Total")
+    assert in_order(
+        text,
+        QUESTION,
+        "Title of first. (−0.5)",
+        "Title of second. (−0.5)",
+        "Title of right.",
+        "Total",
+    )

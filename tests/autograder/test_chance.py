@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autograder.course.config import CourseError, load_course
-from tests.assignments.chance import ROOT, TESTS, Chance, Outcome, Share, Trial, binomial, conclude, main, told
+from tests.assignments.chance import (
+    ROOT,
+    TESTS,
+    Chance,
+    Outcome,
+    Share,
+    Trial,
+    binomial,
+    conclude,
+    main,
+    told,
+)
 from tests.autograder.sampling import sampled
 
 RUNS, CATCHES, SEED = 8, 2, 2026
@@ -31,7 +42,9 @@ def judged() -> Iterator[Callable[..., Outcome]]:
         trial.close()
 
 
-@pytest.mark.parametrize("chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test))
+@pytest.mark.parametrize(
+    "chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test)
+)
 def test_reference_passes_and_every_mistake_fails(judged, chance):
     outcome = judged(chance, RUNS, CATCHES)
     assert outcome.problems == []
@@ -71,7 +84,9 @@ def test_deviation_that_differs_from_the_stated_one_is_a_problem(judged):
 
 
 def test_stated_share_that_no_test_compares_is_a_problem(judged):
-    (problem,) = judged(Chance(COIN.assignment, COIN.test, shares=(Share("the edge", 1.0),))).problems
+    (problem,) = judged(
+        Chance(COIN.assignment, COIN.test, shares=(Share("the edge", 1.0),))
+    ).problems
     assert "compares no number that it calls “the edge”" in problem
 
 

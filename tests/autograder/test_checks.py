@@ -135,7 +135,9 @@ def heads_local(columns: list[int]) -> None:
 
 def silent(leftover: float) -> None:
     layer = nn.Linear(3, 3, bias=False).double()
-    checks.silent_sublayers(lambda x: x + layer(x) + leftover, count(1, 2, 3), [layer.weight], lambda x: x)
+    checks.silent_sublayers(
+        lambda x: x + layer(x) + leftover, count(1, 2, 3), [layer.weight], lambda x: x
+    )
 
 
 def leak(x: Tensor) -> Tensor:
@@ -180,7 +182,9 @@ GOLDEN = {
             "The output differs first at batch 1, position 2, feature 0: 0.1235 came back, 20 was "
             "expected. 1 of 24 numbers differs, by at most 20."
         ),
-        ("The output differs first at batch 1, position 2, feature 0. 1 of 24 numbers differs, by at most 20."),
+        (
+            "The output differs first at batch 1, position 2, feature 0. 1 of 24 numbers differs, by at most 20."
+        ),
     ),
     "close_many_numbers": (
         lambda: checks.close(2 * X, X, "the weights of head 2", axes=("head", "row", "column")),
@@ -188,7 +192,9 @@ GOLDEN = {
             "The weights of head 2 differ first at head 0, row 0, column 1: 2 came back, 1 was "
             "expected. Every number is 2 times what was expected."
         ),
-        ("The weights of head 2 differ first at head 0, row 0, column 1. Every number is 2 times what was expected."),
+        (
+            "The weights of head 2 differ first at head 0, row 0, column 1. Every number is 2 times what was expected."
+        ),
     ),
     "close_digits": (
         lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
@@ -352,7 +358,9 @@ GOLDEN = {
     ),
     "equal_mask": (
         lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
-        ("The mask differs first at row 0, column 1: True came back, False was expected. 1 of 4 entries differs."),
+        (
+            "The mask differs first at row 0, column 1: True came back, False was expected. 1 of 4 entries differs."
+        ),
         "The mask differs first at row 0, column 1. 1 of 4 entries differs.",
     ),
     "equal_ids": (
@@ -411,7 +419,9 @@ GOLDEN = {
     ),
     "unpack": (
         lambda: checks.unpack(X, ("output", "weights"), "attention(q, k, v)"),
-        ("attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) was expected."),
+        (
+            "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) was expected."
+        ),
         SAME,
     ),
     "between": (
@@ -444,7 +454,11 @@ GOLDEN = {
         "Head 1 says 0.3.",
         "Head 1 says something else.",
     ),
-    "true_tensor": (lambda: checks.true(torch.ones(2) == 1, "Both should be one."), "Both should be one.", SAME),
+    "true_tensor": (
+        lambda: checks.true(torch.ones(2) == 1, "Both should be one."),
+        "Both should be one.",
+        SAME,
+    ),
     "raises_returned": (
         lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
         "half(9) returned 4, but a ValueError that names block_size or 9 was expected.",
@@ -468,7 +482,9 @@ GOLDEN = {
     ),
     "raises_only_values": (
         lambda: checks.raises(ValueError, refuse, "naïve", naming="ï"),
-        ("refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do not like it\")."),
+        (
+            "refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do not like it\")."
+        ),
         "refuse(…) raised a ValueError, as it should, but its message does not name what is wrong.",
     ),
     "raises_prose": (
@@ -478,7 +494,9 @@ GOLDEN = {
     ),
     "raises_module": (
         lambda: checks.raises(ValueError, nn.Identity(), X),
-        ("identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."),
+        (
+            "identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected."
+        ),
         "identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
     ),
     "raises_remote": (
@@ -492,12 +510,18 @@ GOLDEN = {
         "The call changed its input at batch 0, position 0, feature 0; an input must keep its values.",
     ),
     "input_untouched_second": (
-        lambda: checks.input_untouched(lambda a, b: b.unsqueeze_(0), 3, X.clone(), what="Head(20, 5)"),
-        ("Head(20, 5) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after."),
+        lambda: checks.input_untouched(
+            lambda a, b: b.unsqueeze_(0), 3, X.clone(), what="Head(20, 5)"
+        ),
+        (
+            "Head(20, 5) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after."
+        ),
         "Head(…) changed its input number 2: its shape was (2, 3, 4) before and is (1, 2, 3, 4) after.",
     ),
     "input_untouched_list": (
-        lambda: checks.input_untouched(lambda x, ids: ids.append(7), X.clone(), [3, 5], what="mask(x, 2)"),
+        lambda: checks.input_untouched(
+            lambda x, ids: ids.append(7), X.clone(), [3, 5], what="mask(x, 2)"
+        ),
         "mask(x, 2) changed its input number 2: it was [3, 5] before and is [3, 5, 7] after.",
         "mask(…) changed its input number 2; an input must keep its values.",
     ),
@@ -567,7 +591,9 @@ GOLDEN = {
     ),
     "causal_many_leaks": (
         lambda: checks.causal_by_gradient(blend, NONZERO),
-        ("Position 0 depends on position 1 (and 2 more such pairs): the output there must not change with that input."),
+        (
+            "Position 0 depends on position 1 (and 2 more such pairs): the output there must not change with that input."
+        ),
         SAME,
     ),
     "causal_blind": (
@@ -610,7 +636,9 @@ GOLDEN = {
         SAME,
     ),
     "causal_gradients_invented": (
-        lambda: checks.causal_by_gradient(lambda x: remember(x) + x.sum(1, keepdim=True).detach(), NONZERO),
+        lambda: checks.causal_by_gradient(
+            lambda x: remember(x) + x.sum(1, keepdim=True).detach(), NONZERO
+        ),
         "After a small step, the output differs from what the gradient says.",
         SAME,
     ),
@@ -661,7 +689,9 @@ GOLDEN = {
     ),
     "buffers_follow": (
         lambda: checks.buffers_follow(Table(False)),
-        ("The module has no buffer: a constant tensor follows `.to(...)` only if it is registered as a buffer."),
+        (
+            "The module has no buffer: a constant tensor follows `.to(...)` only if it is registered as a buffer."
+        ),
         SAME,
     ),
     "buffers_follow_names": (
@@ -796,7 +826,9 @@ def test_failure_with_random_numbers_has_the_golden_sentences(name: str) -> None
     assert without_literals(error.public) == public
 
 
-R = torch.tensor([[1.0, -2.0, 3.0, 5.0], [0.0, 7.0, -4.0, 2.5], [6.0, 8.0, 1.5, -3.0], [9.0, -1.0, 0.5, 4.0]])
+R = torch.tensor(
+    [[1.0, -2.0, 3.0, 5.0], [0.0, 7.0, -4.0, 2.5], [6.0, 8.0, 1.5, -3.0], [9.0, -1.0, 0.5, 4.0]]
+)
 ODD = torch.tensor([0.0, 1.0, 0.0, 1.0])
 
 
@@ -833,11 +865,17 @@ def test_what_wrong_numbers_have_in_common_is_computed(wrong: Tensor, told: str 
     [
         pytest.param(1.0002 * R, R, id="a factor that reads as 1"),
         pytest.param(1 - ODD, ODD, id="reversed, one place too late, and one too early"),
-        pytest.param(torch.stack([1 - ODD, 1 - ODD]), torch.stack([ODD, ODD]), id="the same in every row"),
+        pytest.param(
+            torch.stack([1 - ODD, 1 - ODD]), torch.stack([ODD, ODD]), id="the same in every row"
+        ),
     ],
 )
-def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(wrong: Tensor, right: Tensor) -> None:
-    with pytest.raises(checks.CheckFailed, match=r"\d+ of \d+ numbers differ, by at most [\d.]+\.$"):
+def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(
+    wrong: Tensor, right: Tensor
+) -> None:
+    with pytest.raises(
+        checks.CheckFailed, match=r"\d+ of \d+ numbers differ, by at most [\d.]+\.$"
+    ):
         checks.close(wrong, right, "the table", rtol=1e-6)
 
 
@@ -846,7 +884,9 @@ def test_right_gradients_predict_the_output(dtype: torch.dtype) -> None:
     """Also through kinks; the sources are as before."""
     for seed in range(20):
         torch.manual_seed(seed)
-        layers = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 6)).to(dtype)
+        layers = torch.nn.Sequential(
+            torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 6)
+        ).to(dtype)
         x = torch.randn(3, 7, 6, dtype=dtype, requires_grad=True)
         before = x.detach().clone()
         checks.gradients_predict(lambda layers=layers, x=x: layers(x), x, *layers.parameters())
@@ -890,7 +930,9 @@ def test_checks_of_values_accept_correct_values() -> None:
 def test_checks_of_behaviour_accept_correct_functions() -> None:
     x = torch.randn(2, 5, 3, dtype=torch.float64)
     checks.input_untouched(lambda x, n: x + n, x, 3)
-    checks.input_untouched(lambda ids, cache: sorted(ids), [3, 1, float("nan")], [(x, None), {"a": x}])
+    checks.input_untouched(
+        lambda ids, cache: sorted(ids), [3, 1, float("nan")], [(x, None), {"a": x}]
+    )
     checks.deterministic_in_eval(nn.Dropout(), x)
     checks.batch_invariant(remember, x)
     checks.prefix_invariant(remember, x)
@@ -916,7 +958,11 @@ def test_padding_invariant_replaces_padding_by_other_ids_of_x() -> None:
 
     checks.padding_invariant(embed, ids, [4, 2])
     assert torch.equal(seen[0], ids)
-    assert bool((seen[1][1, 2:] != ids[1, 2:]).all()) and set(seen[1].unique().tolist()) <= {3, 5, 7}
+    assert bool((seen[1][1, 2:] != ids[1, 2:]).all()) and set(seen[1].unique().tolist()) <= {
+        3,
+        5,
+        7,
+    }
     assert torch.equal(seen[3], ids[1:, :2])
 
 
@@ -942,10 +988,15 @@ def test_public_sentence_hides_exception_classes_of_the_student() -> None:
 
     with pytest.raises(checks.CheckFailed) as caught:
         checks.raises(ValueError, leak, 77, what="push(77)")
-    assert "It_is_77" in str(caught.value) and caught.value.public.startswith("push(…) raised a KeyError")
+    assert "It_is_77" in str(caught.value) and caught.value.public.startswith(
+        "push(…) raised a KeyError"
+    )
     with pytest.raises(checks.CheckFailed) as caught:
         checks.raises(KeyError, leak, 77, naming="number", what="push(77)")
-    assert caught.value.public == "push(…) raised a KeyError, as it should, but its message does not name number."
+    assert (
+        caught.value.public
+        == "push(…) raised a KeyError, as it should, but its message does not name number."
+    )
 
 
 def test_randomize_does_not_depend_on_the_order_of_construction() -> None:
@@ -989,7 +1040,8 @@ def test_in_place_changes_fail_only_input_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("naming", "args"), [(None, (9, 7)), ("T", (9, 7)), (9, (9, 7)), (("nothing", "block_size"), (9, 7))]
+    ("naming", "args"),
+    [(None, (9, 7)), ("T", (9, 7)), (9, (9, 7)), (("nothing", "block_size"), (9, 7))],
 )
 def test_raises_accepts_the_expected_exception(naming: object, args: tuple[int, int]) -> None:
     checks.raises(ValueError, refuse_well, *args, naming=naming)
@@ -1008,7 +1060,11 @@ def test_raises_accepts_an_exception_of_a_worker_as_its_builtin_type() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [NotImplementedError("half is not written yet."), StudentTimeoutError("No answer."), InfrastructureError("x")],
+    [
+        NotImplementedError("half is not written yet."),
+        StudentTimeoutError("No answer."),
+        InfrastructureError("x"),
+    ],
 )
 def test_raises_does_not_catch_timeouts_crashes_and_missing_code(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
@@ -1113,7 +1169,9 @@ def test_unusual_values_give_a_short_sentence(odd: str, look: str) -> None:
 
 @settings(deadline=None)
 @given(st.integers(1000, 9999), st.integers(1000, 9999), st.integers(1000, 9999))
-def test_public_sentences_contain_no_inputs_or_expected_values(mine: int, secret: int, argument: int) -> None:
+def test_public_sentences_contain_no_inputs_or_expected_values(
+    mine: int, secret: int, argument: int
+) -> None:
     assume(secret not in (mine, argument // 2))
     for call in (
         lambda: checks.equal(mine, secret, f"count({argument})"),
@@ -1146,7 +1204,9 @@ def test_public_sentences_about_numbers_contain_neither_number(mine: float, secr
         (0.5, 0.51, "0.5 came back, 0.51 was expected"),
     ],
 )
-def test_numbers_are_shown_with_enough_digits_for_their_difference(came: float, expected: float, shown: str) -> None:
+def test_numbers_are_shown_with_enough_digits_for_their_difference(
+    came: float, expected: float, shown: str
+) -> None:
     with pytest.raises(checks.CheckFailed) as caught:
         checks.close(torch.tensor([came, 1.0]).double(), torch.tensor([expected, 1.0]).double())
     assert shown in str(caught.value)
@@ -1154,7 +1214,10 @@ def test_numbers_are_shown_with_enough_digits_for_their_difference(came: float, 
 
 def test_a_single_number_is_not_counted() -> None:
     for call, sentence in (
-        (lambda: checks.close(torch.ones(1), torch.zeros(1)), "The output differs at index 0: 1 came back"),
+        (
+            lambda: checks.close(torch.ones(1), torch.zeros(1)),
+            "The output differs at index 0: 1 came back",
+        ),
         (lambda: checks.finite(torch.tensor([math.nan])), "The output is NaN."),
         (lambda: checks.equal([1], [1, 2]), "The result has 1 item; 2 were expected."),
     ):
@@ -1283,7 +1346,9 @@ def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.Data
 
 @settings(deadline=None)
 @given(tensors(), st.data(), st.sampled_from([math.nan, math.inf, -math.inf]))
-def test_nan_and_infinity_are_named_with_their_position(t: Tensor, data: st.DataObject, odd: float) -> None:
+def test_nan_and_infinity_are_named_with_their_position(
+    t: Tensor, data: st.DataObject, odd: float
+) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
     with pytest.raises(checks.CheckFailed, match="NaN" if math.isnan(odd) else "infinite"):
         checks.close(changed(t, at, odd), t)
@@ -1362,12 +1427,19 @@ def test_wrong_results_of_a_worker_fail(remote: RemoteStudent) -> None:
     with pytest.raises(checks.CheckFailed, match="^Position 0 depends on position 1 "):
         checks.causal_by_gradient(leaky, x)
     with pytest.raises(
-        checks.CheckFailed, match="^The output at the first position must not depend on later positions"
+        checks.CheckFailed,
+        match="^The output at the first position must not depend on later positions",
     ):
         checks.prefix_invariant(leaky, x)
-    with pytest.raises(checks.CheckFailed, match="^The call changed its input at batch 0, position 0, feature 0"):
+    with pytest.raises(
+        checks.CheckFailed, match="^The call changed its input at batch 0, position 0, feature 0"
+    ):
         checks.input_untouched(remote.grow, x.clone())
-    with pytest.raises(checks.CheckFailed, match=r"^scale\(3\) returned 9, but a ValueError was expected\.$"):
+    with pytest.raises(
+        checks.CheckFailed, match=r"^scale\(3\) returned 9, but a ValueError was expected\.$"
+    ):
         checks.raises(ValueError, remote.scale, 3)
-    with pytest.raises(checks.CheckFailed, match=r"^layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"):
+    with pytest.raises(
+        checks.CheckFailed, match=r"^layer\(a tensor of shape \(2, 5, 4\)\) returned a tensor"
+    ):
         checks.raises(ValueError, leaky, x)

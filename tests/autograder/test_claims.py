@@ -25,7 +25,12 @@ REPLY: dict[str, Any] = {
     "call": 1, "result": torch.ones(2), "differentiable": [True], "mutated": [], "refilled": [], "modules": [],
     "generators": [],
 }  # fmt: skip
-MODULE: dict[str, Any] = {"kind": "module", "parameters": [], "buffers": [], "modules": [["", "Head", True, ""]]}
+MODULE: dict[str, Any] = {
+    "kind": "module",
+    "parameters": [],
+    "buffers": [],
+    "modules": [["", "Head", True, ""]],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +38,14 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was done with a tensor that takes long: turned into text, or iterated over."""
     done: list[str] = []
     texts, rows = torch.Tensor.__repr__, torch.Tensor.__iter__
-    monkeypatch.setattr(torch.Tensor, "__repr__", lambda tensor, **more: done.append("repr") or texts(tensor, **more))
-    monkeypatch.setattr(torch.Tensor, "__iter__", lambda tensor: done.append("iter") or rows(tensor))
+    monkeypatch.setattr(
+        torch.Tensor,
+        "__repr__",
+        lambda tensor, **more: done.append("repr") or texts(tensor, **more),
+    )
+    monkeypatch.setattr(
+        torch.Tensor, "__iter__", lambda tensor: done.append("iter") or rows(tensor)
+    )
     monkeypatch.setattr(torch.Tensor, "__str__", torch.Tensor.__repr__, raising=False)
     return done
 
@@ -46,7 +57,9 @@ class Replies(Connection):
         super().__init__()
         self.reply = reply
 
-    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
         return self.reply
 
 
@@ -61,7 +74,9 @@ def test_field_of_an_exception_is_not_turned_into_text_before_its_type_is_known(
 
 
 @pytest.mark.parametrize("number", range(len(FRAME)))
-def test_field_of_a_frame_is_not_turned_into_text_before_its_type_is_known(read: list[str], number: int) -> None:
+def test_field_of_a_frame_is_not_turned_into_text_before_its_type_is_known(
+    read: list[str], number: int
+) -> None:
     frame = [*FRAME[:number], COSTLY, *FRAME[number + 1 :]]
     with pytest.raises(TypeError):
         told_exception({**ERROR, "frames": [frame]})
@@ -71,7 +86,9 @@ def test_field_of_a_frame_is_not_turned_into_text_before_its_type_is_known(read:
 
 @pytest.mark.parametrize("field", sorted(REPLY.keys() - {"result"}))
 @pytest.mark.parametrize("value", [COSTLY, [COSTLY], [[COSTLY, COSTLY]], {"a": COSTLY}])
-def test_field_of_a_reply_is_checked_before_it_is_read(read: list[str], field: str, value: Any) -> None:
+def test_field_of_a_reply_is_checked_before_it_is_read(
+    read: list[str], field: str, value: Any
+) -> None:
     if field == "generators" and isinstance(value, list):
         pytest.skip("no more of them are read than were sent")
     x = torch.ones(2, requires_grad=True)
@@ -82,26 +99,37 @@ def test_field_of_a_reply_is_checked_before_it_is_read(read: list[str], field: s
 
 @pytest.mark.parametrize("field", ["parameters", "buffers", "modules"])
 @pytest.mark.parametrize("value", [COSTLY, [COSTLY], [["w", COSTLY, COSTLY]], [[COSTLY] * 4]])
-def test_description_of_a_module_is_checked_before_it_is_read(read: list[str], field: str, value: Any) -> None:
+def test_description_of_a_module_is_checked_before_it_is_read(
+    read: list[str], field: str, value: Any
+) -> None:
     with pytest.raises(StudentCrashedError):
         RemoteModule(Replies({}), wire.Handle(0, {**MODULE, field: value}))
     assert read == []
 
 
 @pytest.mark.parametrize("field", ["parameters", "buffers"])
-@pytest.mark.parametrize("value", [COSTLY, [COSTLY], [["w", torch.ones(2), COSTLY]], [[COSTLY] * 3] * 2])
+@pytest.mark.parametrize(
+    "value", [COSTLY, [COSTLY], [["w", torch.ones(2), COSTLY]], [[COSTLY] * 3] * 2]
+)
 def test_object_is_checked_before_it_is_recorded(read: list[str], field: str, value: Any) -> None:
     """A transcript records it before the test receives it."""
     handle = wire.Handle(0, {**MODULE, field: value})
-    replies = [{**REPLY, "result": handle}, {**REPLY, "modules": [[0, {"description": handle.description}]]}]
+    replies = [
+        {**REPLY, "result": handle},
+        {**REPLY, "modules": [[0, {"description": handle.description}]]},
+    ]
     for reply in replies:
         with pytest.raises(StudentCrashedError):
             Replies({"ok": reply}).request("call", target=[None, ["f"]])
     assert read == []
 
 
-@pytest.mark.parametrize("change", [{"values": COSTLY}, {"values": [COSTLY]}, {"flags": {COSTLY: True, 1: True}}])
-def test_change_of_a_module_is_checked_before_it_is_recorded(read: list[str], change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change", [{"values": COSTLY}, {"values": [COSTLY]}, {"flags": {COSTLY: True, 1: True}}]
+)
+def test_change_of_a_module_is_checked_before_it_is_recorded(
+    read: list[str], change: dict[str, Any]
+) -> None:
     with pytest.raises(StudentCrashedError):
         Replies({"ok": {**REPLY, "modules": [[0, change]]}}).request("call", target=[None, ["f"]])
     assert read == []
@@ -121,7 +149,9 @@ QUESTION: dict[str, Any] = {"callback": 0, "path": [], "grad": True, "args": (),
         {"pull_back": 1, "gradients": COSTLY},
     ],
 )
-def test_question_of_the_student_s_code_is_checked_before_it_is_read(read: list[str], question: dict) -> None:
+def test_question_of_the_student_s_code_is_checked_before_it_is_read(
+    read: list[str], question: dict
+) -> None:
     connection = Replies({})
     table: dict[Any, int] = {}
     connection.register(lambda key=None: table[key])  # a KeyError quotes its key
@@ -200,7 +230,9 @@ def test_gradients_of_what_is_not_frozen_are_not_believed() -> None:
     grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
     grade = grader.grade(Submission("ada", assignment.name, (SourceFile("fine_tuning.py", text),)))
     grader.close()
-    (test,) = [test for test in grade.tests if test.name == "test_no_gradient_reaches_what_is_frozen"]
+    (test,) = [
+        test for test in grade.tests if test.name == "test_no_gradient_reaches_what_is_frozen"
+    ]
     assert (test.outcome, test.message) == (
         "failed",
         "After a small step, the encoder's vectors differ from what the gradient says.",

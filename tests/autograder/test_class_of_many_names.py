@@ -64,7 +64,9 @@ MEMBERS = ("ub", "ob")
 
 def canvas_name(last: str, first: str) -> str:
     """Return a name as Canvas writes it before a file's name: the sortable name without spaces and signs."""
-    kept = (letter for letter in f"{last}{first}".lower() if unicodedata.category(letter)[0] in "LM")
+    kept = (
+        letter for letter in f"{last}{first}".lower() if unicodedata.category(letter)[0] in "LM"
+    )
     return "".join(kept)
 
 
@@ -85,17 +87,24 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     for number, (last, first, identity, answer) in enumerate(PEOPLE):
         canvas = 10001 + number
         group = GROUP if identity in MEMBERS else ""
-        known = canvas if number % 3 else ""  # of a third of the class, the roster has only the name
+        known = (
+            canvas if number % 3 else ""
+        )  # of a third of the class, the roster has only the name
         roster.append(f"{identity},{first} {last},{known},{group},{section(number)}")
         sheet.append(f'"{last}, {first}",{canvas},login{number},{section(number)},')
         if identity in MEMBERS:
             continue
-        newer[f"{canvas_name(last, first)}_{canvas}_{900000 + number}_adding-1.py"] = ANSWERS[answer]
+        newer[f"{canvas_name(last, first)}_{canvas}_{900000 + number}_adding-1.py"] = ANSWERS[
+            answer
+        ]
         if number % 4 == 0:
             older[f"{canvas_name(last, first)}_{canvas}_{800000 + number}_adding.py"] = "x = 1\n"
     (course / "roster.csv").write_text("\n".join(roster) + "\n", "utf-8")
     (course / "canvas.csv").write_text("\n".join(sheet) + "\n", "utf-8")
-    for name, files in (("LIN101-adding submissions.zip", newer), ("LIN101-adding submissions-old.zip", older)):
+    for name, files in (
+        ("LIN101-adding submissions.zip", newer),
+        ("LIN101-adding submissions-old.zip", older),
+    ):
         with zipfile.ZipFile(course / name, "w") as archive:
             for entry, text in files.items():
                 archive.writestr(entry, text)
@@ -114,7 +123,9 @@ def test_every_grade_stands_in_the_row_of_its_student(run):
     run("grade", "submitted", "--seed", "7", "--jobs", "1")
     assert run("export", "grades", "--to", "csv") == "30 students are in scores.csv.\n"
     run("export", "grades", "--to", "csv", "--section", "North", "--output", "north.csv")
-    assert "30 scores are in canvas-filled.csv." in run("export", "grades", "--to", "canvas", "--sheet", "canvas.csv")
+    assert "30 scores are in canvas-filled.csv." in run(
+        "export", "grades", "--to", "canvas", "--sheet", "canvas.csv"
+    )
     assert Path("scores.csv").read_bytes().decode() == golden("scores.csv")
     assert Path("north.csv").read_bytes().decode() == golden("north.csv")
     assert Path("canvas-filled.csv").read_bytes().decode() == golden("canvas-filled.csv")

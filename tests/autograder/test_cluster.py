@@ -23,7 +23,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("distributed", reason="Dask is not installed: pip install '.[cluster]'")
-pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed: pip install '.[cluster]'")
+pytest.importorskip(
+    "dask_jobqueue", reason="dask-jobqueue is not installed: pip install '.[cluster]'"
+)
 
 import dask
 from distributed.diskutils import WorkSpace
@@ -37,7 +39,14 @@ from autograder.extras.cluster.cluster_address import batch_cluster, connect
 from autograder.extras.cluster.cluster_worker import Graders
 from autograder.extras.cluster.grader_process import GraderDiedError, GraderProcess
 from autograder.gradebook.journal import Journal, Reading
-from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, SourceFile, Submission
+from autograder.records import (
+    CourseError,
+    Grade,
+    InfrastructureError,
+    RefusedError,
+    SourceFile,
+    Submission,
+)
 from autograder.runs.pool import Plan
 from autograder.runs.run import grade_class
 from autograder.submissions import find_submissions
@@ -70,11 +79,19 @@ def submission(student: str, text: str) -> Submission:
 
 def small_class(course: Course) -> list[Submission]:
     text = course.solution_file(course.assignments[0]).read_text("utf-8")
-    answers = [text, text.replace("a + b", "a - b"), text.replace("self.value + number", "number"), "def add(", ""]
+    answers = [
+        text,
+        text.replace("a + b", "a - b"),
+        text.replace("self.value + number", "number"),
+        "def add(",
+        "",
+    ]
     return [submission(f"s{number}", answers[number % len(answers)]) for number in range(10)]
 
 
-def graded(plan: Plan, folder: Path, submissions: list[Submission], address: str | None) -> list[dict[str, Any]]:
+def graded(
+    plan: Plan, folder: Path, submissions: list[Submission], address: str | None
+) -> list[dict[str, Any]]:
     """Return the lines of a journal without the seconds, sorted by student."""
     with Journal(folder) as journal:
         summary = grade_class(plan, submissions, journal, lambda _: None, cluster=address)
@@ -86,7 +103,11 @@ def graded(plan: Plan, folder: Path, submissions: list[Submission], address: str
 
 def started_since(before: set[int]) -> set[int]:
     """Return the living processes that were started since; multiprocessing's own helper remains until the end."""
-    return {pid for pid in living(descendants(os.getpid()) - before) if b"resource_tracker" not in command(pid)}
+    return {
+        pid
+        for pid in living(descendants(os.getpid()) - before)
+        if b"resource_tracker" not in command(pid)
+    }
 
 
 def command(pid: int) -> bytes:
@@ -143,7 +164,9 @@ class FakeClient:
     present: dict[str, int] = field(default_factory=dict)
     sent: list[tuple[str, int, list[Submission], FakeFuture]] = field(default_factory=list)
 
-    def submit(self, _task: Any, _topic: str, number: int, chunk: list[Submission], **options: Any) -> FakeFuture:
+    def submit(
+        self, _task: Any, _topic: str, number: int, chunk: list[Submission], **options: Any
+    ) -> FakeFuture:
         self.sent.append((options["workers"][0], number, chunk, FakeFuture()))
         return self.sent[-1][3]
 
@@ -221,7 +244,9 @@ def test_chunks_hold_one_assignment_and_grow_to_32():
     sent = [chunk for _, _, chunk, _ in play.client.sent]
     assert all(len({one.assignment for one in chunk}) == 1 for chunk in sent)
     assert len(sent[0]) <= 4 and max(map(len, sent)) == cluster.LARGEST_CHUNK
-    assert sorted(one.student for chunk in sent for one in chunk) == sorted(one.student for one in mixed)
+    assert sorted(one.student for chunk in sent for one in chunk) == sorted(
+        one.student for one in mixed
+    )
 
 
 def test_worker_is_sent_no_more_than_it_has_room_for():
@@ -250,7 +275,9 @@ def test_submission_at_which_two_workers_died_is_named_and_innocent_ones_are_gra
     play = Play(students(6), "a")
     deaths = 0
     while play.run._chunks:
-        worker, number, chunk, _ = next(sent for sent in play.client.sent if sent[1] in play.run._chunks)
+        worker, number, chunk, _ = next(
+            sent for sent in play.client.sent if sent[1] in play.run._chunks
+        )
         place = [sent[1] for sent in play.client.sent].index(number)
         names = [one.student for one in chunk]
         if "s2" not in names:
@@ -308,7 +335,9 @@ def test_two_different_scores_of_one_submission_are_named_and_neither_counts(lat
     play.grade(order[0], 0, score=1.0)
     play.grade(order[1], 0, score=0.5)
     finish(play)
-    assert play.run.failed == {("s0", NAME): "two graders gave it 1 and 0.5 points; neither counts."}
+    assert play.run.failed == {
+        ("s0", NAME): "two graders gave it 1 and 0.5 points; neither counts."
+    }
     assert play.grades == []
 
 
@@ -324,7 +353,13 @@ def test_failed_submission_is_named_and_the_others_of_its_chunk_are_graded():
 def test_course_that_cannot_be_graded_ends_the_run():
     play = Play(students(2), "a")
     with pytest.raises(CourseError, match="does not pass"):
-        play.event(worker="a", chunk=1, place=0, kind="course", text="01_adding: the solution does not pass.")
+        play.event(
+            worker="a",
+            chunk=1,
+            place=0,
+            kind="course",
+            text="01_adding: the solution does not pass.",
+        )
 
 
 def test_run_without_a_machine_that_can_grade_ends_with_the_reasons():
@@ -357,20 +392,27 @@ def test_chunk_that_dask_gave_up_ends_the_run(status, error):
 # -- addresses ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("address", ["tcp://10.0.0.7:8786", "tcp://scheduler:8786", "tcp://127.evil.example:8786"])
+@pytest.mark.parametrize(
+    "address", ["tcp://10.0.0.7:8786", "tcp://scheduler:8786", "tcp://127.evil.example:8786"]
+)
 def test_plain_tcp_to_another_machine_is_refused(address):
     with pytest.raises(RefusedError, match="without encryption"), connect(address):
         pass
 
 
-@pytest.mark.parametrize("address", ["local:", "local:0", "local:two", "scheduler:8786", "http://a:1", "slurm.txt"])
+@pytest.mark.parametrize(
+    "address", ["local:", "local:0", "local:two", "scheduler:8786", "http://a:1", "slurm.txt"]
+)
 def test_address_that_names_no_cluster_is_refused(address):
     with pytest.raises(RefusedError, match=r"Write `local:4`"), connect(address):
         pass
 
 
 def test_tls_without_certificates_is_refused_and_names_the_variables():
-    with pytest.raises(RefusedError, match="DASK_DISTRIBUTED__COMM__TLS__CA_FILE"), connect("tls://10.0.0.7:8786"):
+    with (
+        pytest.raises(RefusedError, match="DASK_DISTRIBUTED__COMM__TLS__CA_FILE"),
+        connect("tls://10.0.0.7:8786"),
+    ):
         pass
 
 
@@ -428,7 +470,9 @@ def test_bundle_holds_what_graders_need_and_is_the_same_each_time(course, tmp_pa
     assert files == {"course.yml", "adding.py", "test_visible.py", "test_hidden.py", "mistakes.yml"}
 
 
-def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothing(course, tmp_path):
+def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothing(
+    course, tmp_path
+):
     file = course.root / "course.yml"
     strict = tmp_path / "course"
     shutil.copytree(course.root, strict)
@@ -478,7 +522,11 @@ class Room:
     """A worker with the plugin, set up; `started` are the graders that it has started."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, problem: str = "", lifetime: float | None = None, **deadly: int
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        problem: str = "",
+        lifetime: float | None = None,
+        **deadly: int,
     ):
         self.worker, self.started = FakeWorker(), list[FakeGrader]()
         self.worker.lifetime = lifetime
@@ -501,13 +549,21 @@ class Room:
     def grade(self, *names: str) -> list[tuple[Any, ...]]:
         del self.worker.told[:]
         cluster_worker.grade_chunk("topic", 1, [submission(name, "") for name in names])
-        return [tuple(value for key, value in facts.items() if key != "worker") for facts in self.worker.told]
+        return [
+            tuple(value for key, value in facts.items() if key != "worker")
+            for facts in self.worker.told
+        ]
 
 
 def test_worker_says_that_it_is_ready_and_reports_each_grade(monkeypatch):
     room = Room(monkeypatch)
     assert room.worker.told == [{"worker": "tls://a:1", "ready": 3}]
-    assert room.grade("s0", "s1") == [(1, True), (1, 0, "grade", "s0"), (1, 1, "grade", "s1"), (1, True)]
+    assert room.grade("s0", "s1") == [
+        (1, True),
+        (1, 0, "grade", "s0"),
+        (1, 1, "grade", "s1"),
+        (1, True),
+    ]
     assert len(room.started) == 1
 
 
@@ -516,10 +572,16 @@ def test_worker_that_cannot_grade_says_why(monkeypatch):
     assert told["refused"] == "It has torch 2.1 instead of 2.2." and told["host"]
 
 
-@pytest.mark.parametrize(("deaths", "found"), [(1, ("grade", "s1")), (2, ("failed", "the grader died twice."))])
+@pytest.mark.parametrize(
+    ("deaths", "found"), [(1, ("grade", "s1")), (2, ("failed", "the grader died twice."))]
+)
 def test_dead_grader_is_replaced_once_for_each_submission(monkeypatch, deaths, found):
     room = Room(monkeypatch, s1=deaths)
-    assert [told[2:] for told in room.grade("s0", "s1", "s2")[1:4]] == [("grade", "s0"), found, ("grade", "s2")]
+    assert [told[2:] for told in room.grade("s0", "s1", "s2")[1:4]] == [
+        ("grade", "s0"),
+        found,
+        ("grade", "s2"),
+    ]
     assert len(room.started) == deaths + 1 and all(each.closed for each in room.started[:-1])
 
 
@@ -560,7 +622,9 @@ def test_killed_grader_is_noticed_and_leaves_nothing(course, tmp_path):
 @pytest.mark.slow
 def test_worker_on_this_machine_does_not_profile_its_threads(scratch):
     with connect("local:1") as client:
-        assert set(client.run(dask.config.get, "distributed.worker.profile.enabled").values()) == {False}
+        assert set(client.run(dask.config.get, "distributed.worker.profile.enabled").values()) == {
+            False
+        }
 
 
 @pytest.mark.slow
@@ -579,9 +643,13 @@ def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, t
 @pytest.fixture
 def certificates(tmp_path) -> Iterator[list[str]]:
     """Certificates made as docs/cluster.md says, in the environment of the command; options for Dask's programs."""
-    for line in re.findall(r"^openssl .*$", (ROOT / "docs/cluster.md").read_text("utf-8"), re.MULTILINE):
+    for line in re.findall(
+        r"^openssl .*$", (ROOT / "docs/cluster.md").read_text("utf-8"), re.MULTILINE
+    ):
         subprocess.run(shlex.split(line), cwd=tmp_path, check=True, capture_output=True)
-    ca, certificate, key = (str(tmp_path / name) for name in ("ca.pem", "grading.pem", "grading.key"))
+    ca, certificate, key = (
+        str(tmp_path / name) for name in ("ca.pem", "grading.pem", "grading.key")
+    )
     names = {"ca-file": ca, "client.cert": certificate, "client.key": key}
     with dask.config.set({f"distributed.comm.tls.{name}": value for name, value in names.items()}):
         yield ["--tls-ca-file", ca, "--tls-cert", certificate, "--tls-key", key]
@@ -605,20 +673,41 @@ def program(name: str, *arguments: str) -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
-def test_running_cluster_with_certificates_grades_and_keeps_nothing_of_the_course(course, tmp_path, certificates):
+def test_running_cluster_with_certificates_grades_and_keeps_nothing_of_the_course(
+    course, tmp_path, certificates
+):
     before = descendants(os.getpid())
     file, scratch = tmp_path / "scheduler.json", tmp_path / "scratch"
     scratch.mkdir()
     local = ("--host", "127.0.0.1", *certificates)
     with program(
-        "scheduler", "--protocol", "tls", "--port", "0", "--no-dashboard", "--scheduler-file", str(file), *local
+        "scheduler",
+        "--protocol",
+        "tls",
+        "--port",
+        "0",
+        "--no-dashboard",
+        "--scheduler-file",
+        str(file),
+        *local,
     ):
         assert wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
-        with program("worker", address, "--nthreads", "1", "--no-dashboard", "--local-directory", str(scratch), *local):
+        with program(
+            "worker",
+            address,
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--local-directory",
+            str(scratch),
+            *local,
+        ):
             lines = graded(Plan(course, 7), tmp_path / "grades", small_class(course), address)
             assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
-            assert wait_until(lambda: not list(scratch.rglob("grader-*"))), "nothing of the course stays on a worker"
+            assert wait_until(lambda: not list(scratch.rglob("grader-*"))), (
+                "nothing of the course stays on a worker"
+            )
     assert wait_until(lambda: not started_since(before))
 
 
@@ -661,7 +750,12 @@ def test_slurm_is_sent_a_script_with_the_files_arguments(tmp_path, monkeypatch):
     with batch_cluster(slurm(tmp_path, monkeypatch)):
         assert wait_until((tmp_path / "script.sh").exists)
         script = (tmp_path / "script.sh").read_text()
-    for line in ("#SBATCH -p short", "#SBATCH --cpus-per-task=1", "#SBATCH -t 00:30:00", "#SBATCH --mem=2G"):
+    for line in (
+        "#SBATCH -p short",
+        "#SBATCH --cpus-per-task=1",
+        "#SBATCH -t 00:30:00",
+        "#SBATCH --mem=2G",
+    ):
         assert line in script.splitlines()
     assert "tls://127.0.0.1:" in script and "--lifetime 25m" in script and "--tls-ca-file" in script
     assert "tcp://" not in script, "encryption cannot be turned off"
@@ -676,7 +770,11 @@ def test_workers_that_slurm_starts_grade_and_end(course, tmp_path, monkeypatch):
     lines = graded(Plan(course, 7), tmp_path / "grades", small_class(course), str(file))
     assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
     assert wait_until(
-        lambda: not [pid for pid in living_processes() - before if str(tmp_path).encode() in command(pid)]
+        lambda: (
+            not [
+                pid for pid in living_processes() - before if str(tmp_path).encode() in command(pid)
+            ]
+        )
     )
 
 
@@ -694,24 +792,36 @@ def test_known_mistakes_have_the_same_grades_on_a_cluster(name, tmp_path, scratc
     course = load_course(ROOT)
     assignment = course.assignment(name)
     answers = {"solution": course.solution_file(assignment).read_text("utf-8")}
-    answers |= {each.id: each.source for each in load_mistakes(course, assignment) if each.id not in UNSTEADY}
+    answers |= {
+        each.id: each.source
+        for each in load_mistakes(course, assignment)
+        if each.id not in UNSTEADY
+    }
     submissions = [
-        Submission(student, name, (SourceFile(f"{assignment.stem}.py", text),)) for student, text in answers.items()
+        Submission(student, name, (SourceFile(f"{assignment.stem}.py", text),))
+        for student, text in answers.items()
     ]
     plan = Plan(course, 7, jobs=2, names=(name,))
     here = graded(plan, tmp_path / "here", submissions, None)
-    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(answers)
+    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(
+        answers
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
 def test_demo_class_has_the_same_grades_on_a_cluster(tmp_path, scratch):
-    course, names = load_course(ROOT), ("02_positional_encoding", "03_masked_heads", "05_encoder_block")
+    course, names = (
+        load_course(ROOT),
+        ("02_positional_encoding", "03_masked_heads", "05_encoder_block"),
+    )
     write_demo(course, tmp_path / "class", 12, 1, names)
     submissions = list(find_submissions(tmp_path / "class", course))
     plan = Plan(course, 7, jobs=2, names=names)
     here = graded(plan, tmp_path / "here", submissions, None)
-    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(submissions)
+    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(
+        submissions
+    )
 
 
 # -- random kills, as many as CLUSTER_KILLS says: `make cluster` sets it -----------------------------------------------
@@ -724,10 +834,14 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, of prctl(2)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(-(-KILLS // KILLS_OF_A_CLASS)))
-def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(course, tmp_path, monkeypatch, seed):
+def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(
+    course, tmp_path, monkeypatch, seed
+):
     """Graders, workers, nannies and the coordinator are killed at random grades; the run goes on or is resumed."""
     chance = random.Random(seed)
-    ctypes.CDLL(None).prctl(SUBREAPER, 1)  # what outlives its parent becomes a child of this process
+    ctypes.CDLL(None).prctl(
+        SUBREAPER, 1
+    )  # what outlives its parent becomes a child of this process
     scratch, temporary = tmp_path / "scratch", tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("DASK_TEMPORARY_DIRECTORY", str(scratch))
@@ -765,7 +879,9 @@ def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(course, t
     students = [grade.student for grade in Reading(journal)]
     assert sorted(students) == [f"s{one:03}" for one in range(STUDENTS)], killed
     scores = {grade.student: grade.score for grade in Reading(journal)}
-    assert [scores[f"s{one:03}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (STUDENTS // 5)
+    assert [scores[f"s{one:03}"] for one in range(STUDENTS)] == [10.0, 6.0, 7.0, 0.0, 0.0] * (
+        STUDENTS // 5
+    )
     assert wait_until(lambda: not started_since(before)), killed
     assert not [*filter(Path.is_dir, temporary.iterdir())], killed
     if "grader" not in killed:  # a grader that was killed with its worker leaves its folder to Dask
@@ -791,16 +907,31 @@ def kill(pid: int) -> None:
 def start_class(course: Course, folder: Path, address: str) -> subprocess.Popen[str]:
     arguments = ["grade", "class", "--course", str(course.root), "--cluster", address, "--json"]
     program = [sys.executable, "-c", "from autograder.cli import main; main()", *arguments]
-    return subprocess.Popen(program, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        program, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
-def candidates(coordinator: subprocess.Popen[str], victim: str, nannies: Nannies | None) -> set[int]:
+def candidates(
+    coordinator: subprocess.Popen[str], victim: str, nannies: Nannies | None
+) -> set[int]:
     """Return the processes of a kind: graders run a module of their own, workers are started by `spawn_main`."""
     programs = {one.pid for one in nannies.processes} if nannies else set()
-    below = {pid: command(pid) for top in {coordinator.pid, *programs} for pid in living(descendants(top))}
-    graders = {pid for pid, line in below.items() if b"autograder.extras.cluster.grader_process" in line}
+    below = {
+        pid: command(pid)
+        for top in {coordinator.pid, *programs}
+        for pid in living(descendants(top))
+    }
+    graders = {
+        pid for pid, line in below.items() if b"autograder.extras.cluster.grader_process" in line
+    }
     workers = {pid for pid, line in below.items() if b"spawn_main" in line}
-    return {"grader": graders, "worker": workers, "nanny": programs, "coordinator": {coordinator.pid}}[victim]
+    return {
+        "grader": graders,
+        "worker": workers,
+        "nanny": programs,
+        "coordinator": {coordinator.pid},
+    }[victim]
 
 
 class Nannies:
@@ -825,7 +956,9 @@ class Nannies:
 
     def replace_dead(self) -> None:
         """Start a worker program for each that was killed, as a batch system does."""
-        self.processes = [self._start() if one.poll() is not None else one for one in self.processes]
+        self.processes = [
+            self._start() if one.poll() is not None else one for one in self.processes
+        ]
 
     def _start(self) -> subprocess.Popen[bytes]:
         return dask_program("worker", self.address, "--nthreads", "1", "--no-dashboard",

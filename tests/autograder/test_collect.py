@@ -71,8 +71,14 @@ def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
 
 def tree(folder: Path) -> dict[str, str]:
     """Return every file below a folder with its text, except collected.json."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "collected.json"]
-    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files}
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "collected.json"
+    ]
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files
+    }
 
 
 def known(folder: Path) -> dict[str, Collected]:
@@ -139,7 +145,9 @@ def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path):
     assert {one.source for one in facts.values()} == {"submissions.zip"}
 
 
-def test_canvas_display_name_that_is_the_number_of_another_student_takes_nothing_from_them(packed, gather, tmp_path):
+def test_canvas_display_name_that_is_the_number_of_another_student_takes_nothing_from_them(
+    packed, gather, tmp_path
+):
     """`1001_5678_9010_adding.py` is of student 5678, who is called `1001`, and says nothing about student 1001."""
     files = {
         "lovelaceada_LATE_1001_9001_adding.py": "ada = 1\n",
@@ -167,10 +175,15 @@ def test_anonymous_canvas_download_is_collected(packed, gather, tmp_path):
 
 
 def test_canvas_last_of_two_uploads_is_collected(packed, gather, tmp_path):
-    files = {"lovelaceada_1001_90_adding.py": "first\n", "lovelaceada_1001_100_adding-1.py": "second\n"}
+    files = {
+        "lovelaceada_1001_90_adding.py": "first\n",
+        "lovelaceada_1001_100_adding-1.py": "second\n",
+    }
     report = gather(packed("submissions.zip", files))
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "second\n"}
-    assert report.notes == ["submissions.zip: lovelaceada: adding.py is there more than once; the last one counts."]
+    assert report.notes == [
+        "submissions.zip: lovelaceada: adding.py is there more than once; the last one counts."
+    ]
 
 
 TYPED = {
@@ -203,10 +216,15 @@ def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, 
         f"raoanita: a typed text was handed in, no file; {UNUSABLE}",
         f"ngbo: a typed link was handed in, no file; {UNUSABLE}",
     }
-    refused = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
+    refused = {
+        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem
+    }
     assert set(refused) == {graded_name(student) for student in facts} - {"1001"}
     none = "No file adding.py or adding.ipynb was handed in; there is only"
-    assert (refused["107"], refused["109"]) == (f"{none} typed_text.html.", f"{none} typed_link.html.")
+    assert (refused["107"], refused["109"]) == (
+        f"{none} typed_text.html.",
+        f"{none} typed_link.html.",
+    )
 
 
 def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp_path):
@@ -217,10 +235,10 @@ def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp
 
 def test_canvas_late_mark_in_lowercase_is_recognised(packed, gather, tmp_path):
     gather(packed("submissions.zip", {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"}))
-    assert (known(tmp_path / "submitted")["1002"].name, known(tmp_path / "submitted")["1002"].late) == (
-        "hoppergrace",
-        True,
-    )
+    assert (
+        known(tmp_path / "submitted")["1002"].name,
+        known(tmp_path / "submitted")["1002"].late,
+    ) == ("hoppergrace", True)
 
 
 # ------------------------------------------------------------------ Moodle
@@ -295,13 +313,17 @@ def team_sheet(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
-def test_moodle_group_number_is_not_used_as_participant_number(packed, gather, course, team_sheet, tmp_path, tool):
+def test_moodle_group_number_is_not_used_as_participant_number(
+    packed, gather, course, team_sheet, tmp_path, tool
+):
     """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
     score.
     """
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
-    assert not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
+    assert (
+        not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
+    )
     hint = (
         "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
         "collect again with a roster that has a column `group`."
@@ -313,7 +335,9 @@ def test_moodle_group_number_is_not_used_as_participant_number(packed, gather, c
     ]
 
 
-def export_to(tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None) -> Exported:
+def export_to(
+    tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
+) -> Exported:
     """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
     students = sorted(known(tmp_path / "submitted"))
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
@@ -333,7 +357,9 @@ def export_to(tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Ro
 
 def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
     """The worksheet of a team assignment is a roster of its groups."""
-    report = gather(packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet)
+    report = gather(
+        packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet
+    )
     assert tree(tmp_path / "submitted") == {
         f"ada@example.org/{NAME}/adding.py": "red = 1\n",
         f"ben@example.org/{NAME}/adding.py": "blue = 1\n",
@@ -365,9 +391,15 @@ def test_group_work_is_collected_for_each_member(packed, gather, course, team_sh
 
 @pytest.mark.parametrize(
     "text",
-    ["student,name,moodle\nada42,Ada Lovelace,17\n", "student,moodle\nada42,17\n", "student,name\n17,Ada Lovelace\n"],
+    [
+        "student,name,moodle\nada42,Ada Lovelace,17\n",
+        "student,moodle\nada42,17\n",
+        "student,name\n17,Ada Lovelace\n",
+    ],
 )
-def test_roster_without_groups_assigns_group_work_to_no_student(packed, gather, roster, tmp_path, text):
+def test_roster_without_groups_assigns_group_work_to_no_student(
+    packed, gather, roster, tmp_path, text
+):
     report = gather(packed("adding.zip", TEAMS), roster=roster(text))
     assert not tree(tmp_path / "submitted")
     assert "Team Blue was left out: its number is that of " in report.odd[1]
@@ -390,16 +422,22 @@ def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, 
 
 
 def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
-    people = roster("student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n")
+    people = roster(
+        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
+    )
     gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
 
 
-def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(packed, gather, course, tmp_path):
+def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(
+    packed, gather, course, tmp_path
+):
     gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
     (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-    assert problem.startswith(f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written")
+    assert problem.startswith(
+        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
+    )
 
 
 def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
@@ -414,7 +452,10 @@ def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, cour
 def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
     gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert "If both are one person" in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
+    assert (
+        "If both are one person"
+        in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
+    )
     people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
@@ -426,9 +467,14 @@ def test_ambiguous_group_names_are_assigned_to_no_student(roster):
 
 
 def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
-    gather(packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}))
+    gather(
+        packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"})
+    )
     sheet = tmp_path / "worksheet.csv"
-    for text in (MOODLE_SHEET, 'Identifier,Status,Grade,Maximum grade\n"Participant 657831",Submitted,,10\n'):
+    for text in (
+        MOODLE_SHEET,
+        'Identifier,Status,Grade,Maximum grade\n"Participant 657831",Submitted,,10\n',
+    ):
         sheet.write_text(text, "utf-8")
         assert not export_to("moodle", course, tmp_path, sheet).problems
 
@@ -436,7 +482,9 @@ def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tm
 def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
     sheet = tmp_path / "worksheet.csv"
-    sheet.write_text('Identifier,Status,Grade,Maximum grade\n"Participant 17",Submitted,,10\n', "utf-8")
+    sheet.write_text(
+        'Identifier,Status,Grade,Maximum grade\n"Participant 17",Submitted,,10\n', "utf-8"
+    )
     assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
     assert not (tmp_path / "worksheet-filled.csv").exists()
 
@@ -495,14 +543,19 @@ def test_gradescope_export_is_collected(packed, gather, tmp_path):
     }
     where = "assignment_5_export.zip: submission_metadata.yml"
     assert report.odd == [f"{where} lists submission_4, but there is no such folder."]
-    assert report.notes == [f"{where} names no student for submission_99; the folder's name is used."]
+    assert report.notes == [
+        f"{where} names no student for submission_99; the folder's name is used."
+    ]
 
 
 def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     gather(packed("assignment_5_export.zip", GRADESCOPE))
     facts = known(tmp_path / "submitted")
     assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
-    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == ("2026-03-21T06:00:00+00:00", None)
+    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == (
+        "2026-03-21T06:00:00+00:00",
+        None,
+    )
     assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
     assert facts["submission_99"].submitted_at is None
     assert facts["grace@example.org"].moment == facts["00123"].moment
@@ -521,24 +574,31 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     ],
 )
 def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
-    report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
+    report = gather(
+        packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"})
+    )
     (problem,) = report.odd
     assert "submission_metadata.yml in" in problem and not report.counts
     assert not Path("pwned").exists()
 
 
 @pytest.mark.parametrize(
-    "text", ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"]
+    "text",
+    ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"],
 )
 def test_unexpected_gradescope_metadata_does_not_stop_the_collection(packed, gather, text):
-    report = gather(packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"}))
+    report = gather(
+        packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"})
+    )
     assert report.odd or report.notes or report.counts
 
 
 def test_large_gradescope_metadata_is_read(packed, gather, monkeypatch):
     """With the output of every test, the file is larger than a submission may be."""
     long = METADATA + "# " + "x" * (5 << 20) + "\n"
-    archive = packed("export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long})
+    archive = packed(
+        "export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long}
+    )
     assert gather(archive).counts["new"] == 5
     assert gather(unpacked(archive)).counts["unchanged"] == 5
     monkeypatch.setattr(gradescope, "METADATA_BYTES", 5 << 20)
@@ -568,11 +628,15 @@ BLACKBOARD = {
         (BLACKBOARD, {"ada_1": "Ada Lovelace", "grace": ""}),
     ],
 )
-def test_latest_attempt_of_brightspace_and_blackboard_is_collected(packed, gather, tmp_path, files, students):
+def test_latest_attempt_of_brightspace_and_blackboard_is_collected(
+    packed, gather, tmp_path, files, students
+):
     report = gather(packed("adding.zip", files))
     assert {student: one.name for student, one in known(tmp_path / "submitted").items()} == students
     assert sorted(tree(tmp_path / "submitted").values()) == ["grace\n", "later\n"]
-    assert not report.odd and "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
+    assert (
+        not report.odd and "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -596,7 +660,9 @@ def test_order_of_archives_does_not_matter(packed, gather, tmp_path, earlier, la
 def test_moodle_archives_are_ordered_by_the_times_of_their_files(tmp_path, gather):
     for name, day in (("a.zip", 28), ("b.zip", 27)):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
-            entry = zipfile.ZipInfo("Ada Lovelace_17_assignsubmission_file/adding.py", (2026, 11, day, 12, 0, 0))
+            entry = zipfile.ZipInfo(
+                "Ada Lovelace_17_assignsubmission_file/adding.py", (2026, 11, day, 12, 0, 0)
+            )
             archive.writestr(entry, f"{day}\n")
     report = gather(tmp_path / "a.zip", tmp_path / "b.zip", assignment=NAME)
     assert report.counts == {"new": 1, "older": 1}
@@ -606,7 +672,9 @@ def test_moodle_archives_are_ordered_by_the_times_of_their_files(tmp_path, gathe
 # ------------------------------------------------------------------ folders, and all sources alike
 
 
-@pytest.mark.parametrize("files, name", [(CANVAS, "adding"), (MOODLE, "moodle"), (GRADESCOPE, "export")])
+@pytest.mark.parametrize(
+    "files, name", [(CANVAS, "adding"), (MOODLE, "moodle"), (GRADESCOPE, "export")]
+)
 def test_unpacked_downloads_give_the_same_result(packed, gather, tmp_path, files, name):
     archive = packed(f"{name}.zip", files)
     first = gather(archive)
@@ -636,7 +704,9 @@ def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
         f"eve/{NAME}/adding.py": "\ufffd\ufffd not a text",
     }
     assert tree(tmp_path / "submitted") == expected
-    assert report.odd == ["class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."]
+    assert report.odd == [
+        "class.zip: eve, 01_adding: adding.py is not UTF-8 text (byte 1); save it as UTF-8."
+    ]
     assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
     assert gather(tmp_path / "submitted").counts == {"unchanged": 4}
 
@@ -654,13 +724,20 @@ def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, g
 
 
 def test_moodle_folder_that_begins_with_a_dot_is_collected(packed, gather, tmp_path):
-    files = {"..dots_17_assignsubmission_file/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise"}
+    files = {
+        "..dots_17_assignsubmission_file/adding.py": "x\n",
+        "._noise_18_assignsubmission_file": "noise",
+    }
     gather(packed("adding.zip", {**MOODLE, **files}))
-    assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(tmp_path / "submitted")
+    assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(
+        tmp_path / "submitted"
+    )
 
 
 def test_dot_folders_inside_a_students_folder_are_ignored(packed, gather, tmp_path):
-    files = {f"Ada_17_assignsubmission_file/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")}
+    files = {
+        f"Ada_17_assignsubmission_file/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")
+    }
     gather(packed("adding.zip", {"Ada_17_assignsubmission_file/adding.py": "ada = 1\n", **files}))
     assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
 
@@ -703,7 +780,10 @@ def test_archive_name_determines_the_assignment(course, name, assignment):
 def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
-    assert "homework.py is not named like an assignment; name the assignment with --assignment." in problem
+    assert (
+        "homework.py is not named like an assignment; name the assignment with --assignment."
+        in problem
+    )
     assert not gather(archive, assignment=NAME).odd
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
@@ -721,7 +801,9 @@ def roster(tmp_path: Path) -> Callable[[str], Roster]:
 
 
 def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
-    people = roster("student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n")
+    people = roster(
+        "student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n"
+    )
     report = gather(packed("submissions.zip", CANVAS), roster=people)
     assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
@@ -741,9 +823,21 @@ def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_pat
 @pytest.mark.parametrize(
     "text, key, student",
     [
-        ('Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",1001,S-1,ada1,One\n', "1001", "ada1"),
-        ("Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n", "657831", "ada@x.org"),
-        ("Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n", "657831", "Teilnehmer/in657831"),
+        (
+            'Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",1001,S-1,ada1,One\n',
+            "1001",
+            "ada1",
+        ),
+        (
+            "Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n",
+            "657831",
+            "ada@x.org",
+        ),
+        (
+            "Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n",
+            "657831",
+            "Teilnehmer/in657831",
+        ),
         ("First Name,Last Name,SID,Email\nAda,Lovelace,00123,ada@x.org\n", "lovelaceada", "00123"),
         ("student,name\nada42,Ada King Lovelace\n", "lovelaceadaking", "ada42"),
     ],
@@ -777,7 +871,9 @@ def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, ros
     }
 
 
-@pytest.mark.parametrize("text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n'])
+@pytest.mark.parametrize(
+    "text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n']
+)
 def test_invalid_roster_is_reported(roster, text):
     with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):
         roster(text)
@@ -796,7 +892,9 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
     report = gather(packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n")))
     files = tree(tmp_path / "submitted")
     assert files.pop(f"ada/{NAME}/adding.py") == "tuesday\n"
-    assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(f".earlier/ada/{NAME}/")
+    assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(
+        f".earlier/ada/{NAME}/"
+    )
     assert report.counts == {"replaced": 1} and "this one counts now" in report.notes[0]
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
@@ -804,7 +902,9 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
 def test_earlier_submission_collected_later_changes_nothing(packed, gather, tmp_path):
     tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
     report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
-    assert report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
+    assert (
+        report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
+    )
     assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
     assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
 
@@ -840,7 +940,10 @@ def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
     gather(archive)
     before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
     assert gather(archive).counts == {"unchanged": 6}
-    assert ((tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")) == before
+    assert (
+        (tmp_path / "submitted" / "collected.json").read_bytes(),
+        tree(tmp_path / "submitted"),
+    ) == before
 
 
 # ---------------------------------------------------------------------- submission times from a table
@@ -886,7 +989,9 @@ def test_german_worksheet_without_names_provides_submission_times(packed, gather
     assert when(tmp_path / "submitted")["657831"] == "2026-11-27T23:58:00+00:00"
 
 
-@pytest.mark.parametrize("key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"])
+@pytest.mark.parametrize(
+    "key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"]
+)
 def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_path, key):
     people = roster("student,name,email,canvas\ngh,Grace Hopper,grace@example.org,1002\n")
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
@@ -898,7 +1003,9 @@ def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_pa
 def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     assert gather(archive).counts == {"new": 1}
-    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {"unchanged": 1}
+    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
+        "unchanged": 1
+    }
     assert gather(archive).counts == {"unchanged": 1}
     assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
     assert known(tmp_path / "submitted")["1002"].late
@@ -912,17 +1019,31 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     assert not (tmp_path / "submitted").exists()
     rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
     gather(archive, times=table(f"student,assignment,submitted_at\n{rows}"))
-    found = {name: one.submitted_at for (_, name), one in read_collected(tmp_path / "submitted").items()}
-    assert found == {NAME: "2026-11-28T00:05:00+00:00", "02_many_heads": "2026-11-29T00:00:00+00:00"}
+    found = {
+        name: one.submitted_at for (_, name), one in read_collected(tmp_path / "submitted").items()
+    }
+    assert found == {
+        NAME: "2026-11-28T00:05:00+00:00",
+        "02_many_heads": "2026-11-29T00:00:00+00:00",
+    }
 
 
 @pytest.mark.parametrize(
     "text, sentence",
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        ("student,submitted_at\n1001,03/04/2026 9:00\n", r"in the row of 1001: '03/04/2026 9:00' is not a time"),
-        ("student,submitted_at\n1001,yesterday\n", "is not a time that can be read; write it like 2026-11-27 23:58"),
-        ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "the course has no assignment 'essay'"),
+        (
+            "student,submitted_at\n1001,03/04/2026 9:00\n",
+            r"in the row of 1001: '03/04/2026 9:00' is not a time",
+        ),
+        (
+            "student,submitted_at\n1001,yesterday\n",
+            "is not a time that can be read; write it like 2026-11-27 23:58",
+        ),
+        (
+            "student,assignment,submitted_at\n1,essay,2026-11-27\n",
+            "the course has no assignment 'essay'",
+        ),
     ],
 )
 def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
@@ -948,7 +1069,9 @@ def test_time_formats_of_the_sites_are_accepted(text, moment):
     assert read_moment(text).isoformat() == moment
 
 
-@pytest.mark.parametrize("text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"])
+@pytest.mark.parametrize(
+    "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
+)
 def test_other_time_formats_are_refused(text):
     with pytest.raises(ValueError):
         read_moment(text)
@@ -969,21 +1092,34 @@ def test_grade_gives_the_reason_that_collect_saw(packed, gather, course, tmp_pat
     archive = packed("class.zip", files)
     directly = {s.student: s.problem for s in find_submissions(archive, course)}
     gather(archive)
-    assert {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)} == directly
+    assert {
+        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)
+    } == directly
     assert directly["ed"] is None and "with different contents" in (directly["ada"] or "")
-    kept = [text for name, text in tree(tmp_path / "submitted").items() if not name.endswith(".txt")]
+    kept = [
+        text for name, text in tree(tmp_path / "submitted").items() if not name.endswith(".txt")
+    ]
     assert sorted(kept) == ["ed = 1\n", "one = 1\n", "one = 1\n", "two = 1\n", "two = 1\n"]
     report = gather(
-        packed("again.zip", {"class/ada/01_adding/adding.py": "one = 1\n", **dict(list(files.items())[2:])})
+        packed(
+            "again.zip",
+            {"class/ada/01_adding/adding.py": "one = 1\n", **dict(list(files.items())[2:])},
+        )
     )
     assert report.counts["replaced"] == 1
-    assert {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)}["ada"] is None
+    assert {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)}[
+        "ada"
+    ] is None
 
 
-def test_student_with_only_unusable_files_is_refused_and_not_missing(packed, gather, course, tmp_path):
+def test_student_with_only_unusable_files_is_refused_and_not_missing(
+    packed, gather, course, tmp_path
+):
     rest = {name: text for name, text in CANVAS.items() if name.endswith((".pdf", ".html"))}
     gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
-    found = {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem}
+    found = {
+        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem
+    }
     none = "No file adding.py or adding.ipynb was handed in; there is only"
     larger = "adding.py is larger than 4 MB."
     assert found == {"1005": f"{none} essay.pdf.", "1006": f"{none} text.html.", "1009": larger}
@@ -991,17 +1127,23 @@ def test_student_with_only_unusable_files_is_refused_and_not_missing(packed, gat
 
 def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    report = gather(packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME)
+    report = gather(
+        packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME
+    )
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
     gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
-    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {"replaced": 1}
+    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {
+        "replaced": 1
+    }
 
 
 def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path):
     files = {"lovelaceada_1001_1_adding.py": "x\n", "li_LATE_1007_question_9_99_adding.py": "x\n"}
     report = gather(packed("submissions.zip", files))
     assert set(known(tmp_path / "submitted")) == {"1001"}
-    assert report.odd == ["submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."]
+    assert report.odd == [
+        "submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."
+    ]
 
 
 # ------------------------------------------------------------------ and back again
@@ -1028,13 +1170,19 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
     "tool, files, sheet, column",
     [("canvas", CANVAS, CANVAS_SHEET, "Adding (7)"), ("moodle", MOODLE, MOODLE_SHEET, "Grade")],
 )
-def test_collected_students_are_found_in_the_sites_sheet(packed, gather, course, tmp_path, tool, files, sheet, column):
+def test_collected_students_are_found_in_the_sites_sheet(
+    packed, gather, course, tmp_path, tool, files, sheet, column
+):
     """Every collected student is found in the site's own sheet, each in a separate row."""
     gather(packed("download.zip", files))
     students = [student for student in sorted(known(tmp_path / "submitted")) if student in sheet]
-    grades = tuple(Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students))
+    grades = tuple(
+        Grade(student, NAME, "graded", number / 2, 10) for number, student in enumerate(students)
+    )
     (tmp_path / "sheet.csv").write_text(sheet, "utf-8")
-    exported = export(tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv"))
+    exported = export(
+        tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv")
+    )
     assert exported.problems == []
     with (tmp_path / "sheet-filled.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row[column] != "10"]
@@ -1046,7 +1194,9 @@ def test_collected_students_are_found_in_the_sites_sheet(packed, gather, course,
 
 def test_record_round_trip(tmp_path):
     written = [
-        Collected("ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}),
+        Collected(
+            "ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}
+        ),
         Collected("zoë", NAME),
     ]
     write_collected(tmp_path, written)
@@ -1078,10 +1228,14 @@ def test_invalid_record_is_reported(tmp_path, text):
 # ------------------------------------------------------------------ hostile archives
 
 
-@pytest.mark.parametrize("sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"])
+@pytest.mark.parametrize(
+    "sid", ["../../evil", "/etc/evil", "..", "con", "a\\b", "x" * 300, "'\"\\0'", ".hidden"]
+)
 def test_ids_cannot_escape_the_folder(packed, gather, tmp_path, sid):
     metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
-    gather(packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}))
+    gather(
+        packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"})
+    )
     (file,) = tree(tmp_path / "submitted")
     assert file.endswith(f"/{NAME}/adding.py") and file.count("/") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "submitted"]
@@ -1122,7 +1276,10 @@ def test_links_are_not_followed(packed, gather, tmp_path):
 
 
 def test_archive_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
-    files = {"lovelaceada_1001_1_adding.py": b"0" * (64 << 20), "hoppergrace_1002_2_adding.py": "x\n"}
+    files = {
+        "lovelaceada_1001_1_adding.py": b"0" * (64 << 20),
+        "hoppergrace_1002_2_adding.py": "x\n",
+    }
     report = gather(packed("submissions.zip", files))
     assert tree(tmp_path / "submitted") == {
         f"1001/{NAME}/NOT_COLLECTED.txt": "adding.py is larger than 4 MB.\n",
@@ -1131,7 +1288,9 @@ def test_archive_bombs_are_refused_and_the_others_are_collected(packed, gather, 
     assert report.odd == ["submissions.zip: lovelaceada: adding.py is larger than 4 MB."]
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40])
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40]
+)
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar"])
 def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
@@ -1141,7 +1300,9 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
     assert problem.startswith(f"{tmp_path / name}: ") and problem.endswith(".")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(identity=st.text(min_size=1, max_size=120))
 @example("__PYCACHE__")
 @example("Readmeister")
@@ -1174,12 +1335,20 @@ def command(course: Course, tmp_path: Path, monkeypatch):
 def test_collect_command_reports_results_and_problems(command, packed, tmp_path):
     packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     done = command("good.zip")
-    assert (done.exit_code, done.stdout, done.stderr) == (0, "1 submission of 1 student: 1 new.\n", "")
+    assert (done.exit_code, done.stdout, done.stderr) == (
+        0,
+        "1 submission of 1 student: 1 new.\n",
+        "",
+    )
     packed("submissions.zip", CANVAS)
     done = command("submissions.zip", "--output", "there", "--json")
     assert done.exit_code == 1 and "essay.pdf" in done.stderr
     record = json.loads(done.stdout)
-    assert (record["submissions"], record["late"], len(record["not_understood"])) == ({"new": 6}, 1, 3)
+    assert (record["submissions"], record["late"], len(record["not_understood"])) == (
+        {"new": 6},
+        1,
+        3,
+    )
 
 
 @pytest.mark.parametrize(

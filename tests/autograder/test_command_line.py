@@ -61,7 +61,8 @@ def test_version(option):
 
 def test_quiet_command_prints_only_problems(folder):
     (folder / "decisions.yml").write_text(
-        f"- {{assignment: {NAME}, student: ben, give: 1, reason: R, by: G, at: 2026-11-30 14:05}}\n", "utf-8"
+        f"- {{assignment: {NAME}, student: ben, give: 1, reason: R, by: G, at: 2026-11-30 14:05}}\n",
+        "utf-8",
     )
     assert run("report").stdout == "grades/index.html\n"
     done = run("report", "-q")
@@ -78,7 +79,9 @@ def test_verbose_command_adds_tracebacks_and_times(folder):
     plain, verbose = run("report"), run("report", "-v")
     assert (plain.exit_code, verbose.exit_code) == (2, 2)
     assert "Traceback" not in plain.output and "Traceback" in verbose.output
-    assert verbose.stderr.splitlines()[-1].startswith(f"autograder {autograder.__version__}, Python ")
+    assert verbose.stderr.splitlines()[-1].startswith(
+        f"autograder {autograder.__version__}, Python "
+    )
 
 
 def test_quiet_and_verbose_end_with_their_command(folder):
@@ -96,8 +99,20 @@ def test_report_prints_scores_and_paths_as_json(folder):
     )
     assert record["grades"] == [
         {
-            **{"student": "ada", "assignment": NAME, "status": "graded", "score": 4, "final_score": 4, "max_score": 10},
-            **{"problem": None, "seed": 7, "days_late": 0, "page": "grades/feedback/ada/01_adding.html"},
+            **{
+                "student": "ada",
+                "assignment": NAME,
+                "status": "graded",
+                "score": 4,
+                "final_score": 4,
+                "max_score": 10,
+            },
+            **{
+                "problem": None,
+                "seed": 7,
+                "days_late": 0,
+                "page": "grades/feedback/ada/01_adding.html",
+            },
         }
     ]
     assert Path(record["grades"][0]["page"]).is_file()
@@ -108,7 +123,9 @@ def test_export_prints_scores_and_paths_as_json(folder, tool):
     record = json.loads(run("export", "--to", tool, "--json").stdout)
     (path,) = record["files"]
     assert Path(path).is_file() and path in record["summary"]
-    assert [(one["student"], one["score"], one["max_score"]) for one in record["scores"]] == [("ada", 4, 10)]
+    assert [(one["student"], one["score"], one["max_score"]) for one in record["scores"]] == [
+        ("ada", 4, 10)
+    ]
 
 
 REPORTING = "collect grade report compare decide export similar doctor audit check progress"
@@ -119,7 +136,9 @@ def test_every_command_that_reports_offers_json(command):
     assert "--json" in run(command, "--help").stdout
 
 
-@pytest.mark.parametrize("command", [command.name or command.callback.__name__ for command in app.registered_commands])
+@pytest.mark.parametrize(
+    "command", [command.name or command.callback.__name__ for command in app.registered_commands]
+)
 def test_every_command_can_be_quiet_or_verbose(command):
     said = run(command, "--help").stdout
     assert "--quiet" in said and "-q" in said and "--verbose" in said and "-v" in said

@@ -34,7 +34,9 @@ def grade(student: str, *tests: Result, **more) -> Grade:
 
 
 def refused(student: str) -> Grade:
-    return Grade(student, NAME, "refused", 0.0, 4.0, problem="The file is empty.", submission_sha256="s")
+    return Grade(
+        student, NAME, "refused", 0.0, 4.0, problem="The file is empty.", submission_sha256="s"
+    )
 
 
 A, B = test_of("a", 2), test_of("b", 2)
@@ -43,7 +45,9 @@ NO_A = test_of("a", 0, message="3 came back, 5 was expected.")
 
 def test_unchanged_submissions_are_only_counted():
     other_words = replace(NO_A, message="4 came back, 6 was expected.")
-    found = compare([grade("ada", A, B), grade("ben", NO_A)], [grade("ada", A, B), grade("ben", other_words)])
+    found = compare(
+        [grade("ada", A, B), grade("ben", NO_A)], [grade("ada", A, B), grade("ben", other_words)]
+    )
     assert found.changes == ()
     assert found.counts == {"down": 0, "removed": 0, "up": 0, "added": 0, "same": 0, "unchanged": 2}
 
@@ -54,7 +58,13 @@ def test_changes_are_sorted_lower_scores_first_then_by_difference():
     after = [grade("ada", A, B), grade("ben", NO_A, B), grade("cy", NO_A, no_b), grade("eve", A)]
     found = compare(before, after)
     kinds = [(change.student, change.kind) for change in found.changes]
-    assert kinds == [("cy", "down"), ("ben", "down"), ("dan", "removed"), ("ada", "up"), ("eve", "added")]
+    assert kinds == [
+        ("cy", "down"),
+        ("ben", "down"),
+        ("dan", "removed"),
+        ("ada", "up"),
+        ("eve", "added"),
+    ]
 
 
 def test_change_names_the_test_and_the_reason():
@@ -73,7 +83,10 @@ def test_test_that_passes_now_shows_the_old_message():
 def test_added_and_removed_tests_are_changes():
     (change,) = compare([grade("ada", A)], [grade("ada", B)]).changes
     assert change.kind == "same"
-    assert [(t.name, t.before, t.after) for t in change.tests] == [("b", None, "passed"), ("a", "passed", None)]
+    assert [(t.name, t.before, t.after) for t in change.tests] == [
+        ("b", None, "passed"),
+        ("a", "passed", None),
+    ]
 
 
 def test_other_points_for_an_equal_outcome_are_a_change():
@@ -100,7 +113,9 @@ def test_unchanged_grades_of_the_earlier_run_are_not_kept():
 
 
 def test_last_grade_of_the_earlier_run_counts_although_an_earlier_one_differs():
-    assert compare([grade("ada", NO_A, seed=1), grade("ada", A)], [grade("ada", A)]).seeds_before == (41,)
+    assert compare(
+        [grade("ada", NO_A, seed=1), grade("ada", A)], [grade("ada", A)]
+    ).seeds_before == (41,)
     assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", A)]).counts["up"] == 1
 
 
@@ -145,12 +160,18 @@ def test_compare_command_prints_the_table_and_exits_with_0(tmp_path):
 
 
 def test_markup_in_names_is_printed_literally(tmp_path):
-    old, new = (journal(tmp_path / "old", grade("[red]x[/]", A)), journal(tmp_path / "new", grade("[red]x[/]", NO_A)))
+    old, new = (
+        journal(tmp_path / "old", grade("[red]x[/]", A)),
+        journal(tmp_path / "new", grade("[red]x[/]", NO_A)),
+    )
     assert "[red]x[/]" in run(old, new).stdout
 
 
 def test_compare_command_prints_json(tmp_path):
-    old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", NO_A))
+    old, new = (
+        journal(tmp_path / "old", grade("ada", A)),
+        journal(tmp_path / "new", grade("ada", NO_A)),
+    )
     record = json.loads(run(old, new, "--json").stdout)
     assert record["counts"]["down"] == 1
     assert record["seeds"] == {"before": [41], "after": [41]}
@@ -168,13 +189,21 @@ def test_missing_journal_is_reported(tmp_path):
 def test_empty_journal_is_reported(tmp_path):
     (tmp_path / "grades.jsonl").write_text("not json\n", "utf-8")
     done = run(tmp_path, tmp_path)
-    assert (done.exit_code, done.stderr.strip()) == (2, f"{tmp_path / 'grades.jsonl'} holds no grades.")
+    assert (done.exit_code, done.stderr.strip()) == (
+        2,
+        f"{tmp_path / 'grades.jsonl'} holds no grades.",
+    )
 
 
 def test_unreadable_lines_are_reported(tmp_path):
-    old, new = journal(tmp_path / "old", grade("ada", A)), journal(tmp_path / "new", grade("ada", A))
+    old, new = (
+        journal(tmp_path / "old", grade("ada", A)),
+        journal(tmp_path / "new", grade("ada", A)),
+    )
     with (old / "grades.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"a": 1}\n')
     done = run(old, new)
     assert done.exit_code == 0
-    assert done.stderr.startswith(f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing.")
+    assert done.stderr.startswith(
+        f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
+    )

@@ -39,7 +39,9 @@ def test_quiet_progress_prints_nothing(lines: Callable[[], list[str]]) -> None:
     assert lines() == []
 
 
-def test_progress_in_a_terminal_shows_a_bar(lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_in_a_terminal_shows_a_bar(
+    lines: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     with console.progress(quiet=False) as steps:

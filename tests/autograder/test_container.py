@@ -26,7 +26,10 @@ DEBIAN = "bookworm"
 NOBODY = 65534
 USER = 1000  # of the container
 NAME, SEED = "03_masked_heads", "1"
-PIP_PATHS = ("PIP_CERT", "PIP_FIND_LINKS")  # files of this machine without which its pip finds nothing
+PIP_PATHS = (
+    "PIP_CERT",
+    "PIP_FIND_LINKS",
+)  # files of this machine without which its pip finds nothing
 
 
 def program(folder: Path, name: str, lines: str) -> None:
@@ -60,7 +63,11 @@ class Entry:
         ended = f'if [ "$1" = doctor ]; then exit {doctor}; fi'
         program(self.folder / "programs", "autograder", f'echo "autograder $*"\n{ended}')
         path = f"{self.folder / 'programs'}:{os.environ['PATH']}"
-        become = [] if os.getuid() else ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        become = (
+            []
+            if os.getuid()
+            else ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        )
         return subprocess.run(
             [*become, self.folder / "programs" / "entry", *words],
             capture_output=True, text=True, env={**os.environ, "PATH": path},
@@ -112,7 +119,11 @@ def test_missing_folders_are_named_with_what_to_add(entry: Entry) -> None:
 
 @pytest.mark.parametrize(
     ("place", "mode", "problem"),
-    [("submitted", 0o311, "cannot read"), ("submitted", 0o444, "cannot read"), ("grades", 0o555, "cannot write to")],
+    [
+        ("submitted", 0o311, "cannot read"),
+        ("submitted", 0o444, "cannot read"),
+        ("grades", 0o555, "cannot write to"),
+    ],
 )
 def test_folder_that_the_user_cannot_use_is_named_with_the_options(
     entry: Entry, place: str, mode: int, problem: str
@@ -123,7 +134,11 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
     assert (done.returncode, done.stdout) == (3, "")
     user = os.getuid() or NOBODY
     assert done.stderr.startswith(f"User {user} in the container {problem} {folder}.")
-    assert "--userns=keep-id" in done.stderr and '--user "$(id -u):$(id -g)"' in done.stderr and "z." in done.stderr
+    assert (
+        "--userns=keep-id" in done.stderr
+        and '--user "$(id -u):$(id -g)"' in done.stderr
+        and "z." in done.stderr
+    )
 
 
 # -- the guide --------------------------------------------------------------------------------------
@@ -132,17 +147,26 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
 @pytest.mark.parametrize("name", ["podman", "docker"])
 def test_commands_of_the_guide_mount_what_the_entry_reads(tmp_path: Path, name: str) -> None:
     text = GUIDE.read_text("utf-8")
-    (block,) = [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if block.startswith(f"{name} build")]
+    (block,) = [
+        block
+        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+        if block.startswith(f"{name} build")
+    ]
     program(tmp_path / "programs", name, 'echo "$*" >> calls')
     path = f"{tmp_path / 'programs'}:{os.environ['PATH']}"
     (tmp_path / "submitted").mkdir()
     shutil.copy(ROOT / "Containerfile", tmp_path)
-    subprocess.run(["sh", "-eu", "-c", block], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+    subprocess.run(
+        ["sh", "-eu", "-c", block], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True
+    )
     building, running = (tmp_path / "calls").read_text("utf-8").splitlines()
     assert building in ("build -t grader .", "build -f Containerfile -t grader .")
     assert running.startswith("run --rm --user") and running.endswith(" grader")
     mounted = re.findall(r"-v (\S+?):(\S+)", running)
-    assert mounted == [(f"{tmp_path}/submitted", "/submitted:ro"), (f"{tmp_path}/grades", "/grades")]
+    assert mounted == [
+        (f"{tmp_path}/submitted", "/submitted:ro"),
+        (f"{tmp_path}/grades", "/grades"),
+    ]
     assert (tmp_path / "grades").is_dir(), "docker would make the missing folder as root"
 
 
@@ -153,7 +177,9 @@ def why_not() -> str:
     """Return why no image can be built here; empty if it can."""
     missing = [name for name in ("buildah", "debootstrap") if not shutil.which(name)]
     if missing:
-        return f"An image is built with {' and '.join(missing)}: apt-get install {' '.join(missing)}."
+        return (
+            f"An image is built with {' and '.join(missing)}: apt-get install {' '.join(missing)}."
+        )
     return "" if os.getuid() == 0 else "Only root can build an image without a registry."
 
 
@@ -170,7 +196,11 @@ def buildah() -> Iterator[Buildah]:
     def call(*words: str | Path, may_fail: bool = False) -> subprocess.CompletedProcess[str]:
         places = ["--root", store / "images", "--runroot", store / "run"]
         done = subprocess.run(
-            ["buildah", *places, *words], env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ["buildah", *places, *words],
+            env=variables,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         assert may_fail or done.returncode == 0, done.stdout
         return done
@@ -187,7 +217,9 @@ def base() -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as draft:
             command = ["debootstrap", "--variant=minbase", DEBIAN, f"{draft}/{DEBIAN}"]
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
             assert done.returncode == 0, done.stdout
             Path(draft, DEBIAN).rename(folder)
     return folder
@@ -199,7 +231,9 @@ def image(buildah: Buildah, tmp_path_factory: pytest.TempPathFactory) -> str:
     places = {name: Path(os.environ.get(name, "")) for name in PIP_PATHS if os.environ.get(name)}
     places = {name: place for name, place in places.items() if place.exists()}
     settings = tmp_path_factory.mktemp("pip") / "pip.conf"
-    lines = [f"{name[len('PIP_') :].lower().replace('_', '-')} = /machine/{name}" for name in places]
+    lines = [
+        f"{name[len('PIP_') :].lower().replace('_', '-')} = /machine/{name}" for name in places
+    ]
     settings.write_text("\n".join(["[global]", *lines, ""]), "utf-8")
     started = container_of(buildah, "scratch")
     buildah("add", "--quiet", started, base(), "/")
@@ -229,14 +263,24 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def autograder(*words: str | Path) -> None:
-    command = [sys.executable, "-c", "from autograder.cli import main; main()", *words, "--course", ROOT]
+    command = [
+        sys.executable,
+        "-c",
+        "from autograder.cli import main; main()",
+        *words,
+        "--course",
+        ROOT,
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
 
 
 def grades_in(folder: Path) -> list[tuple[str, str, str, str]]:
     with open(folder / "grades.csv", encoding="utf-8", newline="") as file:
-        return [(row["student"], row["assignment"], row["status"], row["score"]) for row in csv.DictReader(file)]
+        return [
+            (row["student"], row["assignment"], row["status"], row["score"])
+            for row in csv.DictReader(file)
+        ]
 
 
 def entry_of(buildah: Buildah, container: str) -> list[str]:
@@ -246,14 +290,18 @@ def entry_of(buildah: Buildah, container: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(REASON), reason=REASON)
-def test_container_grades_a_class_as_outside(buildah: Buildah, container: str, submitted: Path, tmp_path: Path) -> None:
+def test_container_grades_a_class_as_outside(
+    buildah: Buildah, container: str, submitted: Path, tmp_path: Path
+) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     os.chown(inside, USER, USER)
     volumes = [f"--volume={submitted}:/submitted:ro", f"--volume={inside}:/grades"]
     said = buildah("run", *volumes, container, "--", *entry_of(buildah, container)).stdout
     assert re.search(r"^\w+ works: .*\bGrading\b", said, re.DOTALL | re.MULTILINE), said
-    graded = [json.loads(line) for line in (inside / "grades.jsonl").read_text("utf-8").splitlines()]
+    graded = [
+        json.loads(line) for line in (inside / "grades.jsonl").read_text("utf-8").splitlines()
+    ]
     graded = [line for line in graded if line.get("status") == "graded"]
     assert {line["isolation"] for line in graded} <= set(SAFE_TIERS)
     assert (inside / "grades.csv").stat().st_uid == USER
@@ -264,9 +312,14 @@ def test_container_grades_a_class_as_outside(buildah: Buildah, container: str, s
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(REASON), reason=REASON)
-def test_container_runs_as_an_ordinary_user(buildah: Buildah, container: str, submitted: Path, tmp_path: Path) -> None:
+def test_container_runs_as_an_ordinary_user(
+    buildah: Buildah, container: str, submitted: Path, tmp_path: Path
+) -> None:
     assert buildah("run", container, "--", "id", "-u").stdout.split() == [str(USER)]
     (tmp_path / "grades").mkdir(mode=0o755)
     volumes = [f"--volume={submitted}:/submitted:ro", f"--volume={tmp_path / 'grades'}:/grades"]
     done = buildah("run", *volumes, container, "--", *entry_of(buildah, container), may_fail=True)
-    assert f"User {USER} in the container cannot write to /grades." in done.stdout and done.returncode == 3
+    assert (
+        f"User {USER} in the container cannot write to /grades." in done.stdout
+        and done.returncode == 3
+    )

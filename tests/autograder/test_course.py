@@ -84,22 +84,51 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("", "course.yml, line 1: the file is empty; it should describe the course."),
-        ("# nothing yet\n", "course.yml, line 1: the file is empty; it should describe the course."),
-        ("title: a: b\n", "course.yml, line 1: this is not valid YAML: mapping values are not allowed here."),
+        (
+            "# nothing yet\n",
+            "course.yml, line 1: the file is empty; it should describe the course.",
+        ),
+        (
+            "title: a: b\n",
+            "course.yml, line 1: this is not valid YAML: mapping values are not allowed here.",
+        ),
         ("title: T\nassignments: [\n", "course.yml, line 3: this is not valid YAML: "),
-        ("title: T\n\x07", "course.yml, line 2: this is not valid YAML: there is a control character."),
-        ("- a\n", "course.yml, line 1: the course must be a block of `name: value` lines, not a list."),
-        ("hello\n", "course.yml, line 1: the course must be a block of `name: value` lines, not the text"),
+        (
+            "title: T\n\x07",
+            "course.yml, line 2: this is not valid YAML: there is a control character.",
+        ),
+        (
+            "- a\n",
+            "course.yml, line 1: the course must be a block of `name: value` lines, not a list.",
+        ),
+        (
+            "hello\n",
+            "course.yml, line 1: the course must be a block of `name: value` lines, not the text",
+        ),
         ("title: T\n", "course.yml, line 1: the course has no `assignments`."),
-        ("title: T\nassignments: 3\n", "course.yml, line 2: `assignments` of the course must be a list"),
-        ("title: !thing T\nassignments: []\n", "course.yml, line 1: `T` cannot be read as YAML's `!thing`"),
-        ("title: 2026-13-77\nassignments: []\n", "course.yml, line 1: `2026-13-77` cannot be read as YAML's"),
+        (
+            "title: T\nassignments: 3\n",
+            "course.yml, line 2: `assignments` of the course must be a list",
+        ),
+        (
+            "title: !thing T\nassignments: []\n",
+            "course.yml, line 1: `T` cannot be read as YAML's `!thing`",
+        ),
+        (
+            "title: 2026-13-77\nassignments: []\n",
+            "course.yml, line 1: `2026-13-77` cannot be read as YAML's",
+        ),
         ("title: &a T\nassignments: &b [*b]\n", "course.yml, line 2: this block contains itself"),
         (b"title: \xff\n", "course.yml is not UTF-8 text (byte 8); save it as UTF-8."),
-        ("title: " + "[" * 5000 + "\n", "course.yml, line 1: the lines are nested too deeply to be read."),
+        (
+            "title: " + "[" * 5000 + "\n",
+            "course.yml, line 1: the lines are nested too deeply to be read.",
+        ),
     ],
 )
-def test_unreadable_course_yml_is_reported(tmp_path: Path, text: str | bytes, sentence: str) -> None:
+def test_unreadable_course_yml_is_reported(
+    tmp_path: Path, text: str | bytes, sentence: str
+) -> None:
     assert sentence in problems_of(tmp_path, text)
 
 
@@ -131,13 +160,20 @@ def test_any_wrong_value_is_a_course_error(tmp_path: Path, value: str) -> None:
 
 def test_valid_course_is_loaded(course: Course, tmp_path: Path) -> None:
     assignment = course.assignment("01_adding")
-    assert (course.title, course.feedback.after_due, course.root) == ("A tiny course", "hints", tmp_path)
+    assert (course.title, course.feedback.after_due, course.root) == (
+        "A tiny course",
+        "hints",
+        tmp_path,
+    )
     assert (assignment.stem, assignment.points, assignment.minutes) == ("adding", 10, 10)
     assert [part.name for part in assignment.parts] == ["add", "total"]
     assert course.solution_file(assignment) == tmp_path / "solutions/01_adding/adding.py"
     assert course.stub_file(assignment) == tmp_path / "assignments/01_adding/adding.py"
     assert course.notebook_file(assignment) == tmp_path / "assignments/01_adding/adding.ipynb"
-    assert course.hidden_test_file(assignment) == tmp_path / "tests/assignments/01_adding/test_hidden.py"
+    assert (
+        course.hidden_test_file(assignment)
+        == tmp_path / "tests/assignments/01_adding/test_hidden.py"
+    )
     assert [file.name for file in course.alternatives(assignment)] == ["with_sum.py"]
 
 
@@ -145,7 +181,12 @@ def test_assignment_overrides_single_limits(tmp_path: Path) -> None:
     own = "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n"
     (tmp_path / "course.yml").write_text(COURSE.replace("    minutes: 10\n", own))
     limits = load_course(tmp_path).assignments[0].limits
-    assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (2, 7, 512, 30)
+    assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (
+        2,
+        7,
+        512,
+        30,
+    )
 
 
 def test_course_is_found_in_parent_folders(course: Course) -> None:
@@ -180,7 +221,9 @@ def test_preload_accepts_only_module_names(tmp_path: Path) -> None:
     assert problems_of(tmp_path, text.replace("numpy", "my module")).endswith(sentence)
 
 
-@pytest.mark.parametrize("stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"])
+@pytest.mark.parametrize(
+    "stem", ["random", "json", "torch", "numpy", "pytest", "yaml", "autograder", "pictures"]
+)
 def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: str) -> None:
     """A student's folder comes first on the import path: torch would import a student's `random`."""
     said = problems_of(tmp_path, COURSE.replace("01_adding", f"01_{stem}"))
@@ -220,7 +263,11 @@ def test_schema_file_is_up_to_date() -> None:
     assert json.loads(file.read_text()) == course_schema(), (
         f"{SCHEMA_NAME} is stale; write course_schema() into it again."
     )
-    assert (ROOT / "course.yml").read_text().startswith(f"# yaml-language-server: $schema={SCHEMA_NAME}\n")
+    assert (
+        (ROOT / "course.yml")
+        .read_text()
+        .startswith(f"# yaml-language-server: $schema={SCHEMA_NAME}\n")
+    )
 
 
 def test_schema_accepts_valid_and_refuses_invalid_files() -> None:

@@ -20,7 +20,13 @@ import torch
 
 from autograder.course.config import Limits
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.deadline import CLOCK_FACTOR, MOMENT, PROCESSORS, Deadline, DeadlineExceededError
+from autograder.sandbox.outside.deadline import (
+    CLOCK_FACTOR,
+    MOMENT,
+    PROCESSORS,
+    Deadline,
+    DeadlineExceededError,
+)
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.replay import ReplayCache, ReplaySocket, Request
@@ -249,7 +255,9 @@ def use(seconds):
         RemoteStudent(connection, []).use(0.3)
         assert worker.processor_seconds() - before > 0.4, "one thread alone uses 0.3"
         worker.end()
-        assert worker.processor_seconds() - before > 0.4, "its whole life, which counts for its submission"
+        assert worker.processor_seconds() - before > 0.4, (
+            "its whole life, which counts for its submission"
+        )
         assert not worker.wants_processor()
 
 
@@ -275,20 +283,26 @@ def test_repeated_timeouts_shorten_the_deadline():
 
 def test_an_alarm_counts_processor_time_and_the_clock_is_a_backstop(monkeypatch):
     timers = {}
-    monkeypatch.setattr(signal, "setitimer", lambda timer, *seconds: timers.update({timer: seconds[0]}))
+    monkeypatch.setattr(
+        signal, "setitimer", lambda timer, *seconds: timers.update({timer: seconds[0]})
+    )
     with alarm(20.0):
         assert timers == {signal.ITIMER_PROF: 20.0, signal.ITIMER_REAL: CLOCK_FACTOR * 20.0}
     assert timers == {signal.ITIMER_PROF: 0, signal.ITIMER_REAL: 0}
 
 
-@pytest.mark.parametrize("endless", [lambda: [None for _ in iter(int, 1)], lambda: time.sleep(10**6)])
+@pytest.mark.parametrize(
+    "endless", [lambda: [None for _ in iter(int, 1)], lambda: time.sleep(10**6)]
+)
 def test_an_alarm_ends_what_computes_and_what_sleeps(endless):
     signals = signal.SIGPROF, signal.SIGALRM
     before = [signal.getsignal(each) for each in signals]
     with pytest.raises(TestAlarm), alarm(0.1):
         endless()
     assert [signal.getsignal(each) for each in signals] == before
-    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert (
+        signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    )
 
 
 # ------------------------------------------------------------------ requests that diverge
@@ -311,7 +325,9 @@ def talk(line: ReplaySocket, there, request: bytes, reply: str) -> None:
 
 
 def replay(line: ReplaySocket, known: ReplayCache, test: str) -> bool:
-    return line.replay(known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12)
+    return line.replay(
+        known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12
+    )
 
 
 def test_uncached_test_adds_nothing_to_the_previous_test(ends):

@@ -40,27 +40,49 @@ assignments:
     due: 2026-11-27 23:59
 """
 SIGNED = "by: Grace Hopper, at: 2026-11-30 14:05"
-POINTS = {"small": ("add", 1.0), "any": ("add", 3.0), "push": ("total", 2.0), "sums": ("total", 4.0)}
+POINTS = {
+    "small": ("add", 1.0),
+    "any": ("add", 3.0),
+    "push": ("total", 2.0),
+    "sums": ("total", 4.0),
+}
 
 
 def graded(student: str, failed: tuple[str, ...] = (), suite: str = "suite") -> Grade:
     """A grade of 10 points, less those of the failed tests."""
     tests = tuple(
         TestResult(
-            name, part, f"It can {name}.", "failed" if name in failed else "passed", 0 if name in failed else most, most
+            name,
+            part,
+            f"It can {name}.",
+            "failed" if name in failed else "passed",
+            0 if name in failed else most,
+            most,
         )
         for name, (part, most) in POINTS.items()
     )
     score = sum(test.score for test in tests)
     submission = Submission(student, NAME, (SourceFile("adding.py", student),))
     digest = texts.put(Path("unused"), [replace(submission, files=())])[0].digest
-    return Grade(student, NAME, "graded", score, 10, tests, seed=7, submission_sha256=digest, suite_sha256=suite)
+    return Grade(
+        student,
+        NAME,
+        "graded",
+        score,
+        10,
+        tests,
+        seed=7,
+        submission_sha256=digest,
+        suite_sha256=suite,
+    )
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     write_tiny_course(tmp_path / "course")
-    (tmp_path / "course/course.yml").write_text(COURSE.replace("assignments:\n  - name: 01_adding\n", LATE), "utf-8")
+    (tmp_path / "course/course.yml").write_text(
+        COURSE.replace("assignments:\n  - name: 01_adding\n", LATE), "utf-8"
+    )
     return load_course(tmp_path / "course")
 
 
@@ -71,8 +93,15 @@ def folder(tmp_path: Path) -> Path:
     submitted.mkdir()
     grades = [graded("ada", ("any",)), graded("ben", ("push", "sums")), graded("cy")]
     grades.append(Grade("eve", NAME, "refused", 0, 10, problem="The file is not UTF-8 text."))
-    write_collected(submitted, [Collected("ada", NAME, "Ada Lovelace", submitted_at="2026-11-29T12:00:00+01:00")])
-    keep_times(folder, submitted, texts.put(folder, [Submission("ada", NAME, path=submitted / "ada" / NAME)]))
+    write_collected(
+        submitted,
+        [Collected("ada", NAME, "Ada Lovelace", submitted_at="2026-11-29T12:00:00+01:00")],
+    )
+    keep_times(
+        folder,
+        submitted,
+        texts.put(folder, [Submission("ada", NAME, path=submitted / "ada" / NAME)]),
+    )
     write(folder, *grades)
     return folder
 
@@ -96,7 +125,9 @@ def decided(course: Course, folder: Path) -> Callable[..., Effective]:
 
 
 def scores(effective: Effective) -> dict[str, tuple[float, float]]:
-    return {g.student: (effective.finals[g.student, NAME].score, g.max_score) for g in effective.grades}
+    return {
+        g.student: (effective.finals[g.student, NAME].score, g.max_score) for g in effective.grades
+    }
 
 
 # ------------------------------------------------------------------ what a decision does
@@ -108,7 +139,10 @@ def test_without_decisions_lateness_alone_counts(decided):
 
 
 def test_points_are_given_back_before_lateness(decided):
-    effective = decided("student: ada, part: add, give: 2, reason: Unclear.", "student: ben, take: 0.5, reason: Style.")
+    effective = decided(
+        "student: ada, part: add, give: 2, reason: Unclear.",
+        "student: ben, take: 0.5, reason: Style.",
+    )
     assert (scores(effective)["ada"], scores(effective)["ben"]) == ((7.2, 10), (3.5, 10))
     assert effective.finals["ada", NAME].sentence == "9 points, minus 1.8 for two days late"
     (ada,) = (grade for grade in effective.grades if grade.student == "ada")
@@ -141,7 +175,9 @@ def test_excused_submission_has_neither_score_nor_deduction(decided):
 
 
 def test_accepted_late_submission_has_no_deduction(decided):
-    assert scores(decided("student: ada, accept_late: true, reason: The site was down."))["ada"] == (7, 10)
+    assert scores(decided("student: ada, accept_late: true, reason: The site was down."))[
+        "ada"
+    ] == (7, 10)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +218,10 @@ def test_decision_survives_a_regrade(decided, folder):
 def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder, tmp_path):
     decided("drop: gone, counts: full, reason: R")
     sentence = "decisions.yml, line 1: 01_adding has no test `gone`."
-    said = [command("report"), command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv"))]
+    said = [
+        command("report"),
+        command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv")),
+    ]
     said.append(command("compare", str(folder), str(folder)))
     assert [sentence in done.stderr for done in said] == [True] * 3
     assert "01_adding has no test <code>gone</code>." in (folder / "index.html").read_text("utf-8")
@@ -191,9 +230,18 @@ def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder,
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ("drop: anyy, counts: full, reason: R", "01_adding has no test `anyy`; did you mean `any`?"),
-        ("student: bem, give: 1, reason: R", "no student in these grades has the name bem; did you mean `ben`?"),
-        ("student: ben, give: 1, part: totl, reason: R", "01_adding has no part `totl`; did you mean `total`?"),
+        (
+            "drop: anyy, counts: full, reason: R",
+            "01_adding has no test `anyy`; did you mean `any`?",
+        ),
+        (
+            "student: bem, give: 1, reason: R",
+            "no student in these grades has the name bem; did you mean `ben`?",
+        ),
+        (
+            "student: ben, give: 1, part: totl, reason: R",
+            "01_adding has no part `totl`; did you mean `total`?",
+        ),
         (
             "student: ben, give: 1, score: 3, reason: R",
             "ben had 3 points in 01_adding when this was decided, and has 4 now. If the decision is still right, "
@@ -210,7 +258,10 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
     entry = f"- {{assignment: 01_addng, student: ben, give: 1, reason: R, {SIGNED}}}\n"
     (course.root / "decisions.yml").write_text(entry, "utf-8")
     (problem,) = what_counts(folder, course, Reading(folder / "grades.jsonl")).problems
-    assert problem == "decisions.yml, line 1: the course has no assignment `01_addng`; did you mean `01_adding`?"
+    assert (
+        problem
+        == "decisions.yml, line 1: the course has no assignment `01_addng`; did you mean `01_adding`?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,14 +269,29 @@ def test_decision_about_a_removed_assignment_is_named(decided, course, folder):
     [
         ("student: ben, reason: R", "must have exactly one of `give`, `take`, `comment`"),
         ("student: ben, give: 1, take: 1, reason: R", "must have exactly one of"),
-        ("student: ben, give: -1, reason: R", "`give` of decision 1 must be greater than 0, not -1."),
+        (
+            "student: ben, give: -1, reason: R",
+            "`give` of decision 1 must be greater than 0, not -1.",
+        ),
         ("student: ben, give: 1", "must have a `reason`, which the student reads."),
         ("give: 1, reason: R", "must name the `student`."),
-        ("student: ben, drop: any, counts: out, reason: R", "drops a test for everybody, so it has no `student`."),
-        ("drop: any, reason: R", "needs `counts: full` or `counts: out` with `drop`, and only there."),
+        (
+            "student: ben, drop: any, counts: out, reason: R",
+            "drops a test for everybody, so it has no `student`.",
+        ),
+        (
+            "drop: any, reason: R",
+            "needs `counts: full` or `counts: out` with `drop`, and only there.",
+        ),
         ("drop: any, counts: none, reason: R", "must be `full` or `out`"),
-        ("student: ben, excuse: false, reason: R", "`excuse` of decision 1 must be `true`, not false."),
-        ("student: ben, excuse: true, part: add, reason: R", "can have a `part` only with `give` or `take`."),
+        (
+            "student: ben, excuse: false, reason: R",
+            "`excuse` of decision 1 must be `true`, not false.",
+        ),
+        (
+            "student: ben, excuse: true, part: add, reason: R",
+            "can have a `part` only with `give` or `take`.",
+        ),
         ("student: ben, giv: 1, reason: R", "did you mean `give`?"),
     ],
 )
@@ -264,21 +330,33 @@ def test_pages_show_the_decisions(decided, command, folder):
     decided(*ALL_KINDS)
     done = command("report")
     assert done.exit_code == 0, done.output
-    pages = {name: (folder / feedback_path(graded(name))).read_text("utf-8") for name in ("ada", "ben", "cy")}
+    pages = {
+        name: (folder / feedback_path(graded(name))).read_text("utf-8")
+        for name in ("ada", "ben", "cy")
+    }
     assert '<p class="score">8 <small>of 10 points</small></p>' in pages["ada"]
     assert "<li>1 point given back: The sentence was *unclear*.</li>" in pages["ada"]
     assert "<li>Accepted although late: The site was down.</li>" in pages["ada"]
     assert "8 points, two days late." in pages["ada"]
     assert '<span class="number quiet">2 of 4</span>' in pages["ada"]
-    assert '<p class="score">Excused</p>' in pages["ben"] and "<li>Excused: Ill.</li>" in pages["ben"]
+    assert (
+        '<p class="score">Excused</p>' in pages["ben"] and "<li>Excused: Ill.</li>" in pages["ben"]
+    )
     assert "<li>=Well &lt;b&gt;done&lt;/b&gt;.</li>" in pages["cy"]
     assert '<p class="follows">Counts in full for everybody: Too strict.</p>' in pages["cy"]
     report = (folder / "index.html").read_text("utf-8")
-    assert "1 point given back: The sentence was *unclear*.</td><td>Grace Hopper, 2026-11-30</td>" in report
+    assert (
+        "1 point given back: The sentence was *unclear*.</td><td>Grace Hopper, 2026-11-30</td>"
+        in report
+    )
     assert '<td class="number quiet">excused</td>' in report
     with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    assert (rows["ada"]["score"], rows["ada"]["final_score"], rows["ben"]["final_score"]) == ("7", "8", "")
+    assert (rows["ada"]["score"], rows["ada"]["final_score"], rows["ben"]["final_score"]) == (
+        "7",
+        "8",
+        "",
+    )
     assert rows["cy"]["decisions"].startswith("Counts in full for everybody: Too strict.\n")
 
 
@@ -314,9 +392,12 @@ def test_every_export_contains_the_decisions(decided, command, tmp_path):
     assert "ada,ada,S1,8\nben,ben,S1,EX\ncy,cy,S1,10\neve,eve,S1,0\n" in filled
 
     sheet = tmp_path / "moodle.csv"
-    people = "".join(f"Participant {n},{name},,10,,\n" for n, name in enumerate(("Ada Lovelace", "ben", "cy"), 1))
+    people = "".join(
+        f"Participant {n},{name},,10,,\n" for n, name in enumerate(("Ada Lovelace", "ben", "cy"), 1)
+    )
     sheet.write_text(
-        f"Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments\n{people}", "utf-8"
+        f"Identifier,Full name,Grade,Maximum grade,Last modified (grade),Feedback comments\n{people}",
+        "utf-8",
     )
     done = command("export", "--to", "moodle", "--sheet", str(sheet), "--assignment", NAME)
     assert done.exit_code == 1 and f"ben, {NAME}: excused, so no grade is written." in done.stderr
@@ -348,13 +429,18 @@ def test_points_for_the_whole_are_assigned_to_parts_for_nbgrader(decided, course
     ):
         (grade,) = (one for one in decided(entry).grades if f"student: {one.student}," in entry)
         moved = by_part(grade, course.assignment(NAME))
-        assert {part: sum(t.score for t in moved.tests if t.part == part) for part in ("add", "total")} == expected
+        assert {
+            part: sum(t.score for t in moved.tests if t.part == part) for part in ("add", "total")
+        } == expected
 
 
 def test_compare_lays_the_decisions_over_both(decided, course, folder, tmp_path):
     """With the mended suite, ben has the point himself; the decision adds another one, and says so."""
     write(tmp_path / "new", graded("ada", ("any",)), graded("ben", ("sums",)), graded("cy"))
-    decided("student: ben, part: total, give: 2, score: 4, reason: Too strict.", "drop: any, counts: full, reason: R")
+    decided(
+        "student: ben, part: total, give: 2, score: 4, reason: Too strict.",
+        "drop: any, counts: full, reason: R",
+    )
     comparison = autograder.compare(folder, tmp_path / "new", course)
     (ben,) = (change for change in comparison.changes if change.student == "ben")
     assert ben.before and ben.after and (ben.before.score, ben.after.score) == (6, 8)
@@ -363,7 +449,9 @@ def test_compare_lays_the_decisions_over_both(decided, course, folder, tmp_path)
         "still right, remove its line `score`.",
     )
     raw = autograder.compare(folder, tmp_path / "new")
-    assert [change.before.score for change in raw.changes if change.student == "ben" and change.before] == [4]
+    assert [
+        change.before.score for change in raw.changes if change.student == "ben" and change.before
+    ] == [4]
 
 
 # ------------------------------------------------------------------ the command
@@ -372,9 +460,19 @@ def test_compare_lays_the_decisions_over_both(decided, course, folder, tmp_path)
 def test_decide_appends_to_the_file_and_keeps_comments(command, course, folder):
     file = course.root / "decisions.yml"
     file.write_text(
-        f"# Term 1\n- {{assignment: {NAME}, student: cy, take: 1, reason: Style., {SIGNED}}}  # sic", "utf-8"
+        f"# Term 1\n- {{assignment: {NAME}, student: cy, take: 1, reason: Style., {SIGNED}}}  # sic",
+        "utf-8",
     )
-    words = ("--assignment", NAME, "--grades", str(folder), "--by", "Grace Hopper", "--reason", "Too: strict – #1")
+    words = (
+        "--assignment",
+        NAME,
+        "--grades",
+        str(folder),
+        "--by",
+        "Grace Hopper",
+        "--reason",
+        "Too: strict – #1",
+    )
     done = command("decide", "ben", "--give", "1.5", "--part", "total", *words)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(
@@ -391,14 +489,19 @@ def test_decide_appends_to_the_file_and_keeps_comments(command, course, folder):
     ("words", "sentence"),
     [
         (("ben", "--give", "1"), "must have a `reason`"),
-        (("bem", "--give", "1", "--reason", "R"), "no student in these grades has the name bem; did you mean `ben`?"),
+        (
+            ("bem", "--give", "1", "--reason", "R"),
+            "no student in these grades has the name bem; did you mean `ben`?",
+        ),
         (("cy", "--give", "1", "--reason", "R"), "cy can gain only 0 points in 01_adding, not 1."),
         (("ben", "--give", "1", "--excuse", "--reason", "R"), "must have exactly one of"),
         (("--drop", "gone", "--counts", "out", "--reason", "R"), "01_adding has no test `gone`."),
         (("ben", "--give", "nan", "--reason", "R"), "must be an ordinary number"),
     ],
 )
-def test_decide_refuses_what_does_not_fit_and_writes_nothing(command, course, folder, words, sentence):
+def test_decide_refuses_what_does_not_fit_and_writes_nothing(
+    command, course, folder, words, sentence
+):
     done = command("decide", *words, "--assignment", NAME, "--grades", str(folder), "--by", "G")
     assert done.exit_code == 2
     assert sentence in done.stderr and not (course.root / "decisions.yml").exists()
@@ -433,9 +536,18 @@ def test_pick_lists_flagged_submissions_and_those_below_a_border(command, folder
 
 
 def test_decide_from_python(course, folder):
-    (one,) = autograder.decide("ben", NAME, course, folder, by="Grace", reason="Too strict.", give=1)
+    (one,) = autograder.decide(
+        "ben", NAME, course, folder, by="Grace", reason="Too strict.", give=1
+    )
     assert (one.journal.score, one.grade.score) == (4, 5)
-    assert len(autograder.decide(None, NAME, course, folder, by="G", reason="R", drop="push", counts="out")) == 4
+    assert (
+        len(
+            autograder.decide(
+                None, NAME, course, folder, by="G", reason="R", drop="push", counts="out"
+            )
+        )
+        == 4
+    )
 
 
 # ------------------------------------------------------------------ the roster beside course.yml
@@ -460,11 +572,16 @@ def roster(course, folder) -> Path:
     return course.root / "roster.csv"
 
 
-def test_students_of_the_roster_without_a_submission_are_listed(roster, decided, command, folder, course, tmp_path):
+def test_students_of_the_roster_without_a_submission_are_listed(
+    roster, decided, command, folder, course, tmp_path
+):
     decided()
     assert command("report").exit_code == 0
     report = (folder / "index.html").read_text("utf-8")
-    assert '<tr><th scope="row">gus <bdi class="quiet">Gus Gray</bdi></th><td class="number total">0</td>' in report
+    assert (
+        '<tr><th scope="row">gus <bdi class="quiet">Gus Gray</bdi></th><td class="number total">0</td>'
+        in report
+    )
     assert "Team Blue" not in report
     assert autograder.report(folder, course).absent == {"gus": "Gus Gray"}
     done = command("export", "--to", "csv", "--output", str(tmp_path / "scores.csv"))
@@ -472,7 +589,9 @@ def test_students_of_the_roster_without_a_submission_are_listed(roster, decided,
     assert "gus,Gus Gray,,0\n" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top(roster, decided, course, folder):
+def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top(
+    roster, decided, course, folder
+):
     decided(
         "student: Team Blue, take: 1, reason: Style.",
         "student: dee, give: 2, part: total, reason: Shown in the tutorial.",
@@ -507,7 +626,9 @@ def test_sections_are_reported_and_exported_alone(roster, decided, command, fold
         "ada,Ada Lovelace,5.6,5.6", "cy,Cy Young,10,10", "fay,Fay Fox,8,8",
     ]  # fmt: skip
     done = command("report", "--section", "C")
-    assert done.exit_code == 2 and "The roster has no section `C`; it has `A` or `B`." in done.stderr
+    assert (
+        done.exit_code == 2 and "The roster has no section `C`; it has `A` or `B`." in done.stderr
+    )
 
 
 def test_made_up_class_has_no_roster(roster, decided, course, folder):
@@ -526,28 +647,44 @@ def test_terminal_table_lists_absent_students(roster, course, folder, decided):
 
 
 @pytest.mark.parametrize(
-    "student", ["Ben Bit", "bit, ben", "ben@example.org", "bb17", "submitted/ben/01_adding/adding.py"]
+    "student",
+    ["Ben Bit", "bit, ben", "ben@example.org", "bb17", "submitted/ben/01_adding/adding.py"],
 )
 def test_decide_finds_a_student_by_name_login_address_or_path(command, course, folder, student):
     (course.root / "roster.csv").write_text(
-        "student,name,email,login\nada,Ada Lovelace,ada@example.org,al1\nben,Ben Bit,ben@example.org,bb17\n", "utf-8"
+        "student,name,email,login\nada,Ada Lovelace,ada@example.org,al1\nben,Ben Bit,ben@example.org,bb17\n",
+        "utf-8",
     )
     words = [] if "/" in student else ["--assignment", NAME]
-    done = command("decide", student, "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R", *words)
+    done = command(
+        "decide", student, "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R", *words
+    )
     assert done.exit_code == 0, done.output
     assert [entry.decision.student for entry in read_decisions(course)] == ["ben"]
 
 
 def test_decide_does_not_guess_between_two_students_of_one_name(command, course, folder):
     (course.root / "roster.csv").write_text("student,name\nada,Sam Same\nben,Sam Same\n", "utf-8")
-    words = ("--excuse", "--grades", str(folder), "--by", "G", "--reason", "R", "--assignment", NAME)
+    words = (
+        "--excuse",
+        "--grades",
+        str(folder),
+        "--by",
+        "G",
+        "--reason",
+        "R",
+        "--assignment",
+        NAME,
+    )
     done = command("decide", "Sam Same", *words)
     assert (done.exit_code, read_decisions(course)) == (2, ())
     assert "no student in these grades has the name Sam Same" in done.stderr
 
 
 def test_decide_without_an_assignment_asks_for_it(command, course, folder):
-    done = command("decide", "ben", "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R")
+    done = command(
+        "decide", "ben", "--excuse", "--grades", str(folder), "--by", "G", "--reason", "R"
+    )
     assert (done.exit_code, done.stderr) == (2, "Say which assignment with --assignment.\n")
 
 
@@ -555,15 +692,22 @@ def test_simultaneous_decisions_are_all_kept(course, folder):
     """Each decision reads the file and writes it again, so one that is not locked would lose the others."""
     with ThreadPoolExecutor(8) as threads:
         made = [
-            threads.submit(autograder.decide, "ben", NAME, course, folder, by="G", comment=f"Comment {number}.")
+            threads.submit(
+                autograder.decide, "ben", NAME, course, folder, by="G", comment=f"Comment {number}."
+            )
             for number in range(8)
         ]
         assert all(len(one.result()) == 1 for one in made)
-    assert {entry.decision.comment for entry in read_decisions(course)} == {f"Comment {n}." for n in range(8)}
+    assert {entry.decision.comment for entry in read_decisions(course)} == {
+        f"Comment {n}." for n in range(8)
+    }
 
 
 def test_decide_waits_for_another_command_and_then_says_so(course, folder, monkeypatch):
     monkeypatch.setattr("autograder.gradebook.decisions.WAIT", 0)
-    with locked(course), pytest.raises(autograder.records.RefusedError, match="Another `decide` has been writing"):
+    with (
+        locked(course),
+        pytest.raises(autograder.records.RefusedError, match="Another `decide` has been writing"),
+    ):
         autograder.decide("ben", NAME, course, folder, by="G", comment="Well done.")
     assert read_decisions(course) == ()

@@ -44,17 +44,23 @@ def answers(students: list[DemoStudent]) -> list[SampleAnswer]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+    return {
+        str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
+    }
 
 
 def test_equal_seeds_create_equal_classes(tiny: Course, tmp_path: Path) -> None:
-    classes = [write_demo(tiny, tmp_path / name, 12, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))]
+    classes = [
+        write_demo(tiny, tmp_path / name, 12, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))
+    ]
     assert classes[0] == classes[1] != classes[2]
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_class_of_thirty_contains_every_kind_of_answer(tiny: Course, tmp_path: Path, seed: int) -> None:
+def test_class_of_thirty_contains_every_kind_of_answer(
+    tiny: Course, tmp_path: Path, seed: int
+) -> None:
     kinds = Counter(answer.kind for answer in answers(write_demo(tiny, tmp_path, 30, seed)))
     assert set(kinds) == set(ANSWER_KINDS)
     assert kinds["loop"] == 1
@@ -85,9 +91,11 @@ def test_files_match_their_kinds(big_class: list[DemoStudent]) -> None:
 
 
 def check_files(answer: SampleAnswer, stem: str) -> None:
-    names = {"nothing": [], "notebook": [f"{stem}.ipynb"], "both_files": [f"{stem}.ipynb", f"{stem}.py"]}.get(
-        answer.kind, [f"{stem}.py"]
-    )
+    names = {
+        "nothing": [],
+        "notebook": [f"{stem}.ipynb"],
+        "both_files": [f"{stem}.ipynb", f"{stem}.py"],
+    }.get(answer.kind, [f"{stem}.py"])
     assert [name for name, _ in answer.files] == names
     for name, content in answer.files:
         if answer.kind == "latin1":
@@ -102,7 +110,10 @@ def check_files(answer: SampleAnswer, stem: str) -> None:
         else:
             compile(content, name, "exec")
         assert b"SOLUTION" not in content
-        unwritten = answer.kind in ("stub", "unfinished") or (answer.kind, name[-3:]) == ("both_files", ".py")
+        unwritten = answer.kind in ("stub", "unfinished") or (answer.kind, name[-3:]) == (
+            "both_files",
+            ".py",
+        )
         assert (b"# TODO:" in content) == unwritten
 
 
@@ -111,7 +122,9 @@ def test_unfinished_answer_lacks_the_named_functions(big_class: list[DemoStudent
     unfinished = [answer for answer in answers(big_class) if answer.kind == "unfinished"]
     for answer in unfinished:
         text = answer.files[0][1].decode()
-        assert list(answer.unwritten) == re.findall(r'NotImplementedError\("(\S+) is not written', text)
+        assert list(answer.unwritten) == re.findall(
+            r'NotImplementedError\("(\S+) is not written', text
+        )
         assert answer.unwritten
 
 
@@ -120,7 +133,11 @@ def test_files_differ_in_prose_and_docstrings(course: Course, tmp_path: Path) ->
     texts = [answer.files[0][1].decode() for answer in answers(students) if answer.kind == "right"]
     prose = {"# ## Part 1" in text for text in texts}
     documented = {
-        any(ast.get_docstring(node) for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+        any(
+            ast.get_docstring(node)
+            for node in ast.parse(text).body
+            if isinstance(node, ast.FunctionDef)
+        )
         for text in texts
     }
     assert prose == documented == {True, False}
@@ -135,7 +152,9 @@ def test_names_are_unique_and_valid(tiny: Course, tmp_path: Path) -> None:
 
 def test_only_named_assignments_are_written(course: Course, tmp_path: Path) -> None:
     students = write_demo(course, tmp_path, 8, assignments=["03_masked_heads"])
-    assert {assignment for student in students for assignment in student.answers} == {"03_masked_heads"}
+    assert {assignment for student in students for assignment in student.answers} == {
+        "03_masked_heads"
+    }
     with pytest.raises(CourseError, match="did you mean `03_masked_heads`"):
         write_demo(course, tmp_path / "new", 8, assignments=["03_masked_head"])
 
@@ -152,7 +171,9 @@ def test_command_names_students_without_a_folder(tiny: Course, tmp_path: Path) -
     options = ["--students", "6", "--course", str(tiny.root)]
     for seed in range(20):
         folder = tmp_path / str(seed)
-        done = CliRunner().invoke(app, ["demo", *options, "--seed", str(seed), "--output", str(folder)])
+        done = CliRunner().invoke(
+            app, ["demo", *options, "--seed", str(seed), "--output", str(folder)]
+        )
         _, _, absent = done.stdout.strip().partition("; no submissions from ")
         names = absent.split(", ") if absent else []
         folders = [path.name for path in folder.iterdir() if path.is_dir()]
@@ -181,24 +202,35 @@ def graded(
     students = write_demo(tiny, folder, 30, seed=4)
     grader = Grader(tiny, sandbox, 11, [TINY])
     try:
-        grades = {submission.student: grader.grade(submission) for submission in find_submissions(folder, tiny)}
+        grades = {
+            submission.student: grader.grade(submission)
+            for submission in find_submissions(folder, tiny)
+        }
     finally:
         grader.close()
     return [(student.answers[TINY], grades.pop(student.name, None)) for student in students]
 
 
-def of_kind(graded: list[tuple[SampleAnswer, Grade | None]], kind: str) -> list[tuple[SampleAnswer, Grade]]:
-    found = [(answer, grade) for answer, grade in graded if answer.kind == kind and grade is not None]
+def of_kind(
+    graded: list[tuple[SampleAnswer, Grade | None]], kind: str
+) -> list[tuple[SampleAnswer, Grade]]:
+    found = [
+        (answer, grade) for answer, grade in graded if answer.kind == kind and grade is not None
+    ]
     assert found
     return found
 
 
-def test_each_answer_gets_its_expected_marks(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_each_answer_gets_its_expected_marks(
+    graded: list[tuple[SampleAnswer, Grade | None]],
+) -> None:
     for answer, grade in graded:
         assert (grade is None) == (answer.kind == "nothing")
         if grade is not None:
             got = "full" if grade.score == grade.max_score else "part" if grade.score else "none"
-            assert got in ((answer.expected,) if answer.expected != "part" else ("part", "none")), answer.kind
+            assert got in ((answer.expected,) if answer.expected != "part" else ("part", "none")), (
+                answer.kind
+            )
             assert (grade.status == "refused") == (answer.kind == "latin1")
 
 
@@ -214,18 +246,24 @@ def test_correct_answers_have_no_mistake(graded: list[tuple[SampleAnswer, Grade 
             assert not any(test.mistake or test.message for test in grade.tests)
 
 
-def test_two_mistakes_lose_points_in_two_parts(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_two_mistakes_lose_points_in_two_parts(
+    graded: list[tuple[SampleAnswer, Grade | None]],
+) -> None:
     for _, grade in of_kind(graded, "two_mistakes"):
         assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
 
 
-def test_unfinished_answer_keeps_points_of_written_functions(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_unfinished_answer_keeps_points_of_written_functions(
+    graded: list[tuple[SampleAnswer, Grade | None]],
+) -> None:
     for answer, grade in of_kind(graded, "unfinished"):
         assert answer.unwritten == ("Total.push",)
         assert {test.part for test in grade.tests if test.outcome == "passed"} == {"add"}
 
 
-def test_crash_or_loop_loses_only_its_own_points(graded: list[tuple[SampleAnswer, Grade | None]]) -> None:
+def test_crash_or_loop_loses_only_its_own_points(
+    graded: list[tuple[SampleAnswer, Grade | None]],
+) -> None:
     outcomes = {"loop": "timeout", "exit": "crashed", "memory": "failed"}
     for kind, outcome in outcomes.items():
         for _, grade in of_kind(graded, kind):

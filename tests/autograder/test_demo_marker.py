@@ -28,7 +28,9 @@ def test_real_class_continues_in_the_folder_of_real_grades(grades: Path, tmp_pat
     assert choose_output_folder(tmp_path / "new", tmp_path / "submitted") == (tmp_path / "new", "")
 
 
-def test_made_up_class_continues_in_the_folder_of_made_up_grades(tmp_path: Path, made_up: Path) -> None:
+def test_made_up_class_continues_in_the_folder_of_made_up_grades(
+    tmp_path: Path, made_up: Path
+) -> None:
     for _ in range(2):
         assert choose_output_folder(tmp_path / "new", made_up) == (tmp_path / "new", "")
 

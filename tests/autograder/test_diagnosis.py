@@ -152,7 +152,9 @@ def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
 
 
 def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
-    found = names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9999:"))
+    found = names(
+        grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9999:")
+    )
     assert found == {
         "test_pushes_add_up": "forgets_what_came_before",
         "test_negative_numbers_are_refused": "accepts_small_negative_numbers",
@@ -175,7 +177,9 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
     def record(**fails: frozenset[str]) -> None:
         diagnosis = grader._diagnoses[NAME]
-        mistakes = [replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis._mistakes]
+        mistakes = [
+            replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis._mistakes
+        ]
         monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
 
     return record
@@ -194,7 +198,9 @@ def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded)
 def test_only_mistakes_that_fail_the_same_tests_are_tried(grader, recorded):
     """`subtracts` stands first in the file, and is recorded with a test that the submission passes."""
     fails = frozenset({FIRST})
-    recorded(subtracts=fails | {"test_pushes_add_up"}, adds_one_more=fails, refuses_large_numbers=fails)
+    recorded(
+        subtracts=fails | {"test_pushes_add_up"}, adds_one_more=fails, refuses_large_numbers=fails
+    )
     assert names(grader, EDITS["adds_one_more"]) == {FIRST: "adds_one_more"}
     assert attempted(grader) == {"adds_one_more", "refuses_large_numbers"}
 
@@ -206,13 +212,19 @@ def test_mistakes_that_no_test_tells_apart_get_their_questions_without_a_name(gr
     grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
     (failed,) = (test for test in grade.tests if test.outcome == "failed")
     assert failed.mistake is None
-    assert "Where does the one come from? Or: How many steps is it to the second number?" in failed.hint
+    assert (
+        "Where does the one come from? Or: How many steps is it to the second number?"
+        in failed.hint
+    )
 
 
 def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):
     diagnosis = grader._diagnoses[NAME]
     recorded()
-    mistakes = [replace(each, fails=None) if each.id == "subtracts" else each for each in diagnosis._mistakes]
+    mistakes = [
+        replace(each, fails=None) if each.id == "subtracts" else each
+        for each in diagnosis._mistakes
+    ]
     monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
     assert named(grader, "subtracts") == {"subtracts"}
     assert attempted(grader) == {"subtracts"}
@@ -265,14 +277,20 @@ def test_transcripts_ignore_the_order_of_changed_weights():
 def made(**buffers: torch.Tensor) -> Transcript:
     described = [[name, buffer, True] for name, buffer in buffers.items()]
     return answered(
-        "call", {"result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}), "modules": []}
+        "call",
+        {
+            "result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}),
+            "modules": [],
+        },
     )
 
 
 def test_buffers_of_another_size_are_other_answers():
     table = torch.randn(7, 4)
     assert made(table=table).same_as(made(table=table)), "their values show in other answers"
-    assert made(table=table).same_as(made(positions=table[None])), "names and axes of size 1 are free"
+    assert made(table=table).same_as(made(positions=table[None])), (
+        "names and axes of size 1 are free"
+    )
     assert not made(table=table).same_as(made(table=torch.randn(5000, 4)))
     assert not made(table=table).same_as(made(table=table, mask=torch.ones(7)))
 
@@ -292,13 +310,19 @@ def test_students_own_error_messages_are_not_compared(code):
 
 def test_students_own_words_can_tell_two_errors_apart():
     line = "raise ValueError(T)"
-    one, two, value = raised(line, "1"), raised(line, "2"), answered("call", {"result": 1, "modules": []})
+    one, two, value = (
+        raised(line, "1"),
+        raised(line, "2"),
+        answered("call", {"result": 1, "modules": []}),
+    )
     for right in (value, raised(line, "3")):
         assert one.differs_by_words(two, right)
         assert not one.differs_by_words(raised(line, "1"), right)
     assert not one.differs_by_words(two, one), "no answer is wrong"
     both = Transcript(one.answers + value.answers), Transcript(two.answers + value.answers)
-    assert not both[0].differs_by_words(both[1], one), "the second answer is wrong, too, and is the same"
+    assert not both[0].differs_by_words(both[1], one), (
+        "the second answer is wrong, too, and is the same"
+    )
 
 
 def test_pytorchs_error_messages_are_compared():
@@ -318,7 +342,9 @@ def test_pytorchs_error_messages_are_compared():
     ids=["a single number", "a truth value", "a list", "no numbers", "a transposed matrix"],
 )
 def test_answers_without_room_are_compared_by_digest(value: object) -> None:
-    old, same, other = (Transcript([Answer("call", "f", each)]) for each in (value, value, torch.ones(7)))
+    old, same, other = (
+        Transcript([Answer("call", "f", each)]) for each in (value, value, torch.ones(7))
+    )
     kept = KeptTranscripts(most_bytes=200)
     for transcript in (old, Transcript([Answer("call", "f", "x" * 100)]), other):
         kept.add(transcript)
@@ -328,7 +354,10 @@ def test_answers_without_room_are_compared_by_digest(value: object) -> None:
 
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_digest_of_a_set_does_not_depend_on_its_order(kind: type) -> None:
-    one, other = kind([0, 8]), kind([8, 0])  # both numbers have the same place in the table: the first one takes it
+    one, other = (
+        kind([0, 8]),
+        kind([8, 0]),
+    )  # both numbers have the same place in the table: the first one takes it
     assert repr(one) != repr(other)
     assert Digest.of((one,)) == Digest.of((other,)) != Digest.of((kind([0]),))
 
@@ -336,8 +365,12 @@ def test_digest_of_a_set_does_not_depend_on_its_order(kind: type) -> None:
 @pytest.mark.parametrize("value", [torch.zeros(3), np.zeros(3)], ids=["tensor", "array"])
 def test_transcript_keeps_values_that_the_test_changes_afterwards(value: object) -> None:
     transcript = Transcript()
-    transcript.record("call", {}, {"result": value, "modules": [[1, {"values": {"weight": value}}]]})
+    transcript.record(
+        "call", {}, {"result": value, "modules": [[1, {"values": {"weight": value}}]]}
+    )
     before = Transcript()
-    before.record("call", {}, {"result": value + 0, "modules": [[1, {"values": {"weight": value + 0}}]]})
+    before.record(
+        "call", {}, {"result": value + 0, "modules": [[1, {"values": {"weight": value + 0}}]]}
+    )
     value += 1
     assert transcript.same_as(before)

@@ -202,7 +202,9 @@ def test_spent_budget_leaves_no_room():
     budget = Budget(1.0, 60.0)
     assert (budget.has_room, budget.is_spent, budget.left) == (True, False, 1.0)
     budget.use(0.6)
-    assert (budget.has_room, budget.is_spent) == (False, False), "the rest is for tests that have not run"
+    assert (budget.has_room, budget.is_spent) == (False, False), (
+        "the rest is for tests that have not run"
+    )
     budget.use(0.6)
     assert (budget.is_spent, budget.left) == (True, LEAST)
     assert Budget(1.0, clock_seconds=-1.0).is_spent

@@ -61,7 +61,9 @@ def test_a_machine_on_which_nothing_is_in_the_way_says_so(machine):
         machine.set(f"user/max_{kind}_namespaces", 96365)
     machine.set("kernel/unprivileged_userns_clone", 1)
     machine.set("kernel/apparmor_restrict_unprivileged_userns", 0)
-    assert {remedy(tier) for tier in SAFE_TIERS} == {"No setting that is known to forbid it was found."}
+    assert {remedy(tier) for tier in SAFE_TIERS} == {
+        "No setting that is known to forbid it was found."
+    }
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,9 @@ def test_a_machine_on_which_nothing_is_in_the_way_says_so(machine):
         ("kernel/apparmor_restrict_unprivileged_userns", 1, "sysctl kernel.apparmor_restrict_unprivileged_userns=0"),
     ],
 )  # fmt: skip
-def test_the_setting_in_the_way_is_named_with_the_command_that_changes_it(machine, name, value, command):
+def test_the_setting_in_the_way_is_named_with_the_command_that_changes_it(
+    machine, name, value, command
+):
     machine.set(name, value)
     for tier in ("namespaces", "host-network"):
         assert command in remedy(tier) and "Install" not in remedy(tier)
@@ -91,7 +95,10 @@ def test_every_cause_is_named(machine, monkeypatch):
     machine.set("user/max_user_namespaces", 0)
     machine.set("user/max_net_namespaces", 0)
     said = remedy("namespaces")
-    assert all(words in said for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces"))
+    assert all(
+        words in said
+        for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces")
+    )
 
 
 def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
@@ -99,10 +106,14 @@ def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypat
         monkeypatch.setattr(os, "getuid", lambda user=user: user)
         assert "No setting" in remedy("host-network")
     (machine.folder / "container").touch()
-    assert "CAP_SYS_ADMIN" in remedy("host-network") and "seccomp=unconfined" in remedy("namespaces")
+    assert "CAP_SYS_ADMIN" in remedy("host-network") and "seccomp=unconfined" in remedy(
+        "namespaces"
+    )
 
 
-@pytest.mark.parametrize(("name", "value"), [("container", "podman"), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("container", "podman"), ("KUBERNETES_SERVICE_HOST", "10.0.0.1")]
+)
 def test_a_container_is_known_by_its_variables(machine, monkeypatch, name, value):
     assert not remedies.in_container()
     monkeypatch.setenv(name, value)
@@ -111,7 +122,9 @@ def test_a_container_is_known_by_its_variables(machine, monkeypatch, name, value
 
 def test_a_filter_outside_a_container_is_named(machine):
     machine.status(2)
-    assert "filter of system calls" in remedy("namespaces") and "container" not in remedy("namespaces")
+    assert "filter of system calls" in remedy("namespaces") and "container" not in remedy(
+        "namespaces"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +174,10 @@ def test_the_report_separates_what_is_wrong_from_what_to_do(machine, monkeypatch
     monkeypatch.setattr(doctor.launcher, "try_tier", try_tier)
     reports = {report.tier: report for report in doctor.examine()}
     assert list(reports) == list(TIERS)
-    assert reports["namespaces"].reason == "The sandbox 'namespaces' does not work here. It said: ENOSPC."
+    assert (
+        reports["namespaces"].reason
+        == "The sandbox 'namespaces' does not work here. It said: ENOSPC."
+    )
     assert "user.max_net_namespaces is 0" in reports["namespaces"].hint
 
 
@@ -197,8 +213,14 @@ def test_a_delegated_group_is_divided(group, monkeypatch):
     for _ in range(2):  # the fork server is measured once, before it has workers
         opened.limit({"memory_mb": 100, "scratch_mb": 20, "processes": 16})
         (opened.folder / "memory.current").write_text("999999\n")
-    told = {name: (opened.folder / name).read_text() for name in ("memory.max", "pids.max", "cpu.max")}
-    assert told == {"memory.max": str(1000 + 4 * 120 * 2**20), "pids.max": "68", "cpu.max": "100000 100000"}
+    told = {
+        name: (opened.folder / name).read_text() for name in ("memory.max", "pids.max", "cpu.max")
+    }
+    assert told == {
+        "memory.max": str(1000 + 4 * 120 * 2**20),
+        "pids.max": "68",
+        "cpu.max": "100000 100000",
+    }
     report = examined(monkeypatch)
     assert "cgroup v2 is delegated" in report.reason and not report.hint
 
@@ -241,7 +263,9 @@ def test_a_sandbox_enters_its_group_and_removes_it(group):
 def test_a_group_that_cannot_be_entered_stops_nobody(group, monkeypatch):
     opened = cgroup.open_group()
     opened.folder = Path("/no/such/group")
-    done = subprocess.run(opened.joining(["echo", "begun"]), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        opened.joining(["echo", "begun"]), capture_output=True, text=True, check=True
+    )
     assert done.stdout == "begun\n"
 
 
@@ -267,12 +291,16 @@ def test_the_doctor_grades_a_small_submission_with_what_the_assignments_import(w
     report = trial_submission.with_trial(working, course_with(tmp_path, "no_such_library.models"))
     assert report.works
     (problem,) = report.problems
-    assert problem.startswith("01_adding cannot be graded. 02_trial needs no_such_library, which cannot be imported")
+    assert problem.startswith(
+        "01_adding cannot be graded. 02_trial needs no_such_library, which cannot be imported"
+    )
 
 
 def test_a_tier_in_which_grading_fails_does_not_work(working, tmp_path, monkeypatch):
     """The boundaries of the tier hold, and `examine` calls it working; PyTorch cannot be imported in it."""
-    failure = import_failed(working.tier, "torch", "OSError: [Errno 30] Read-only file system: '/box/tmp1'")
+    failure = import_failed(
+        working.tier, "torch", "OSError: [Errno 30] Read-only file system: '/box/tmp1'"
+    )
     monkeypatch.setattr(trial_submission, "try_grading", lambda tier, preloads: {(): failure})
     report = trial_submission.with_trial(working, None)
     assert not report.works
@@ -283,9 +311,13 @@ def test_a_tier_in_which_grading_fails_does_not_work(working, tmp_path, monkeypa
 def test_only_the_tier_that_grades_imports_what_the_assignments_need(tmp_path, monkeypatch):
     tried = {}
     monkeypatch.setattr(
-        trial_submission, "examine", lambda: [TierReport(tier, tier != "namespaces", "") for tier in TIERS]
+        trial_submission,
+        "examine",
+        lambda: [TierReport(tier, tier != "namespaces", "") for tier in TIERS],
     )
-    monkeypatch.setattr(trial_submission, "try_grading", lambda tier, preloads: tried.update({tier: preloads}) or {})
+    monkeypatch.setattr(
+        trial_submission, "try_grading", lambda tier, preloads: tried.update({tier: preloads}) or {}
+    )
     trial_submission.examine_grading(course_with(tmp_path, "yaml"))
     assert tried == {"host-network": {("yaml",)}, "landlock": set(), "unsafe": set()}
 
@@ -300,4 +332,7 @@ def test_the_doctor_says_which_python_students_should_use(capsys):
     show_tiers([])
     here = ".".join(map(str, sys.version_info[:2]))
     which = "Python 3.10" if here == "3.10" else f"a Python from 3.10 to {here}"
-    assert f"Submissions are run with Python {here}: students should use {which}." in capsys.readouterr().out
+    assert (
+        f"Submissions are run with Python {here}: students should use {which}."
+        in capsys.readouterr().out
+    )

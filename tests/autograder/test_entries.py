@@ -45,7 +45,12 @@ def recording() -> Iterator[Callable[..., Entries]]:
         undo.close()
 
 
-NORMS = ("torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm")
+NORMS = (
+    "torch.nn.LayerNorm",
+    "torch.nn.functional.layer_norm",
+    "torch.layer_norm",
+    "torch.native_layer_norm",
+)
 ROADS = [
     "nn.LayerNorm(3)",
     "made_before(X)",
@@ -84,7 +89,13 @@ def test_every_road_is_recorded_with_its_line(road: str, recording) -> None:
     assert set(entries.found.values()) == {("net.ipynb cell 7", 4)}
 
 
-INNOCENT = ["X + X", "X.add(X)", "nn.Linear(3, 2)(X)", "isinstance(X, nn.LayerNorm)", "nn.LayerNorm"]
+INNOCENT = [
+    "X + X",
+    "X.add(X)",
+    "nn.Linear(3, 2)(X)",
+    "isinstance(X, nn.LayerNorm)",
+    "nn.LayerNorm",
+]
 
 
 @pytest.mark.parametrize("innocent", INNOCENT)
@@ -118,12 +129,16 @@ def test_everything_is_put_back() -> None:
     module = types.ModuleType("holds_it")
     module.norm = F.layer_norm
     with Entries(NORMS).install(module):
-        assert nn.LayerNorm.__init__ is not before[0] and module.norm is F.layer_norm is not before[2]
+        assert (
+            nn.LayerNorm.__init__ is not before[0] and module.norm is F.layer_norm is not before[2]
+        )
     assert (nn.LayerNorm.__init__, nn.LayerNorm.forward, F.layer_norm, torch.layer_norm) == before
     assert module.norm is F.layer_norm
 
 
-@pytest.mark.parametrize("code", ["statistics.mean([1, 2])", "s.NormalDist()", "[*map(statistics.median, [[1]])]"])
+@pytest.mark.parametrize(
+    "code", ["statistics.mean([1, 2])", "s.NormalDist()", "[*map(statistics.median, [[1]])]"]
+)
 def test_a_package_that_is_forbidden_as_a_whole(code: str, recording) -> None:
     entries = recording("statistics")
     import statistics
@@ -158,7 +173,14 @@ def test_names_that_are_not_there_record_nothing(recording) -> None:
 def test_in_one_process_what_the_test_itself_runs_does_not_count(recording) -> None:
     entries = recording(*NORMS, test_file=__file__)
     space: dict = {"F": F}
-    exec(compile("def own(x):\n    return F.layer_norm(x, (3,))\ndef ask(f):\n    return f()", "net.py", "exec"), space)
+    exec(
+        compile(
+            "def own(x):\n    return F.layer_norm(x, (3,))\ndef ask(f):\n    return f()",
+            "net.py",
+            "exec",
+        ),
+        space,
+    )
     with entries.active():
         F.layer_norm(X, (3,))
         space["ask"](lambda: F.layer_norm(X, (3,)))
@@ -227,7 +249,9 @@ BESIDE = {
 @pytest.mark.parametrize("beside", BESIDE)
 def test_what_stands_beside_the_answer_costs_nothing(grade, course, beside: str) -> None:
     graded = grade(HEADS, solution(course, HEADS) + BESIDE[beside])
-    assert (graded.score, graded.problem) == (graded.max_score, None), [test.message for test in graded.tests]
+    assert (graded.score, graded.problem) == (graded.max_score, None), [
+        test.message for test in graded.tests
+    ]
 
 
 def test_a_comparison_cell_of_a_notebook_costs_nothing(grade, course) -> None:
@@ -235,7 +259,11 @@ def test_a_comparison_cell_of_a_notebook_costs_nothing(grade, course) -> None:
     notebook.cells.append(nbformat.v4.new_code_cell(DEMONSTRATION))
     graded = grade(HEADS, nbformat.writes(notebook), "ipynb")
     assert graded.score == graded.max_score
-    assert [flag for flag in graded.flags if "did not run in any of them" in flag] == [*graded.flags] != []
+    assert (
+        [flag for flag in graded.flags if "did not run in any of them" in flag]
+        == [*graded.flags]
+        != []
+    )
 
 
 HELPERS = {
@@ -271,14 +299,23 @@ def compare(x: Tensor):
 
 
 @pytest.mark.parametrize(
-    "name", [COUNT, *(pytest.param(each, marks=pytest.mark.slow) for each in (TRANSLATOR, VECTORS, TRAINING, BLOCK))]
+    "name",
+    [
+        COUNT,
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (TRANSLATOR, VECTORS, TRAINING, BLOCK)
+        ),
+    ],
 )
 def test_an_uncalled_helper_costs_nothing(grade, course, name: str) -> None:
     plain = grade(name, solution(course, name))
     assert (plain.score, plain.flags) == (plain.max_score, ())
     helped = grade(name, solution(course, name) + HELPERS[name])
     assert helped.score == helped.max_score, [test.message for test in helped.tests]
-    assert all("which some tests forbid; it did not run in any of them." in flag for flag in helped.flags)
+    assert all(
+        "which some tests forbid; it did not run in any of them." in flag for flag in helped.flags
+    )
     assert helped.flags
 
 
@@ -302,7 +339,9 @@ def cbow_loss(*args):
     lost = grade(VECTORS, text + "\n\ndef embed(ids, table):\n    return F.embedding(ids, table)\n")
     parts = {test.part for test in lost.tests if test.outcome != "passed"}
     assert lost.score < lost.max_score and len(parts) == 1
-    assert "ran `torch.nn.functional.embedding` in this test" in str([test.message for test in lost.tests])
+    assert "ran `torch.nn.functional.embedding` in this test" in str(
+        [test.message for test in lost.tests]
+    )
 
 
 INSIDE = """
@@ -320,7 +359,9 @@ def test_a_comparison_inside_of_the_answer_runs_in_its_tests(grade, course) -> N
     text = solution(course, HEADS) + INSIDE.format(ASSERTED)
     graded = grade(HEADS, text)
     line = text[: text.index(ASSERTED)].count("\n") + 1
-    failed = [test for test in graded.tests if test.outcome == "failed" and test.part == "attention"]
+    failed = [
+        test for test in graded.tests if test.outcome == "failed" and test.part == "attention"
+    ]
     assert failed and {test.message for test in failed} == {
         f"Line {line} ran `{READY}` in this test, and this exercise asks you to do it by hand. "
         "Compare with it in a cell or function of its own, which your answer does not call."
@@ -332,9 +373,13 @@ def test_a_layer_that_was_made_at_the_top_counts_where_it_runs(grade, course) ->
     layer = "layer = nn.MultiheadAttention(4, 1)\n"
     unused = grade(HEADS, solution(course, HEADS) + layer)
     assert unused.score == unused.max_score
-    used = grade(HEADS, solution(course, HEADS) + layer + INSIDE.format("layer(*torch.ones(3, 1, 1, 4))"))
+    used = grade(
+        HEADS, solution(course, HEADS) + layer + INSIDE.format("layer(*torch.ones(3, 1, 1, 4))")
+    )
     assert used.score < used.max_score
-    assert "ran `torch.nn.MultiheadAttention` in this test" in str([test.message for test in used.tests])
+    assert "ran `torch.nn.MultiheadAttention` in this test" in str(
+        [test.message for test in used.tests]
+    )
 
 
 UNDONE = {
@@ -363,9 +408,14 @@ def f(q, k, v):
 @pytest.mark.parametrize("undone", UNDONE)
 def test_undoing_the_record_is_flagged(grade, course, undone: str) -> None:
     """The limit of the record that `docs/security.md` states: hostile code can undo it, and a person sees the text."""
-    graded = grade(HEADS, solution(course, HEADS) + SCRIPT * ("script" in undone) + INSIDE.format(UNDONE[undone]))
+    graded = grade(
+        HEADS,
+        solution(course, HEADS) + SCRIPT * ("script" in undone) + INSIDE.format(UNDONE[undone]),
+    )
     assert graded.score == graded.max_score, [test.message for test in graded.tests]
-    assert any("looks names up" in flag or "did not run in any of them" in flag for flag in graded.flags)
+    assert any(
+        "looks names up" in flag or "did not run in any of them" in flag for flag in graded.flags
+    )
 
 
 def test_a_worker_cannot_choose_what_is_shown_of_a_place(grade, course) -> None:
@@ -383,10 +433,14 @@ def test_what_did_not_load_is_worth_a_look(grade, course) -> None:
     text = solution(course, HEADS)
     missing = grade(HEADS, "from einops import rearrange\n" + text)
     assert missing.score == missing.max_score
-    assert missing.flags == ("Line 1 imports `einops`, and there is no such module where it is graded.",)
+    assert missing.flags == (
+        "Line 1 imports `einops`, and there is no such module where it is graded.",
+    )
     ended = grade(HEADS, "import os\nos._exit(3)\n" + text)
     assert ended.score == 0
-    assert ended.flags == ("It could not be loaded: Your code ended the process that ran it (exit code 3).",)
+    assert ended.flags == (
+        "It could not be loaded: Your code ended the process that ran it (exit code 3).",
+    )
 
 
 @pytest.mark.slow
@@ -448,7 +502,9 @@ def test_check_says_the_same_on_a_students_own_machine(tmp_path: Path, code: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [path.parent.name for path in sorted(ROOT.glob("solutions/*_*/*.py"))])
+@pytest.mark.parametrize(
+    "name", [path.parent.name for path in sorted(ROOT.glob("solutions/*_*/*.py"))]
+)
 def test_no_solution_enters_or_names_what_its_tests_forbid(grade, course, name: str) -> None:
     graded = grade(name, solution(course, name))
     assert (graded.score, graded.flags) == (graded.max_score, ())

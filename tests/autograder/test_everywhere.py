@@ -26,7 +26,11 @@ def everywhere() -> ModuleType:
 
 def test_every_two_values_appear_together(everywhere):
     builds = [*itertools.product(["cuda"], ["3.10", "3.11", "3.12"]), ("cpu", "3.11")]
-    rest = list(itertools.product(["root", "ordinary"], ["installed", "missing"], ["plain", "odd"], ["usual", "bare"]))
+    rest = list(
+        itertools.product(
+            ["root", "ordinary"], ["installed", "missing"], ["plain", "odd"], ["usual", "bare"]
+        )
+    )
     machines = [everywhere.Machine(*build, *properties) for build in builds for properties in rest]
     rows = everywhere.covering_rows(machines)
     together = set().union(*(row.pairs() for row in rows))
@@ -36,7 +40,9 @@ def test_every_two_values_appear_together(everywhere):
 
 def row_of(everywhere, **grades: str):
     machine = everywhere.Machine("cuda", "3.12", "root", "installed", "plain", "usual")
-    return everywhere.Row(machine, grades={(student, "03"): grade for student, grade in grades.items()})
+    return everywhere.Row(
+        machine, grades={(student, "03"): grade for student, grade in grades.items()}
+    )
 
 
 def test_a_row_with_other_grades_is_named(everywhere):
@@ -57,7 +63,9 @@ def test_rows_without_grades_are_a_failure(everywhere):
 
 
 def test_the_audit_before_a_change_lands_has_at_least_three_assignments():
-    done = subprocess.run([ROOT / "scripts" / "assignments-to-audit"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [ROOT / "scripts" / "assignments-to-audit"], capture_output=True, text=True, check=True
+    )
     names = done.stdout.split()
     assert len(names) >= 3
     assert all((ROOT / "solutions" / name).is_dir() for name in names)

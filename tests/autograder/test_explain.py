@@ -30,7 +30,9 @@ MISSING = "There is no `attention` in the submission."
 
 def raised(kind="ValueError", text=SECRET, **options):
     frame = Frame("heads.py", 12, "Head.forward", "raise ValueError(str(x))")
-    return student_raised(RemoteException(kind, (kind, "Exception"), text, options.get("frames", (frame,))))
+    return student_raised(
+        RemoteException(kind, (kind, "Exception"), text, options.get("frames", (frame,)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,10 +42,26 @@ def raised(kind="ValueError", text=SECRET, **options):
         (TestAlarm(), "timeout", "This test took too long."),
         (StudentCrashedError(ENDED), "crashed", ENDED),
         (MissingNameError(MISSING), "failed", MISSING),
-        (raised(), "failed", f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))"),
-        (raised("IndexError", ""), "failed", "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))"),
-        (raised("NotImplementedError", "x"), "failed", "`Head.forward` is not written yet (line 12)."),
-        (raised("TypeError", "1 argument.", frames=()), "failed", "Your code raised a TypeError: 1 argument."),
+        (
+            raised(),
+            "failed",
+            f"Your code raised a ValueError: {SECRET} (line 12).\n    raise ValueError(str(x))",
+        ),
+        (
+            raised("IndexError", ""),
+            "failed",
+            "Your code raised an IndexError (line 12).\n    raise ValueError(str(x))",
+        ),
+        (
+            raised("NotImplementedError", "x"),
+            "failed",
+            "`Head.forward` is not written yet (line 12).",
+        ),
+        (
+            raised("TypeError", "1 argument.", frames=()),
+            "failed",
+            "Your code raised a TypeError: 1 argument.",
+        ),
     ],
 )
 def test_visible_sentences(error, outcome, message):
@@ -58,7 +76,9 @@ def test_hidden_failure_shows_exception_type_and_own_line_without_its_message():
 
 
 def test_hidden_failure_shows_no_line_or_name_outside_of_the_submission():
-    found = explain(raised("Secret_0_8414709"), full=False, file=SourceFile("heads.py", "x = 1\n" * 20))
+    found = explain(
+        raised("Secret_0_8414709"), full=False, file=SourceFile("heads.py", "x = 1\n" * 20)
+    )
     assert found.message == "Your code raised an Exception (line 12).\n    x = 1"
 
 
@@ -82,11 +102,20 @@ LEFTOVER = f"def head(x: int) -> int:\n    # TODO: double it\n    y = 2 * x\n\n 
 @pytest.mark.parametrize("full", [True, False])
 def test_a_line_of_the_stub_below_finished_code_is_not_called_unwritten(full):
     frame = Frame("heads.py", 5, "head", STUB_LINE, before="y = 2 * x")
-    found = explain(raised("NotImplementedError", frames=(frame,)), full=full, file=SourceFile("heads.py", LEFTOVER))
-    assert found.message == f"Below your code, `head` still has the line `{STUB_LINE}` (in line 5): delete it."
+    found = explain(
+        raised("NotImplementedError", frames=(frame,)),
+        full=full,
+        file=SourceFile("heads.py", LEFTOVER),
+    )
+    assert (
+        found.message
+        == f"Below your code, `head` still has the line `{STUB_LINE}` (in line 5): delete it."
+    )
 
 
-@pytest.mark.parametrize("before", ["# TODO: double it", "def head(x):", '"""Twice as much."""', ""])
+@pytest.mark.parametrize(
+    "before", ["# TODO: double it", "def head(x):", '"""Twice as much."""', ""]
+)
 def test_an_untouched_gap_is_not_written_yet(before):
     frame = Frame("heads.py", 5, "head", STUB_LINE, before=before)
     found = explain(raised("NotImplementedError", frames=(frame,)), full=True)
@@ -101,12 +130,19 @@ WITHOUT_RETURN = "class Head:\n    def forward(\n        self, x: int\n    ) -> 
 def test_a_forgotten_return_is_said_as_such(full):
     for file in (
         SourceFile("heads.py", WITHOUT_RETURN),
-        SourceFile("heads.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": WITHOUT_RETURN}]})),
+        SourceFile(
+            "heads.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": WITHOUT_RETURN}]})
+        ),
     ):
         found = explain(NOTHING, full=full, file=file)
-        assert found.message == "The output is None; a tensor was expected. `Head.forward` has no `return`."
+        assert (
+            found.message
+            == "The output is None; a tensor was expected. `Head.forward` has no `return`."
+        )
     error = TypeError("unsupported operand type(s) for +: 'NoneType' and 'int'")
-    assert explain(error, full=full, file=file).message.endswith("(TypeError). `Head.forward` has no `return`.")
+    assert explain(error, full=full, file=file).message.endswith(
+        "(TypeError). `Head.forward` has no `return`."
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +207,9 @@ def test_number_type_with_few_digits_is_named_where_it_explains_the_difference(f
         assert explain(error, full=full, file=file).message == sentence + COARSE.format(kind)
 
 
-@pytest.mark.parametrize("text", ["x = x.double()", "# x = x.bfloat16()", '"""float16 or bfloat16, after `.half()`"""'])
+@pytest.mark.parametrize(
+    "text", ["x = x.double()", "# x = x.bfloat16()", '"""float16 or bfloat16, after `.half()`"""']
+)
 def test_number_type_is_not_named_where_the_file_does_not_use_it(text):
     error = failure_of(checks.close, NUMBERS.bfloat16().double(), NUMBERS)
     assert explain(error, full=True, file=SourceFile("heads.py", text)).message == str(error)
@@ -180,7 +218,9 @@ def test_number_type_is_not_named_where_the_file_does_not_use_it(text):
 @pytest.mark.parametrize("came", [1.1 * NUMBERS, NUMBERS + 0.2, NUMBERS * float("nan"), -NUMBERS])
 def test_number_type_is_not_named_where_the_difference_is_larger(came):
     error = failure_of(checks.close, came, NUMBERS)
-    assert explain(error, full=True, file=SourceFile("heads.py", "x.bfloat16()")).message == str(error)
+    assert explain(error, full=True, file=SourceFile("heads.py", "x.bfloat16()")).message == str(
+        error
+    )
 
 
 def test_unusable_result_is_explained():
@@ -198,7 +238,10 @@ def test_missing_attribute_is_named(full):
     file = SourceFile("heads.py", "class Head(nn.Module):\n    pass\n")
     with pytest.raises(AttributeError) as caught:
         Head().value  # noqa: B018
-    assert explain(caught.value, full=full, file=file).message == "Your Head has no `value`; this test needs it."
+    assert (
+        explain(caught.value, full=full, file=file).message
+        == "Your Head has no `value`; this test needs it."
+    )
     elsewhere = SourceFile("heads.py", "class Tail(nn.Module):\n    pass\n")
     assert "could not work with" in explain(caught.value, full=full, file=elsewhere).message
 

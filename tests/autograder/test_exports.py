@@ -52,7 +52,9 @@ RUNNER = {
 }
 
 
-def outcome_of(name: str, part: str, outcome: str, score: float, most: float, message: str | None = None) -> TestResult:
+def outcome_of(
+    name: str, part: str, outcome: str, score: float, most: float, message: str | None = None
+) -> TestResult:
     title = f"{name.replace('_', ' ').capitalize()}."
     return TestResult(name, part, title, outcome, score, most, message)  # type: ignore[arg-type]
 
@@ -61,7 +63,12 @@ def ada() -> Grade:
     tests = (
         outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
         outcome_of(
-            "adds_any_numbers", "add", "failed", 0, 2.5, 'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m'
+            "adds_any_numbers",
+            "add",
+            "failed",
+            0,
+            2.5,
+            'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m',
         ),
         outcome_of("remembers", "total", "passed", 6, 6),
     )
@@ -80,15 +87,26 @@ def grace() -> Grade:
 
 def alan() -> Grade:
     tests = (
-        outcome_of("adds_small_numbers", "add", "timeout", 0, 1.5, "It was still running after 2 seconds."),
-        outcome_of("adds_any_numbers", "add", "skipped", 0, 2.5, "This waits until another one passes."),
+        outcome_of(
+            "adds_small_numbers", "add", "timeout", 0, 1.5, "It was still running after 2 seconds."
+        ),
+        outcome_of(
+            "adds_any_numbers", "add", "skipped", 0, 2.5, "This waits until another one passes."
+        ),
         outcome_of("remembers", "total", "crashed", 2, 6, "The process ended."),
     )
     return Grade("1003", NAME, "graded", 2, 10, tests, seed=7, isolation="namespaces", seconds=2.0)
 
 
 def eve() -> Grade:
-    return Grade("1004", NAME, "refused", 0, 10, problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8.")
+    return Grade(
+        "1004",
+        NAME,
+        "refused",
+        0,
+        10,
+        problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8.",
+    )
 
 
 CLASS = (ada(), grace(), alan(), eve())
@@ -117,7 +135,9 @@ def submitted(tmp_path: Path) -> Path:
 def ask(course: Course, submitted: Path, tmp_path: Path):
     """Export the class, into a copy of the golden file `like` for a sheet."""
 
-    def exported(tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **options: object) -> Exported:
+    def exported(
+        tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **options: object
+    ) -> Exported:
         if like:
             options["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
         return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
@@ -179,7 +199,9 @@ def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
     roster.write_text("student,name,canvas\nhopperg,Grace Hopper,1002\n", "utf-8")
     by_login = Grade("ada@example.org", NAME, "graded", 5, 10)
     by_roster = Grade("hopperg", NAME, "graded", 6, 10)
-    exported = ask("canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster))
+    exported = ask(
+        "canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster)
+    )
     assert not exported.problems
     filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
     assert "ada@example.org,Section 1,5,4.00" in filled
@@ -190,23 +212,41 @@ def test_canvas_reports_two_students_for_one_row(ask):
     twice = (Grade("1001", NAME, "graded", 5, 10), Grade("ada@example.org", NAME, "graded", 6, 10))
     (problem,) = ask("canvas", "canvas-downloaded.csv", grades=twice).problems
     whose = "1001 (Ada Lovelace) and ada@example.org"
-    assert problem == f"{NAME}: {whose} match the same row of canvas-downloaded.csv; neither score is written."
+    assert (
+        problem
+        == f"{NAME}: {whose} match the same row of canvas-downloaded.csv; neither score is written."
+    )
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
-    exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(),), assignment=NAME, column="Essay")
+    exported = ask(
+        "canvas", "canvas-downloaded.csv", grades=(ada(),), assignment=NAME, column="Essay"
+    )
     assert "Essay (88124) is out of 5 there: scores out of 10 are scaled." in exported.summary
     assert "Section 1,,3.75,," in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
 
 
 def test_export_contains_the_final_scores(ask, tmp_path):
-    ask("canvas", "canvas-downloaded.csv", grades=(ada(),), finals={("1001", NAME): Final(7.5, 1.25)})
-    assert "ada@example.org,Section 1,6.25,4.00" in (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
+    ask(
+        "canvas",
+        "canvas-downloaded.csv",
+        grades=(ada(),),
+        finals={("1001", NAME): Final(7.5, 1.25)},
+    )
+    assert "ada@example.org,Section 1,6.25,4.00" in (
+        tmp_path / "canvas-downloaded-filled.csv"
+    ).read_text("utf-8")
 
 
 @pytest.mark.parametrize(
     "title, found",
-    [("1 Adding (5)", True), ("01_adding (5)", True), ("ADDING (5)", True), ("Adding", False), ("Add (5)", False)],
+    [
+        ("1 Adding (5)", True),
+        ("01_adding (5)", True),
+        ("ADDING (5)", True),
+        ("Adding", False),
+        ("Add (5)", False),
+    ],
 )
 def test_canvas_column_is_found_by_title_or_name(ask, tmp_path, title, found):
     sheet = tmp_path / "book.csv"
@@ -264,7 +304,9 @@ def test_moodle_export_changes_only_the_grades(ask, tmp_path):
 def test_german_moodle_worksheet_with_decimal_commas_is_filled(ask, tmp_path):
     third = Grade("1002", NAME, "graded", 10 / 3, 10)
     exported = ask("moodle", "moodle-german-downloaded.csv", grades=(ada(), third))
-    assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden("moodle-german-filled.csv")
+    assert (tmp_path / "moodle-german-downloaded-filled.csv").read_bytes() == golden(
+        "moodle-german-filled.csv"
+    )
     assert "Bewertung is out of 100 there: scores out of 10 are scaled." in exported.summary
 
 
@@ -283,7 +325,9 @@ def test_table_of_another_kind_is_refused(ask, tmp_path, tool):
         ask(tool)
 
 
-@pytest.mark.parametrize("data", [b"PK\x03\x04", b"\0\0\0", b"", b'a,"b\n1,2', b"\xff\xfe\0", b"\n\n"])
+@pytest.mark.parametrize(
+    "data", [b"PK\x03\x04", b"\0\0\0", b"", b'a,"b\n1,2', b"\xff\xfe\0", b"\n\n"]
+)
 def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
     sheet = tmp_path / "broken.csv"
     sheet.write_bytes(data)
@@ -295,7 +339,10 @@ def test_file_that_is_not_a_table_is_refused(ask, tmp_path, data):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_sheet_keeps_all_other_cells_and_the_encoding(encoding, end):
     cells = ["Näme;ID;Grade", '"Lovelace; ""Ada""";1;', "Émilie ;2;", "short"]
-    sheet = Sheet((end.join([cells[0].replace("ID", '"ID"'), cells[1], "", *cells[2:]])).encode(encoding), "sheet.csv")
+    sheet = Sheet(
+        (end.join([cells[0].replace("ID", '"ID"'), cells[1], "", *cells[2:]])).encode(encoding),
+        "sheet.csv",
+    )
     blank = [*cells[:2], "", *cells[2:]]
     assert sheet.data == (end.join(blank) + end).encode(encoding)
     assert sheet.rows == [['Lovelace; "Ada"', "1", ""], ["Émilie ", "2", ""], ["short"]]
@@ -335,11 +382,17 @@ def test_moodle_worksheets_of_many_languages_have_their_maximum(ask, tmp_path, h
 
 def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_grades(ask, tmp_path):
     sheet = tmp_path / "worksheet.csv"
-    sheet.write_text('पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n', "utf-8")
-    with pytest.raises(RefusedError, match="name the column of grades with --column; there are `पहचान`, `नाम`"):
+    sheet.write_text(
+        'पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n', "utf-8"
+    )
+    with pytest.raises(
+        RefusedError, match="name the column of grades with --column; there are `पहचान`, `नाम`"
+    ):
         ask("moodle", grades=(ada(),), sheet=sheet)
     assert not ask("moodle", grades=(ada(),), sheet=sheet, column="अंक").problems
-    assert '1001,Ada Lovelace,x,75,"100,00",y' in (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+    assert '1001,Ada Lovelace,x,75,"100,00",y' in (tmp_path / "worksheet-filled.csv").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -355,7 +408,11 @@ def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_gr
             "Participant 1001,Ada Lovelace,",
             "maximum of `Grade` was not found, so no score",
         ),
-        ("Identifier,Full name,Grade,Scale", "Participant 1001,Ada Lovelace,Good,x", r"scale in words \(Good\)"),
+        (
+            "Identifier,Full name,Grade,Scale",
+            "Participant 1001,Ada Lovelace,Good,x",
+            r"scale in words \(Good\)",
+        ),
         (
             "Identifier,Full name,Grade,Maximum grade",
             "Participant 1001,Ada Lovelace,,Very good",
@@ -363,7 +420,9 @@ def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_gr
         ),
     ],
 )
-def test_moodle_worksheet_without_a_maximum_in_points_is_refused(ask, tmp_path, header, row, sentence):
+def test_moodle_worksheet_without_a_maximum_in_points_is_refused(
+    ask, tmp_path, header, row, sentence
+):
     sheet = tmp_path / "worksheet.csv"
     sheet.write_text(f"{header}\n{row}\n", "utf-8")
     with pytest.raises(RefusedError, match=sentence):
@@ -382,7 +441,9 @@ def test_canvas_keeps_an_excuse_in_any_case(ask, tmp_path, excused):
 
 def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
     sheet = tmp_path / "book.csv"
-    sheet.write_text("LastName,FirstName,ID,SIS Login ID,Section,Adding (5)\nLovelace,Ada,1001,ada,S,\n", "utf-8")
+    sheet.write_text(
+        "LastName,FirstName,ID,SIS Login ID,Section,Adding (5)\nLovelace,Ada,1001,ada,S,\n", "utf-8"
+    )
     assert not ask("canvas", grades=(ada(),), sheet=sheet).problems
     assert "Lovelace,Ada,1001,ada,S,7.5" in (tmp_path / "book-filled.csv").read_text("utf-8")
 
@@ -397,15 +458,27 @@ def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
 )
 def test_canvas_columns_that_are_not_imported_are_told(ask, tmp_path, title, points, word):
     sheet = tmp_path / "book.csv"
-    sheet.write_text(f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n", "utf-8")
+    sheet.write_text(
+        f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n", "utf-8"
+    )
     (problem,) = ask("canvas", grades=(ada(),), sheet=sheet, assignment=NAME, column=title).problems
-    assert problem.startswith(f"{NAME}: Canvas does not import the column “{title}”, because {word}.")
+    assert problem.startswith(
+        f"{NAME}: Canvas does not import the column “{title}”, because {word}."
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
-@pytest.mark.parametrize("above", ["", "sep=;\r\n", "Grades, winter 2026\r\n", "\r\nGrades\r\n\r\n"])
+@pytest.mark.parametrize(
+    "above", ["", "sep=;\r\n", "Grades, winter 2026\r\n", "\r\nGrades\r\n\r\n"]
+)
 def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
-    rows = ["Student;ID;Section;Adding (5)", "Points Possible;;;10,5", ";;;", "Šimek, Ada;1;„A“;", ";;;Manual Posting"]
+    rows = [
+        "Student;ID;Section;Adding (5)",
+        "Points Possible;;;10,5",
+        ";;;",
+        "Šimek, Ada;1;„A“;",
+        ";;;Manual Posting",
+    ]
     data = (above + "\r\n".join(rows) + "\r\n").encode(encoding)
     sheet = Sheet(data, "sheet.csv")
     assert sheet.header == ["Student", "ID", "Section", "Adding (5)"]
@@ -417,7 +490,12 @@ def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
 
 def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
     write_all(tmp_path / "grades", course, CLASS)
-    exported = ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
+    exported = ask(
+        "moodle-feedback",
+        "moodle-downloaded.csv",
+        folder=tmp_path / "grades",
+        output=tmp_path / "f.zip",
+    )
     with zipfile.ZipFile(tmp_path / "f.zip") as packed:
         pages = {name: packed.read(name).decode() for name in packed.namelist()}
     assert sorted(pages) == [
@@ -427,7 +505,9 @@ def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
     ]
     assert all(f"<bdi>{name.split('_')[1]}</bdi>" in page for name, page in pages.items())
     assert exported.summary.startswith("3 pages are in ")
-    assert exported.problems == [f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv."]
+    assert exported.problems == [
+        f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv."
+    ]
 
 
 def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
@@ -435,10 +515,21 @@ def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
     submitted = tmp_path / "submitted"
     write_collected(submitted, [Collected("1001", NAME, "Ada_King / Lovelace_7")])
     write_all(tmp_path / "grades", course, CLASS)
-    ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
+    ask(
+        "moodle-feedback",
+        "moodle-downloaded.csv",
+        folder=tmp_path / "grades",
+        output=tmp_path / "f.zip",
+    )
     with zipfile.ZipFile(tmp_path / "f.zip") as packed:
         (name,) = (name for name in packed.namelist() if name.startswith("Ada"))
-    assert name.split("_", 4) == ["Ada King Lovelace 7", "1001", "assignsubmission", "file", f"{NAME}.html"]
+    assert name.split("_", 4) == [
+        "Ada King Lovelace 7",
+        "1001",
+        "assignsubmission",
+        "file",
+        f"{NAME}.html",
+    ]
 
 
 def test_moodle_feedback_holds_one_page_at_a_time(ask, course, submitted, tmp_path):
@@ -447,12 +538,19 @@ def test_moodle_feedback_holds_one_page_at_a_time(ask, course, submitted, tmp_pa
     for page in (tmp_path / "grades" / "feedback").rglob("*.html"):
         page.write_bytes(os.urandom(5_000_000))
     with most_memory(20_000_000):
-        ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path / "grades", output=tmp_path / "f.zip")
+        ask(
+            "moodle-feedback",
+            "moodle-downloaded.csv",
+            folder=tmp_path / "grades",
+            output=tmp_path / "f.zip",
+        )
     assert (tmp_path / "f.zip").stat().st_size > 15_000_000
 
 
 def test_moodle_feedback_without_pages_writes_nothing(ask, tmp_path):
-    exported = ask("moodle-feedback", "moodle-downloaded.csv", folder=tmp_path, output=tmp_path / "f.zip")
+    exported = ask(
+        "moodle-feedback", "moodle-downloaded.csv", folder=tmp_path, output=tmp_path / "f.zip"
+    )
     assert not (tmp_path / "f.zip").exists() and exported.summary == "No file was written."
     assert "is not there; `autograder report` makes it." in exported.problems[0]
 
@@ -470,7 +568,11 @@ def test_every_export_reports_points_that_differ_from_course_yml(ask, tmp_path):
     """The message equals that of `report` and mentions only exported assignments."""
     old = Grade("1005", NAME, "graded", 3, 3)
     said = f"{NAME}: there are grades out of 3 points, but course.yml says 10. `autograder grade` grades these again."
-    for tool, options in (("csv", {}), ("junit", {}), ("canvas", {"like": "canvas-downloaded.csv"})):
+    for tool, options in (
+        ("csv", {}),
+        ("junit", {}),
+        ("canvas", {"like": "canvas-downloaded.csv"}),
+    ):
         problems = ask(tool, grades=(ada(), old), output=tmp_path / tool, **options).problems
         assert said in problems
     assert said not in ask("csv", grades=(ada(),), output=tmp_path / "csv").problems
@@ -482,7 +584,10 @@ def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
     assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
     filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
-    assert "ada@example.org,Section 1,7.5,4.00" in filled and "grace@example.org,Section 1,10,5.00" in filled
+    assert (
+        "ada@example.org,Section 1,7.5,4.00" in filled
+        and "grace@example.org,Section 1,10,5.00" in filled
+    )
 
 
 @pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
@@ -501,7 +606,9 @@ def gradebook(tmp_path_factory) -> str:
     api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     path = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+        patch.setenv(
+            "PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        )  # for alembic
         book = api.Gradebook(f"sqlite:///{path}", "a course")
     with book:
         book.add_assignment(NAME)
@@ -535,12 +642,15 @@ def formgrader(gradebook, course: Course):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "manual, extra, total", [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")]
+    "manual, extra, total",
+    [(3.5, None, "9.5"), (None, 2, "9.5"), (0, 1, "7"), (4, 2, "12"), (None, None, "7.5")],
 )
 def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, manual, extra, total):
     """Manual points replace the part's points, and extra credit is added, as in nbgrader."""
     formgrader(manual, extra)
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert done.exit_code == 0, done.stderr
     noted = "Points given by hand in nbgrader count for 1001." in done.stdout
     assert noted == ((manual, extra) != (None, None))
@@ -549,13 +659,20 @@ def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, man
     assert (scores["1001"], scores["1002"]) == (total, "10")
 
 
-def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(formgrader, command, tmp_path):
+def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(
+    formgrader, command, tmp_path
+):
     formgrader(manual=3.5)
     with Journal(tmp_path / "grades") as journal:
         journal.append(replace(ada(), score=10, tests=grace().tests))
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert done.exit_code == 1
-    assert f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading" in done.stderr
+    assert (
+        f"1001, {NAME}: the points that were given by hand in nbgrader are for another grading"
+        in done.stderr
+    )
     assert "1001,,10,10" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
@@ -582,9 +699,13 @@ def test_export_does_not_change_nbgraders_gradebook(formgrader, command, course,
 def test_invalid_gradebook_is_reported(command, course, tmp_path):
     pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
     (course.root / "gradebook.db").write_bytes(b"no database" * 100)
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert (done.exit_code, (tmp_path / "scores.csv").is_file()) == (1, True)
-    assert done.stderr.startswith("nbgrader's gradebook cannot be read (DatabaseError): points given by hand are")
+    assert done.stderr.startswith(
+        "nbgrader's gradebook cannot be read (DatabaseError): points given by hand are"
+    )
 
 
 # ------------------------------------------------------------------ students who handed in nothing
@@ -592,11 +713,16 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
 
 def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
     (tmp_path / "roster.csv").write_text(
-        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n", "utf-8"
+        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
+        "utf-8",
     )
-    exported = ask("csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv"))
+    exported = ask(
+        "csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv")
+    )
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["student"]: (row["name"], row[NAME], row["total"]) for row in csv.DictReader(file)}
+        rows = {
+            row["student"]: (row["name"], row[NAME], row["total"]) for row in csv.DictReader(file)
+        }
     assert (rows["ben"], rows["cy"]) == (("Ben Ito", "", "0"), ("'=Cy", "", "0"))
     assert set(rows) == {"", "1001", "1002", "1003", "1004", "ben", "cy"}
     assert exported.summary.endswith(" No work of Ben Ito, =Cy was graded.")
@@ -609,17 +735,27 @@ def names_in(file: Path) -> dict[str, str]:
 
 def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
     """The folder of grades contains the names, wherever the submissions were."""
-    (tmp_path / "grades" / "names.json").write_text('{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8")
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    (tmp_path / "grades" / "names.json").write_text(
+        '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
+    )
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert done.exit_code == 0, done.stderr
-    assert names_in(tmp_path / "scores.csv") == {"1001": "", "1002": "Grace Hopper", "1003": "", "1004": ""}
+    assert names_in(tmp_path / "scores.csv") == {
+        "1001": "",
+        "1002": "Grace Hopper",
+        "1003": "",
+        "1004": "",
+    }
 
 
 def test_csv_matches_roster_names_by_any_number(course, tmp_path):
     """The site's number matches unless the known name belongs to another student."""
     roster = tmp_path / "roster.csv"
     roster.write_text(
-        "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n", "utf-8"
+        "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n",
+        "utf-8",
     )
     request = ExportRequest(
         course,
@@ -638,7 +774,9 @@ def test_csv_matches_roster_names_by_any_number(course, tmp_path):
 def test_student_is_matched_by_the_sites_number(ask, submitted, tmp_path):
     """The roster gave the id at collection; no roster is needed for the site's sheet."""
     write_collected(submitted, [Collected("ada42", NAME, key="1001")])
-    exported = ask("canvas", "canvas-downloaded.csv", grades=(Grade("ada42", NAME, "graded", 5, 10),))
+    exported = ask(
+        "canvas", "canvas-downloaded.csv", grades=(Grade("ada42", NAME, "graded", 5, 10),)
+    )
     assert not exported.problems and exported.summary.startswith("1 score is in ")
 
 
@@ -691,7 +829,9 @@ def test_junit_export_holds_one_submission_at_a_time(ask, tmp_path):
 
 
 def test_junit_schema_detects_an_error():
-    wrong = ElementTree.fromstring("<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>")
+    wrong = ElementTree.fromstring(
+        "<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>"
+    )
     assert len(violations(wrong)) == 6
 
 
@@ -703,7 +843,10 @@ def test_junit_export_contains_the_results(ask, tmp_path):
     kinds = {"failure": "failed", "skipped": "skipped"}
     for suite, grade in zip(root, CLASS):
         properties = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
-        assert (properties["student"], float(properties["score"] or "")) == (grade.student, grade.score)
+        assert (properties["student"], float(properties["score"] or "")) == (
+            grade.student,
+            grade.score,
+        )
         for case, result in zip(suite.iter("testcase"), grade.tests):
             outcome = next((kinds.get(child.tag, child.get("type")) for child in case), "passed")
             assert (case.get("name"), outcome) == (result.name, result.outcome)
@@ -755,12 +898,18 @@ def test_classroom50_points_are_integers_in_proportion(ask, tmp_path, monkeypatc
 
 def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
     exported = ask("classroom50", output=tmp_path / "out")
-    written = sorted(str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json"))
-    assert written == [f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")]
+    written = sorted(
+        str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json")
+    )
+    assert written == [
+        f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")
+    ]
     assert exported.files == [tmp_path / "out"] and "not known" in exported.summary
 
 
-@pytest.mark.parametrize("points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)])
+@pytest.mark.parametrize(
+    "points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)]
+)
 def test_scale_converts_points_to_integers(points, times):
     assert scale(points) == times
 
@@ -769,14 +918,18 @@ def test_scale_converts_points_to_integers(points, times):
 
 
 def test_gradescope_results_match_the_golden_file(course):
-    record = results(course, course.assignment(NAME), ada(), {"adds_any_numbers"}, "after_published")
+    record = results(
+        course, course.assignment(NAME), ada(), {"adds_any_numbers"}, "after_published"
+    )
     assert record == json.loads(golden("gradescope-results.json"))
 
 
 def test_gradescope_text_does_not_depend_on_hidden_tests(course):
     """The text above the tests is the same whether hidden tests pass or fail."""
     assignment, hidden = course.assignment(NAME), {"adds_any_numbers"}
-    worse, better = (results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace()))
+    worse, better = (
+        results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace())
+    )
     assert worse["output"] == better["output"]
     shown = results(course, assignment, ada(), hidden, "visible")
     assert {test["visibility"] for test in shown["tests"]} == {"visible"}
@@ -794,7 +947,9 @@ def archive(built_course, tmp_path_factory) -> Path:
     """The zip for Gradescope; the course from which it was made is removed."""
     folder = tmp_path_factory.mktemp("gradescope")
     course = load_course(shutil.copytree(built_course, folder / "course"))
-    export("gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip"))
+    export(
+        "gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip")
+    )
     shutil.rmtree(course.root)
     return folder / "autograder.zip"
 
@@ -818,7 +973,11 @@ def gradescope(archive: Path, tmp_path: Path):
         variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
-            [root / "run_autograder"], cwd=root, env={**environment, **variables}, capture_output=True, text=True
+            [root / "run_autograder"],
+            cwd=root,
+            env={**environment, **variables},
+            capture_output=True,
+            text=True,
         )
 
     run.root = root  # type: ignore[attr-defined]
@@ -861,7 +1020,9 @@ def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
     wrong = FILES[f"solutions/{NAME}/adding.py"].replace("a + b", "a - b")
     assert gradescope(adding=wrong).returncode == 0
     failed = [test for test in read_results(gradescope.root)["tests"] if test["status"] == "failed"]
-    assert failed and read_results(gradescope.root)["score"] == 10 - sum(test["max_score"] for test in failed)
+    assert failed and read_results(gradescope.root)["score"] == 10 - sum(
+        test["max_score"] for test in failed
+    )
     assert any("Do two heaps become smaller" in test["output"] for test in failed)
 
 
@@ -878,7 +1039,9 @@ def test_gradescope_forged_results_do_not_count(gradescope):
 def test_gradescope_neither_imports_nor_believes_planted_files(gradescope, tmp_path):
     stolen, submission = tmp_path / "stolen.txt", gradescope.root / "submission"
     theft = f"open({str(stolen)!r}, 'a').write(__name__)\n"
-    planted = dict.fromkeys(("multiprocessing", "signal", "torch", "autograder", "sitecustomize", "conftest"), theft)
+    planted = dict.fromkeys(
+        ("multiprocessing", "signal", "torch", "autograder", "sitecustomize", "conftest"), theft
+    )
     (submission / "grades").mkdir()
     (submission / "grades" / "run.json").write_text('{"schema": 1, "seed": 42}\n')
     (submission / "course.yml").write_text("title: Mine\nassignments: []\n")
@@ -901,7 +1064,9 @@ def test_gradescope_refuses_unusable_submissions(gradescope):
 def test_gradescope_finds_the_folder_in_a_repository(gradescope):
     for name in (NAME, "02_other", ".git"):
         (gradescope.root / "submission" / name).mkdir()
-    (gradescope.root / "submission" / NAME / "adding.py").write_text(FILES[f"solutions/{NAME}/adding.py"])
+    (gradescope.root / "submission" / NAME / "adding.py").write_text(
+        FILES[f"solutions/{NAME}/adding.py"]
+    )
     (gradescope.root / "submission" / "02_other" / "other.py").write_text("x = 1\n")
     done = gradescope(setup="x = 1\n")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -910,13 +1075,17 @@ def test_gradescope_finds_the_folder_in_a_repository(gradescope):
 
 def test_gradescope_without_settings_has_no_results(gradescope, capsys):
     (gradescope.root / "source" / "settings.json").write_text("{}")
-    assert gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
+    assert (
+        gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
+    )
     assert "settings.json cannot be read" in capsys.readouterr().out
 
 
 def test_gradescope_without_a_course_has_no_results(gradescope, capsys):
     (gradescope.root / "source" / "course" / "course.yml").unlink()
-    assert gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
+    assert (
+        gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
+    )
     assert "course.yml" in capsys.readouterr().out
     assert not (gradescope.root / "results" / "results.json").exists()
 
@@ -926,7 +1095,9 @@ def test_gradescope_names_the_setting_when_memory_is_short(gradescope, capsys, t
     limit = tmp_path / "control_group" / name
     limit.parent.mkdir(parents=True)
     limit.write_text(f"{512 << 20}\n")
-    (gradescope.root / "submission" / "adding.py").write_text(FILES[f"solutions/{NAME}/adding.py"], "utf-8")
+    (gradescope.root / "submission" / "adding.py").write_text(
+        FILES[f"solutions/{NAME}/adding.py"], "utf-8"
+    )
     assert gradescope_run.main([str(gradescope.root), str(tmp_path / "control_group")]) == 3
     said = capsys.readouterr().out
     assert "512 MB" in said and "Container Specifications" in said
@@ -939,7 +1110,9 @@ def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, monk
     python.chmod(0o755)
     program = gradescope.root / "run_autograder"
     variables = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
-    done = subprocess.run([program], env={**os.environ, **variables}, capture_output=True, text=True)
+    done = subprocess.run(
+        [program], env={**os.environ, **variables}, capture_output=True, text=True
+    )
     assert done.returncode == 137
     assert "Container Specifications" in done.stdout
 
@@ -966,9 +1139,13 @@ def test_gradescope_rehearsal_of_one_assignment_fits():
 def test_gradescope_installs_the_packages_of_the_assignment(course):
     assignment = course.assignment(NAME)
     plain = files(course_built(course), assignment, "hidden")["requirements.txt"].decode().split()
-    more = assignment.model_copy(update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")})
+    more = assignment.model_copy(
+        update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")}
+    )
     grown = files(course, more, "hidden")["requirements.txt"].decode().split()
-    assert any(line.startswith("torch>=") for line in plain) and not any("extra" in line for line in plain)
+    assert any(line.startswith("torch>=") for line in plain) and not any(
+        "extra" in line for line in plain
+    )
     assert len(grown) == len(plain) + 2
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
@@ -990,12 +1167,18 @@ def test_gradescope_set_up_installs_with_the_choice_of_pytorch(gradescope, tmp_p
         program.parent.mkdir(exist_ok=True)
         program.write_text(text, "utf-8")
         program.chmod(0o755)
-    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin"}
+    variables = {
+        "AUTOGRADER_ROOT": str(gradescope.root),
+        "PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin",
+    }
     script = gradescope.root / "source" / "setup.sh"
     done = subprocess.run(["bash", script], env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     installer = "kit/autograder/installation/install.py"
-    assert done.stdout == f"{installer} --quiet --constraint constraints.txt --requirement requirements.txt\n"
+    assert (
+        done.stdout
+        == f"{installer} --quiet --constraint constraints.txt --requirement requirements.txt\n"
+    )
 
 
 def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
@@ -1042,9 +1225,14 @@ def test_no_file_is_written_if_no_score_fits(command, tmp_path):
 
 
 def test_missing_output_folder_is_not_created(command, tmp_path):
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "no" / "x.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "no" / "x.csv")
+    )
     assert (done.exit_code, (tmp_path / "no").exists()) == (2, False)
-    assert done.stderr == f"There is no folder {tmp_path / 'no'}; make it, or name another place with --output.\n"
+    assert (
+        done.stderr
+        == f"There is no folder {tmp_path / 'no'}; make it, or name another place with --output.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -1069,14 +1257,18 @@ def test_collect_command_reports_wrong_arguments(command, words):
 def test_export_command_reports_unreadable_grades(command, tmp_path):
     with (tmp_path / "grades" / "grades.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"a": 1}\n')
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (1, True)
     assert f"line {len(CLASS) + 1} cannot be read; the grade in it is missing." in done.stderr
 
 
 def test_export_command_refuses_a_journal_without_grades(command, tmp_path):
     (tmp_path / "grades" / "grades.jsonl").write_text("", "utf-8")
-    done = command(str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv"))
+    done = command(
+        str(tmp_path / "grades"), "--to", "csv", "--output", str(tmp_path / "scores.csv")
+    )
     assert (done.exit_code, (tmp_path / "scores.csv").exists()) == (2, False)
     assert done.stderr.endswith("grades.jsonl holds no grades.\n")
 
@@ -1086,14 +1278,23 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     text = (course.root / "course.yml").read_text("utf-8")
     due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"
-    (course.root / "course.yml").write_text(policy + text.replace("    minutes: 10\n", due), "utf-8")
+    (course.root / "course.yml").write_text(
+        policy + text.replace("    minutes: 10\n", due), "utf-8"
+    )
     grades = tmp_path / "grades"
     with Journal(grades) as journal:
         journal.append(ada())
-    entry = {"student": "1001", "assignment": NAME, "submission_sha256": "", "at": "2026-03-20T23:00:00+00:00"}
+    entry = {
+        "student": "1001",
+        "assignment": NAME,
+        "submission_sha256": "",
+        "at": "2026-03-20T23:00:00+00:00",
+    }
     (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
     monkeypatch.chdir(course.root)
-    done = CliRunner().invoke(app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")])
+    done = CliRunner().invoke(
+        app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")]
+    )
     assert done.exit_code == 0, done.stderr
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
@@ -1119,7 +1320,10 @@ def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     extensions.cache_clear()
     try:
-        told = [command(str(tmp_path / "grades"), "--to", tool) for tool in ("brightspace", "broken", "mood")]
+        told = [
+            command(str(tmp_path / "grades"), "--to", tool)
+            for tool in ("brightspace", "broken", "mood")
+        ]
     finally:
         extensions.cache_clear()
     assert told[0].exit_code == 0, told[0].output
@@ -1127,17 +1331,28 @@ def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.M
     assert lines[0] == f"Username,{NAME} Points Grade,End-of-Line Indicator"
     assert lines[1:] == ["1001,7.5,#", "1002,10,#", "1003,2,#", "1004,0,#"]
     assert (
-        told[1].exit_code == 3 and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
+        told[1].exit_code == 3
+        and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
     )
     assert told[2].exit_code == 2 and "nbgrader, brightspace, broken" in told[2].stderr
 
 
 @pytest.mark.slow
 def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "benchmarks.large_class", "--grades", "64", "--output", str(tmp_path / "large")]
+    words = [
+        sys.executable,
+        "-m",
+        "benchmarks.large_class",
+        "--grades",
+        "64",
+        "--output",
+        str(tmp_path / "large"),
+    ]
     done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), "a line for the journal and for each command"
+    assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), (
+        "a line for the journal and for each command"
+    )
 
 
 @pytest.mark.parametrize("hidden", ["\x1b[31m", "\x00", "\u202e", "\u2066", "\x9b"])

@@ -43,7 +43,9 @@ def writer(request):
     if request.param == "here":
         space = {}
         exec(WRITER, space)
-        return type("Here", (), {name: staticmethod(space[name]) for name in ("write", "translate")})
+        return type(
+            "Here", (), {name: staticmethod(space[name]) for name in ("write", "translate")}
+        )
     connection = LoopbackConnection(Server(ModuleType("writer")))
     connection.server.load(WRITER, "writer.py")
     return RemoteStudent(connection)
@@ -68,7 +70,9 @@ def test_loss_is_the_mean_cross_entropy():
     _, right = Successor(5)(ids, (ids + 1) % 5)
     _, wrong = Successor(5, margin=7.0)(ids, ids)
     assert right.item() == pytest.approx(0.0, abs=1e-6)
-    assert wrong.item() == pytest.approx(torch.tensor([7.0, 0, 0, 0, 0]).logsumexp(0).item(), rel=1e-5)
+    assert wrong.item() == pytest.approx(
+        torch.tensor([7.0, 0, 0, 0, 0]).logsumexp(0).item(), rel=1e-5
+    )
 
 
 def test_coin_has_equal_probabilities_after_any_token():

@@ -32,7 +32,13 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import word, write_feedback
 from autograder.feedback.pages import TEMPLATES, feedback_path
 from autograder.gradebook import texts
-from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts, write_gradebook
+from autograder.gradebook.final_scores import (
+    differing,
+    latest_grades,
+    number,
+    what_counts,
+    write_gradebook,
+)
 from autograder.gradebook.journal import Journal, Reading
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
@@ -46,7 +52,12 @@ TESTS = (
     ("test_any_two_numbers", "add", "Any two whole numbers are added.", 3.0),
     ("test_first_push_is_the_sum", "total", "After one push, the total is that number.", 2.0),
     ("test_pushes_add_up", "total", "Three pushes give the sum of all four numbers.", 3.0),
-    ("test_negative_numbers_are_refused", "total", "A negative number is a ValueError that names it.", 1.0),
+    (
+        "test_negative_numbers_are_refused",
+        "total",
+        "A negative number is a ValueError that names it.",
+        1.0,
+    ),
 )
 HINT = "Do two heaps become smaller when they are put together?"
 
@@ -63,7 +74,9 @@ def adding(course: Course) -> Assignment:
 
 def result(index: int, outcome: Outcome = "passed", **more: str) -> Result:
     name, part, title, points = TESTS[index]
-    return Result(name, part, title, outcome, points if outcome == "passed" else 0.0, points, **more)
+    return Result(
+        name, part, title, outcome, points if outcome == "passed" else 0.0, points, **more
+    )
 
 
 def graded(student: str, *changes: Result, assignment: str = NAME) -> Grade:
@@ -83,8 +96,12 @@ def subtracting(student: str) -> Grade:
     )
 
 
-def refused(student: str, problem: str = "The file is not UTF-8 text (byte 7).", assignment: str = NAME) -> Grade:
-    return Grade(student, assignment, "refused", 0.0, 10.0 if assignment == NAME else 0.0, problem=problem)
+def refused(
+    student: str, problem: str = "The file is not UTF-8 text (byte 7).", assignment: str = NAME
+) -> Grade:
+    return Grade(
+        student, assignment, "refused", 0.0, 10.0 if assignment == NAME else 0.0, problem=problem
+    )
 
 
 class Page(HTMLParser):
@@ -129,7 +146,9 @@ class Page(HTMLParser):
         ([], [None] * 6),
     ],
 )
-def test_mean_and_quartiles_equal_hand_computed_values(values: list[float], expected: list[float | None]) -> None:
+def test_mean_and_quartiles_equal_hand_computed_values(
+    values: list[float], expected: list[float | None]
+) -> None:
     assert list(stats.summary(values).values()) == expected
 
 
@@ -142,14 +161,24 @@ def test_histogram_counts_shares_per_interval() -> None:
 
 def test_discrimination_equals_hand_computed_values() -> None:
     # The products of the deviations add up to 2, their squares to 1 and 5: 2 / √(1 · 5).
-    assert stats.discrimination([True, True, False, False], [3, 2, 1, 0]) == pytest.approx(2 / 5**0.5)
-    assert stats.discrimination([False, False, True, True], [3, 2, 1, 0]) == pytest.approx(-2 / 5**0.5)
+    assert stats.discrimination([True, True, False, False], [3, 2, 1, 0]) == pytest.approx(
+        2 / 5**0.5
+    )
+    assert stats.discrimination([False, False, True, True], [3, 2, 1, 0]) == pytest.approx(
+        -2 / 5**0.5
+    )
     assert stats.discrimination([True, False, True, False], [1, 1, 0, 0]) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(
     ("passed", "rest"),
-    [([], []), ([True], [3]), ([True, True], [1, 2]), ([False, False], [1, 2]), ([True, False], [0.1 + 0.2, 0.3])],
+    [
+        ([], []),
+        ([True], [3]),
+        ([True, True], [1, 2]),
+        ([False, False], [1, 2]),
+        ([True, False], [0.1 + 0.2, 0.3]),
+    ],
 )
 def test_discrimination_is_none_when_undefined(passed: list[bool], rest: list[float]) -> None:
     assert stats.discrimination(passed, rest) is None
@@ -174,7 +203,11 @@ def test_part_shares_are_computed_from_points() -> None:
 
 def test_mistake_counts_once_per_student() -> None:
     grades = [subtracting("alan"), subtracting("ada"), graded("emmy"), refused("kurt")]
-    forgetful = {"mistake": "forgets_what_came_before", "hint": "And the earlier ones?", "message": "No."}
+    forgetful = {
+        "mistake": "forgets_what_came_before",
+        "hint": "And the earlier ones?",
+        "message": "No.",
+    }
     grades.append(graded("sofia", result(3, "failed", **forgetful)))
     counts = stats.mistake_counts(grades)
     assert counts[0] == stats.MistakeCount(NAME, "subtracts", HINT, ("ada", "alan"), 4)
@@ -184,10 +217,15 @@ def test_mistake_counts_once_per_student() -> None:
 def test_failures_without_a_known_mistake_are_counted() -> None:
     unnamed = graded("ada", result(0, "failed"), result(1, "skipped"), result(2, "timeout"))
     (one, other) = stats.unnamed_failures([unnamed, subtracting("alan")])
-    assert [[test.name for test in cluster.tests] for cluster in (one, other)] == [[TESTS[0][0]], [TESTS[2][0]]]
+    assert [[test.name for test in cluster.tests] for cluster in (one, other)] == [
+        [TESTS[0][0]],
+        [TESTS[2][0]],
+    ]
 
 
-def test_equal_failures_without_a_known_mistake_are_one_cluster(tmp_path: Path, course: Course) -> None:
+def test_equal_failures_without_a_known_mistake_are_one_cluster(
+    tmp_path: Path, course: Course
+) -> None:
     """The numbers in the messages differ; another message or a further failed test is another cluster."""
     says = [f"add({n}, 2) gave {n}.5; {n + 2} was expected." for n in (3, 44)]
     grades = [
@@ -212,7 +250,13 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
-    grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan"), subtracting("emmy")]
+    grades = [
+        graded("emmy"),
+        subtracting("Ada"),
+        graded("Ada"),
+        refused("alan"),
+        subtracting("emmy"),
+    ]
     path = write_gradebook(tmp_path / "new folder", latest_grades(grades))
     assert path.read_bytes() == (
         b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
@@ -246,7 +290,13 @@ def test_gradebook_quotes_unusual_names(tmp_path: Path) -> None:
 
 
 def test_numbers_have_at_most_two_decimals() -> None:
-    assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == ["12", "7.5", "3.33", "0.3", "123456"]
+    assert [number(x) for x in (12.0, 7.5, 10 / 3, 0.1 + 0.2, 123456.0)] == [
+        "12",
+        "7.5",
+        "3.33",
+        "0.3",
+        "123456",
+    ]
 
 
 # Feedback pages
@@ -263,9 +313,13 @@ def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) 
     assert "The result of add(2, 3) is -1; 5 was expected." in page.text
 
 
-def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, adding: Assignment) -> None:
+def test_followed_test_is_shown_apart_and_not_as_a_failure(
+    tmp_path: Path, adding: Assignment
+) -> None:
     message = "Right, once `add` is right."
-    followed = replace(result(3, "followed", message=message, mistake="subtracts", hint=HINT), score=3.0)
+    followed = replace(
+        result(3, "followed", message=message, mistake="subtracts", hint=HINT), score=3.0
+    )
     grade = graded("ada", *subtracting("ada").tests[:2], followed)
     page = Page(write_feedback(tmp_path, grade, adding))
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
@@ -278,24 +332,42 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, addin
 
 def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Assignment) -> None:
     page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
-    assert page.text.count(HINT) == page.text.count("Subtracts") == page.source.count('<article class="card">') == 1
+    assert (
+        page.text.count(HINT)
+        == page.text.count("Subtracts")
+        == page.source.count('<article class="card">')
+        == 1
+    )
     first, second = (page.text.index(title) for _, _, title, _ in TESTS[:2])
-    assert page.text.index("Subtracts") < page.text.index(HINT) < first < page.text.index("-1; 5 was") < second
+    assert (
+        page.text.index("Subtracts")
+        < page.text.index(HINT)
+        < first
+        < page.text.index("-1; 5 was")
+        < second
+    )
 
 
 def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, adding: Assignment) -> None:
     waiting = result(1, "skipped", message="This waits.")
-    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message="No."), waiting), adding))
+    page = Page(
+        write_feedback(tmp_path, graded("ada", result(0, "failed", message="No."), waiting), adding)
+    )
     assert f"{TESTS[0][2]} −{TESTS[0][3]:g} No." in page.text
     assert f"This waits. {TESTS[1][2]} −{TESTS[1][3]:g}" in page.text
 
 
 def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, adding: Assignment) -> None:
     later = result(3, "failed", message="The total is 1.", mistake="subtracts", hint=HINT)
-    page = Page(write_feedback(tmp_path, graded("ada", *subtracting("ada").tests[:2], later), adding))
+    page = Page(
+        write_feedback(tmp_path, graded("ada", *subtracting("ada").tests[:2], later), adding)
+    )
     assert page.text.count(HINT) == page.text.count("The total is 1.") == 1
     assert page.text.index("The total is 1.") < page.text.index("A running total")
-    assert f"These fail for a reason given above (subtracts). {TESTS[3][2]} −{TESTS[3][3]:g}" in page.text
+    assert (
+        f"These fail for a reason given above (subtracts). {TESTS[3][2]} −{TESTS[3][3]:g}"
+        in page.text
+    )
 
 
 def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, adding: Assignment) -> None:
@@ -313,7 +385,9 @@ def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment)
         ("a pair is a list", "A pair"),
     ):
         failure = result(0, "failed", message="No.", mistake=title, hint=HINT)
-        source = write_feedback(tmp_path, graded("ada", failure), adding, lambda name, mistake: mistake)
+        source = write_feedback(
+            tmp_path, graded("ada", failure), adding, lambda name, mistake: mistake
+        )
         (mistake,) = re.findall('<p class="mistake">(.*)</p>', source.read_text("utf-8"))
         assert re.sub("<.*?>", "", mistake).startswith(shown)
     assert "uppercase" not in (TEMPLATES / "style.css").read_text("utf-8")
@@ -332,7 +406,11 @@ def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> No
 def test_skipped_tests_are_one_line_each(tmp_path: Path, adding: Assignment) -> None:
     reason = "This waits until “After one push, the total is that number.” passes."
     waiting = [result(index, "skipped", message=reason) for index in (3, 4)]
-    page = Page(write_feedback(tmp_path, graded("ada", result(2, "crashed", message="It died."), *waiting), adding))
+    page = Page(
+        write_feedback(
+            tmp_path, graded("ada", result(2, "crashed", message="It died."), *waiting), adding
+        )
+    )
     assert page.text.count(reason) == 1
     assert page.inside("li")[-2:] == [TESTS[3][2], TESTS[4][2]]
     assert page.inside("h3") == [TESTS[2][2]]
@@ -346,7 +424,9 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     entry = {"student": "ada", "assignment": NAME, "submission_sha256": known.digest}
     entry["at"] = "2026-11-27T11:00:00+00:00"
     (tmp_path / "times.json").write_text(json.dumps({"times": [entry]}), "utf-8")
-    write_all(tmp_path, zoned, [replace(graded("ada"), submission_sha256=known.digest), graded("bo")])
+    write_all(
+        tmp_path, zoned, [replace(graded("ada"), submission_sha256=known.digest), graded("bo")]
+    )
     text = Page(tmp_path / feedback_path(graded("ada"))).text
     assert "Feedback for ada on adding.py and <b>.ipynb" in text
     assert "Handed in 27 November 2026, 12:00 CET" in text
@@ -354,16 +434,24 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
 
 
-def test_failures_link_to_a_mail_if_the_course_has_a_contact(tmp_path: Path, course: Course) -> None:
+def test_failures_link_to_a_mail_if_the_course_has_a_contact(
+    tmp_path: Path, course: Course
+) -> None:
     """The mail names the submission by its digest; without a contact there is no link."""
-    wrong = replace(graded("ada&b", result(0, "failed", message="No.")), submission_sha256="0123456789abcdef")
+    wrong = replace(
+        graded("ada&b", result(0, "failed", message="No.")), submission_sha256="0123456789abcdef"
+    )
     write_all(tmp_path / "without", course, [wrong])
     assert "mailto" not in (tmp_path / "without" / feedback_path(wrong)).read_text("utf-8")
     write_all(tmp_path, course.model_copy(update={"contact": "ta@example.org"}), [wrong])
     (link,) = Page(tmp_path / feedback_path(wrong)).all("a")
     address = urlsplit(link["href"] or "")
     mail = parse_qs(address.query)
-    assert (address.scheme, address.path, mail["subject"]) == ("mailto", "ta@example.org", ["Adding, ada&b"])
+    assert (address.scheme, address.path, mail["subject"]) == (
+        "mailto",
+        "ta@example.org",
+        ["Adding, ada&b"],
+    )
     assert f"{TESTS[0][2]}\nSubmission 0123456789ab, {NAME}" in mail["body"][0]
 
 
@@ -383,7 +471,9 @@ def test_unknown_assignment_has_a_page(tmp_path: Path) -> None:
     assert "of 0" not in page.text
 
 
-def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, adding: Assignment) -> None:
+def test_page_contains_no_test_names_and_no_data_of_the_run(
+    tmp_path: Path, adding: Assignment
+) -> None:
     source = write_feedback(tmp_path, subtracting("ada"), adding).read_text("utf-8")
     assert not any(name in source for name, *_ in TESTS)
     assert "namespaces" not in source
@@ -392,7 +482,11 @@ def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, addi
 
 def test_code_in_messages_is_formatted_as_code(tmp_path: Path, adding: Assignment) -> None:
     text = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
-    page = Page(write_feedback(tmp_path, graded("ada", result(0, "failed", message=f"`add` {text}")), adding))
+    page = Page(
+        write_feedback(
+            tmp_path, graded("ada", result(0, "failed", message=f"`add` {text}")), adding
+        )
+    )
     assert "<code>add</code> Your code" in page.source
     assert '<code class="line">return a &lt;b&gt; + 1</code>' in page.source
 
@@ -413,7 +507,22 @@ def test_words_depend_on_the_score(score: float, start: str) -> None:
     assert word(Grade("ada", NAME, "graded", score, 10)).startswith(start)
 
 
-NAMES = ["ada", "Ada", "../ada", "a/b", "a b", "a_b", "", ".", "..", "å", "a\u030a", "<script>", "x" * 300, "a\0b"]
+NAMES = [
+    "ada",
+    "Ada",
+    "../ada",
+    "a/b",
+    "a b",
+    "a_b",
+    "",
+    ".",
+    "..",
+    "å",
+    "a\u030a",
+    "<script>",
+    "x" * 300,
+    "a\0b",
+]
 
 
 def test_every_student_has_a_separate_folder(tmp_path: Path, adding: Assignment) -> None:
@@ -459,9 +568,17 @@ def test_report_has_all_sections_in_order(report: Page) -> None:
 
 def test_report_summary_counts_submissions(report: Page) -> None:
     facts = dict(zip(report.inside("dt"), report.inside("dd"), strict=True))
-    assert facts == {"Students": "6", "Graded": "4", "Refused": "2", "Isolation": "namespaces", "Seed": "41"}
+    assert facts == {
+        "Students": "6",
+        "Graded": "4",
+        "Refused": "2",
+        "Isolation": "namespaces",
+        "Seed": "41",
+    }
     # 10, 6, 6 and 7 of 10 points: mean, minimum, quartiles and maximum.
-    assert "Adding 5 7.25 6 6 6.5 7.75 10 10" in re.sub(r"\s+", " ", " ".join(data for _, data in report.texts))
+    assert "Adding 5 7.25 6 6 6.5 7.75 10 10" in re.sub(
+        r"\s+", " ", " ".join(data for _, data in report.texts)
+    )
 
 
 def test_distribution_has_a_text_alternative(report: Page) -> None:
@@ -499,7 +616,11 @@ def test_students_who_need_help_are_sorted_lowest_first(tmp_path: Path, course: 
 def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course) -> None:
     students, names = ("ada", "alan", "bo", "emmy", "kurt"), (NAME, "02_more", "03_yet_more")
     grades = [graded(student, assignment=name) for student in students for name in names]
-    grades += [subtracting("ada"), replace(graded("ada", assignment="02_more"), score=1.0), refused("alan")]
+    grades += [
+        subtracting("ada"),
+        replace(graded("ada", assignment="02_more"), score=1.0),
+        refused("alan"),
+    ]
     source = write_all(tmp_path, course, grades).read_text("utf-8")
     section = source[source.index('id="help"') : source.index('id="everyone"')]
     rows = [re.findall(r">([^<>\s]+)</(?:th|a)>", row) for row in section.split("<tr>")[2:]]
@@ -509,10 +630,16 @@ def test_pages_to_read_are_sorted_by_lost_points(tmp_path: Path, course: Course)
 def test_every_link_of_the_report_has_a_target(tmp_path: Path, course: Course) -> None:
     grades = [subtracting(name) for name in NAMES] + [refused("a?b#c%20")]
     index = write_all(tmp_path, course, grades)
-    links = [unquote(a["href"] or "") for a in Page(index).all("a") if not (a["href"] or "").startswith("#")]
+    links = [
+        unquote(a["href"] or "")
+        for a in Page(index).all("a")
+        if not (a["href"] or "").startswith("#")
+    ]
     assert len(set(links)) == 2 * len(grades)  # the page of the grade, and that of the student
     assert all((tmp_path / link).is_file() for link in links)
-    anchors = {(a["href"] or "")[1:] for a in Page(index).all("a") if (a["href"] or "").startswith("#")}
+    anchors = {
+        (a["href"] or "")[1:] for a in Page(index).all("a") if (a["href"] or "").startswith("#")
+    }
     assert anchors <= {attributes.get("id") for _, attributes in Page(index).elements}
 
 
@@ -541,7 +668,9 @@ def test_table_of_all_students_shows_every_score(tmp_path: Path, course: Course)
     assert '"button">Other' not in usual and "no assignment of this course" not in usual
 
 
-def test_terminal_shows_refused_submissions_without_an_assignment(tmp_path: Path, course: Course) -> None:
+def test_terminal_shows_refused_submissions_without_an_assignment(
+    tmp_path: Path, course: Course
+) -> None:
     lines = [line.split() for line in in_terminal(80, course, whole_class(), tmp_path)]
     assert ["student", "/", "10", "/", "10"] in lines and ["total", "01", "other"] in lines
     assert ["kurt", "0", "refused", "–"] in lines and ["sofia", "0", "–", "refused"] in lines
@@ -568,22 +697,31 @@ def in_terminal(width: int, course: Course, grades: list[Grade], folder: Path) -
 def test_every_terminal_table_shows_the_total(tmp_path: Path, course: Course) -> None:
     (one,) = course.assignments
     names = [f"{number:02d}_adding" for number in range(1, 14)]
-    many = course.model_copy(update={"assignments": tuple(one.model_copy(update={"name": n}) for n in names)})
+    many = course.model_copy(
+        update={"assignments": tuple(one.model_copy(update={"name": n}) for n in names)}
+    )
     student = "a" * 60 + "@example.org"
     grades = [graded(student, assignment=name) for name in names]
     lines = in_terminal(80, many, [*grades, refused("bo", assignment="07_adding")], tmp_path)
     heads = [line.split() for line in lines if line.split()[:1] == ["total"]]
     assert [name for head in heads for name in head[1:]] == [name[:2] for name in names]
     assert 1 < len(heads) < 5
-    assert sum(" ".join(line.split()).startswith("student / 130 / 10") for line in lines) == len(heads)
-    assert sum(" ".join(line.split()).startswith("a" * 31 + "… 130 10") for line in lines) == len(heads)
+    assert sum(" ".join(line.split()).startswith("student / 130 / 10") for line in lines) == len(
+        heads
+    )
+    assert sum(" ".join(line.split()).startswith("a" * 31 + "… 130 10") for line in lines) == len(
+        heads
+    )
     assert max(map(len, lines[3:-1])) <= 80
     assert len([line for line in in_terminal(300, many, grades, tmp_path) if "total" in line]) == 1
 
 
 def test_grades_that_differ_from_course_yml_are_reported(course: Course) -> None:
     old = graded("ada", assignment="00_old")
-    assert differing(course, [graded("ada"), subtracting("bo"), refused("kurt", assignment="09_none")]) == []
+    assert (
+        differing(course, [graded("ada"), subtracting("bo"), refused("kurt", assignment="09_none")])
+        == []
+    )
     assert differing(course, [graded("ada"), replace(graded("bo"), max_score=12.5), old]) == [
         "00_old: there are grades of it, but course.yml has no assignment of that name; they count as they are. "
         "If it has a new name, rename the submissions' folders, too, and grade them again.",
@@ -617,7 +755,9 @@ def test_report_without_grades_can_be_written(tmp_path: Path, course: Course) ->
     assert page.all("svg") == []
 
 
-def test_report_shows_different_suites_and_missing_isolation(tmp_path: Path, course: Course) -> None:
+def test_report_shows_different_suites_and_missing_isolation(
+    tmp_path: Path, course: Course
+) -> None:
     grades = [
         replace(graded("ada"), suite_sha256="one", isolation="unsafe"),
         replace(graded("alan"), suite_sha256="two", seed=8),
@@ -651,7 +791,9 @@ def test_html_in_any_value_is_escaped(tmp_path: Path, course: Course, text: str)
     assert len(pages) == 6
     for page in pages:
         assert not {"img", "b"} & {tag for tag, _ in page.elements}
-        assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+        assert not any(
+            name.startswith("on") for _, attributes in page.elements for name in attributes
+        )
         assert all("onload" not in svg for svg in page.all("svg"))
         assert "49" not in page.inside("title")[0]
         assert len(page.all("title")) == len(page.all("style")) == 1
@@ -683,7 +825,9 @@ def test_pages_load_no_external_resources(report: Page) -> None:
     assert not [tag for tag, attributes in report.elements if "src" in attributes or tag == "link"]
 
 
-def test_headings_and_tables_are_accessible(report: Page, tmp_path: Path, adding: Assignment) -> None:
+def test_headings_and_tables_are_accessible(
+    report: Page, tmp_path: Path, adding: Assignment
+) -> None:
     for page in (report, Page(write_feedback(tmp_path, subtracting("ada"), adding))):
         levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
         assert levels[0] == 1 and levels.count(1) == 1
@@ -762,11 +906,15 @@ def test_report_of_a_large_class_links_to_the_table_and_writes_the_pages_of_all_
     assert list(tmp_path.glob("index*")) == [report]
     lowest = page[page.index('id="help"') : page.index('id="everyone"')]
     assert "fay0" in lowest and "ada" not in lowest
-    assert len(rows_of(tmp_path / "grades.csv")) == len(list(tmp_path.rglob("feedback/*/*.html"))) == 6
+    assert (
+        len(rows_of(tmp_path / "grades.csv")) == len(list(tmp_path.rglob("feedback/*/*.html"))) == 6
+    )
     assert len(list((tmp_path / "students").iterdir())) == 6
 
 
-def test_class_of_the_largest_size_is_listed(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_class_of_the_largest_size_is_listed(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(class_report, "MOST_LISTED", 2)
     page = write_all(tmp_path, course, [graded("ada"), graded("bo")]).read_text("utf-8")
     assert 'id="everybody"' in page and "grades.csv" not in page
@@ -777,7 +925,9 @@ def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:
     assert write_all(tmp_path / "two", course, reversed(whole_class())).read_bytes() == first
 
 
-def test_missing_jinja2_is_reported(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_jinja2_is_reported(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pages._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InfrastructureError, match='-m pip install "jinja2>='):
@@ -790,7 +940,9 @@ def test_flagged_submissions_are_listed_in_the_report(tmp_path: Path, course: Co
     index = write_all(tmp_path, course, [replace(graded("ada"), flags=(flag,)), graded("bo")])
     page = index.read_text("utf-8")
     assert "Worth a look" in page and "Line 3 looks names up" in page
-    assert "Worth a look" not in write_all(tmp_path / "none", course, [graded("bo")]).read_text("utf-8")
+    assert "Worth a look" not in write_all(tmp_path / "none", course, [graded("bo")]).read_text(
+        "utf-8"
+    )
 
 
 # -- the command ------------------------------------------------------------------------------------------
@@ -813,13 +965,19 @@ def write_lines(journal: Path, *lines: str) -> None:
 
 @pytest.mark.parametrize("content", ["student,score\nada,3\n", "", "[]\n", "[" * 100_000 + "\n"])
 @pytest.mark.parametrize("name", ["notes.txt", "grades.jsonl"])
-def test_file_without_grades_is_refused(tmp_path: Path, course: Course, name: str, content: str) -> None:
+def test_file_without_grades_is_refused(
+    tmp_path: Path, course: Course, name: str, content: str
+) -> None:
     (tmp_path / name).write_text(content, "utf-8")
     for mine in ("index.html", "grades.csv"):
         (tmp_path / mine).write_text("mine", "utf-8")
     done = report_of(tmp_path / name, course)
     assert (done.exit_code, done.stderr) == (2, f"{tmp_path / name} holds no grades.\n")
-    assert (tmp_path / "index.html").read_text("utf-8") == (tmp_path / "grades.csv").read_text("utf-8") == "mine"
+    assert (
+        (tmp_path / "index.html").read_text("utf-8")
+        == (tmp_path / "grades.csv").read_text("utf-8")
+        == "mine"
+    )
 
 
 def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
@@ -831,7 +989,9 @@ def test_report_names_unreadable_lines(tmp_path: Path, course: Course) -> None:
     assert done.stderr.startswith(
         f"{journal}: 2 lines cannot be read (2 and 3); the grades in them are missing. Restore a copy of the file"
     )
-    write_lines(journal, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score":10.0', '"score":"10"'))
+    write_lines(
+        journal, *['{"a": 1}'] * 9, whole[0], whole[1].replace('"score":10.0', '"score":"10"')
+    )
     assert "10 lines cannot be read (1, 2, 3 and 7 more)" in report_of(tmp_path, course).stderr
 
 

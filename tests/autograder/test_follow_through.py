@@ -264,19 +264,26 @@ def test_the_solution_may_be_asked_where_a_whole_package_is_forbidden(course, gr
     grade = graded(grader, COUNTS, solution_of(course, COUNTS, edit))
     whole = of_part(grade, "bert")
     followed = [test for test in whole if test.outcome == "followed"]
-    assert {test.message for test in followed} == {"Right, once `count_embeddings` and `refuse_bad_sizes` are right."}
+    assert {test.message for test in followed} == {
+        "Right, once `count_embeddings` and `refuse_bad_sizes` are right."
+    }
     assert sum(test.score for test in whole) == sum(test.max_score for test in whole)
 
 
 def test_two_wrong_parts_are_named_as_in_a_sentence(course, grader):
     edit = (".tril()  # (T, T)", ".tril(-1)")
     grade = graded(grader, HEADS, solution_of(course, HEADS, ATTENTION_WRONG, edit))
-    assert "Right, once `attention` and `causal_mask` are right." in {test.message for test in of_part(grade, "head")}
+    assert "Right, once `attention` and `causal_mask` are right." in {
+        test.message for test in of_part(grade, "head")
+    }
 
 
 @pytest.mark.slow
 def test_classes_follow_through_too(course, grader):
-    edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
+    edit = (
+        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+        "variance = x.var(dim=-1, keepdim=True)",
+    )
     grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
     later = of_part(grade, "feed_forward", "post_norm", "pre_norm", "encoder")
     assert [test.name for test in later if not test.is_right] == []
@@ -286,8 +293,14 @@ def test_classes_follow_through_too(course, grader):
 
 @pytest.mark.slow
 def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
-    broken = ("return x + self.dropout(self.ff(self.norm2(x)))", "return self.dropout(self.ff(self.norm2(x)))")
-    edit = ("variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)", "variance = x.var(dim=-1, keepdim=True)")
+    broken = (
+        "return x + self.dropout(self.ff(self.norm2(x)))",
+        "return self.dropout(self.ff(self.norm2(x)))",
+    )
+    edit = (
+        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+        "variance = x.var(dim=-1, keepdim=True)",
+    )
     alone = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken))
     both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
     wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]
@@ -295,21 +308,33 @@ def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
 
 
 @pytest.mark.slow
-def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(course, sandbox, monkeypatch):
+def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(
+    course, sandbox, monkeypatch
+):
     """Under the wrong attention, no answer of the head is that of a head with one mistake."""
     edits = {
         "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
         "shares_returned_by_the_head": ("        return output\n", "        return output, _\n"),
     }
-    known = [mistake for mistake in load_mistakes(course, course.assignment(HEADS)) if mistake.id in edits]
+    known = [
+        mistake
+        for mistake in load_mistakes(course, course.assignment(HEADS))
+        if mistake.id in edits
+    ]
     monkeypatch.setattr(prepared, "load_mistakes", lambda *which: tuple(known))
     grader = Grader(course, sandbox, 7, [HEADS])
     try:
         grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
     finally:
         grader.close()
-    named = {part: {test.mistake for test in of_part(grade, part)} - {None} for part in ("attention", "head")}
-    assert named == {"attention": {"scaled_without_the_root"}, "head": {"shares_returned_by_the_head"}}
+    named = {
+        part: {test.mistake for test in of_part(grade, part)} - {None}
+        for part in ("attention", "head")
+    }
+    assert named == {
+        "attention": {"scaled_without_the_root"},
+        "head": {"shares_returned_by_the_head"},
+    }
 
 
 def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grader):
@@ -317,7 +342,10 @@ def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grad
     for name in (HEADS, BLOCKS):
         stub = course.stub_file(course.assignment(name)).read_text("utf-8")
         grade = graded(grader, name, stub)
-        assert grade.score == 0 and not {test.outcome for test in grade.tests} & {"passed", "followed"}
+        assert grade.score == 0 and not {test.outcome for test in grade.tests} & {
+            "passed",
+            "followed",
+        }
 
 
 @pytest.mark.slow
@@ -337,14 +365,21 @@ def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(cours
     assert scores[0.5] == pytest.approx((scores[0.0] + scores[1.0]) / 2)
 
 
-def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(course, grader, monkeypatch):
+def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(
+    course, grader, monkeypatch
+):
     """Again, because the solution could cure it: the file may call its own endless function when it is imported."""
     asked = []
     request = WorkerConnection.request
 
     def noted(self, operation, seconds=None, **arguments):
         asked.extend([seconds] if operation == "load" else [])
-        return request(self, operation, 0.2 if operation == "load" and len(asked) == 1 else seconds, **arguments)
+        return request(
+            self,
+            operation,
+            0.2 if operation == "load" and len(asked) == 1 else seconds,
+            **arguments,
+        )
 
     monkeypatch.setattr(WorkerConnection, "request", noted)
     text = solution_of(course, HEADS, ("    scores = ", "    while True: pass\n    scores = "))

@@ -32,7 +32,9 @@ def fill_the_disk(monkeypatch: pytest.MonkeyPatch, name: str = "") -> None:
     monkeypatch.setattr(Path, "open", opened)
 
 
-def test_failed_write_names_the_file_and_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_names_the_file_and_keeps_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "page.html"
     write_whole(file, "old")
 
@@ -46,7 +48,10 @@ def test_failed_write_names_the_file_and_keeps_the_old_one(tmp_path: Path, monke
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_full_disk_raises_infrastructure_error_from_the_journal(tmp_path: Path) -> None:
     grade = Grade("ada", "01_adding", "graded", 1.0, 1.0)
-    with pytest.raises(InfrastructureError, match="cannot be written: No space left"), Journal(tmp_path) as journal:
+    with (
+        pytest.raises(InfrastructureError, match="cannot be written: No space left"),
+        Journal(tmp_path) as journal,
+    ):
         journal.append(grade)
         journal._file = Path("/dev/full").open("ab")  # noqa: SIM115
         journal.append(grade)
@@ -59,9 +64,13 @@ def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.Mon
         journal.append(Grade("ada", "03_masked_heads", "graded", 1.0, 15.0))
 
     fill_the_disk(monkeypatch)
-    done = CliRunner().invoke(app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])])
+    done = CliRunner().invoke(
+        app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])]
+    )
     assert done.exit_code == 3
-    assert done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output
+    assert (
+        done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output
+    )
 
 
 def test_pages_that_cannot_be_written_end_the_command_with_exit_code_3(tmp_path: Path) -> None:
@@ -82,7 +91,15 @@ def test_collect_does_not_call_a_full_disk_a_problem_of_the_download(
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n", "utf-8")
     fill_the_disk(monkeypatch, "adding.py")
-    words = [tmp_path / "class", "--from", "folders", "--output", tmp_path / "submitted", "--course", root]
+    words = [
+        tmp_path / "class",
+        "--from",
+        "folders",
+        "--output",
+        tmp_path / "submitted",
+        "--course",
+        root,
+    ]
     done = CliRunner().invoke(app, ["collect", *map(str, words)])
     assert done.exit_code == 3, done.output
     assert "No space left on device." in done.output and "Traceback" not in done.output
@@ -92,8 +109,12 @@ READ_ONLY = SimpleNamespace(f_flag=getattr(os, "ST_RDONLY", 0))
 
 
 @pytest.mark.skipif(not hasattr(os, "statvfs"), reason="asks the file system for its flags")
-@pytest.mark.parametrize("command", ["export --to csv GRADES --output DISK/all.csv", "collect GRADES --output DISK/in"])
-def test_a_read_only_disk_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+@pytest.mark.parametrize(
+    "command", ["export --to csv GRADES --output DISK/all.csv", "collect GRADES --output DISK/in"]
+)
+def test_a_read_only_disk_ends_with_exit_code_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
     root = write_tiny_course(tmp_path / "course")
     with Journal(tmp_path / "grades") as journal:
         journal.append(Grade("ada", "01_adding", "graded", 1.0, 10.0))

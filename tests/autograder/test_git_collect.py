@@ -33,7 +33,13 @@ from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
-from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, copy_of, make_repository, write_table
+from tests.autograder.student_repositories import (
+    NEEDS_GIT,
+    StudentRepository,
+    copy_of,
+    make_repository,
+    write_table,
+)
 from tests.autograder.tiny_course import FILES, write_tiny_course
 from tests.autograder.waiting import wait_until
 
@@ -61,8 +67,12 @@ OTHER = """\
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The tiny course with a due date and a second assignment that exists only in course.yml."""
     root = write_tiny_course(tmp_path_factory.mktemp("course"))
-    text = FILES["course.yml"].replace("minutes: 10\n", "minutes: 10\n    due: 2026-11-03 12:00\n", 1)
-    (root / "course.yml").write_text(text + OTHER + "late: {percent_a_day: 10}\nattempts: best\n", "utf-8")
+    text = FILES["course.yml"].replace(
+        "minutes: 10\n", "minutes: 10\n    due: 2026-11-03 12:00\n", 1
+    )
+    (root / "course.yml").write_text(
+        text + OTHER + "late: {percent_a_day: 10}\nattempts: best\n", "utf-8"
+    )
     return load_course(root)
 
 
@@ -78,9 +88,14 @@ def gather(course: Course, tmp_path: Path) -> Callable[..., GitReport]:
         limits: Limits = Limits(),  # noqa: B008
         **options: object,
     ) -> GitReport:
-        listed = [Repository(student, one.url, assignment, branch) for student, one in repositories.items()]
+        listed = [
+            Repository(student, one.url, assignment, branch)
+            for student, one in repositories.items()
+        ]
         chosen = CollectOptions(tmp_path / "submitted", **options)  # type: ignore[arg-type]
-        return collect_from_git(listed, course, chosen, "repositories.csv", lambda *_: None, limits, lambda: now)
+        return collect_from_git(
+            listed, course, chosen, "repositories.csv", lambda *_: None, limits, lambda: now
+        )
 
     return run
 
@@ -105,35 +120,53 @@ def test_only_changed_heads_are_fetched(tmp_path: Path, gather: Callable[..., Gi
     for student in ("s03", "s14", "s27"):
         students[student].commit({"adding.py": answer(99)})
     second = gather(students, FIRST + DAY)
-    assert (second.fetched, second.failed, dict(second.counts)) == (3, 0, {"unchanged": 27, "replaced": 3})
+    assert (second.fetched, second.failed, dict(second.counts)) == (
+        3,
+        0,
+        {"unchanged": 27, "replaced": 3},
+    )
     assert "30 repositories: 3 fetched, 27 unchanged. 30 submissions" in second.summary
     assert text_of(tmp_path, "s14") == answer(99)
 
 
-def test_whole_way_from_the_command_line(tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whole_way_from_the_command_line(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repository = make_repository(tmp_path, "ada", {f"work/{NAME}/adding.py": answer(1)})
     write_table(tmp_path, {"ada": repository})
     monkeypatch.chdir(tmp_path)
     words = ("collect", "--from", "git", "repositories.csv", "--course", str(course.root))
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0
-    assert done.stdout == "1 repository: 1 fetched, 0 unchanged. 1 submission of 1 student: 1 new.\n"
+    assert (
+        done.stdout == "1 repository: 1 fetched, 0 unchanged. 1 submission of 1 student: 1 new.\n"
+    )
     record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert (record["repositories"], record["fetched"], record["submissions"]) == (1, 0, {"unchanged": 1})
+    assert (record["repositories"], record["fetched"], record["submissions"]) == (
+        1,
+        0,
+        {"unchanged": 1},
+    )
     assert [one.files[0].text for one in find_submissions(Path("submitted"), course)] == [answer(1)]
 
 
-def test_repository_that_cannot_be_read_stops_no_other(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_repository_that_cannot_be_read_stops_no_other(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     ada = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gone = StudentRepository(tmp_path / "gone.git")
     empty = make_repository(tmp_path, "empty")
     report = gather({"gone": gone, "empty": empty, "ada": ada})
     assert (report.failed, dict(report.counts), len(report.odd)) == (1, {"new": 1}, 1)
-    assert report.notes == [f"repositories.csv: empty has handed in nothing at {empty.url}: there is no commit yet."]
+    assert report.notes == [
+        f"repositories.csv: empty has handed in nothing at {empty.url}: there is no commit yet."
+    ]
     assert f"gone: {gone.url} was not collected: git says: " in report.odd[0]
 
 
-def test_address_with_a_password_is_not_told(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_address_with_a_password_is_not_told(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     class Secret(StudentRepository):
         @property
         def url(self) -> str:
@@ -148,7 +181,9 @@ def test_address_with_a_password_is_not_told(tmp_path: Path, gather: Callable[..
 # ------------------------------------------------------------------ times and attempts
 
 
-def test_forged_date_of_a_commit_changes_nothing(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_forged_date_of_a_commit_changes_nothing(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     before_due = int((FIRST - 30 * DAY).timestamp())
     repository = make_repository(tmp_path, "ada")
     repository.commit({"adding.py": answer(1)}, date=before_due)
@@ -156,14 +191,18 @@ def test_forged_date_of_a_commit_changes_nothing(tmp_path: Path, gather: Callabl
     assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
 
 
-def test_time_of_hand_in_stays_that_of_the_first_look(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_time_of_hand_in_stays_that_of_the_first_look(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     for days in range(3):
         gather({"ada": repository}, FIRST + days * DAY)
     assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
 
 
-def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_commit_that_changes_other_files_is_no_new_hand_in(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository}, FIRST)
     repository.commit({"adding.py": answer(1), "taking.py": "def take(a, b):\n    return a - b\n"})
@@ -172,7 +211,9 @@ def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gathe
     assert collected(tmp_path, "ada", "02_taking").submitted_at == "2026-11-03T10:00:00+00:00"
 
 
-def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_commit_that_could_not_be_read_gives_no_early_time(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     repository = make_repository(tmp_path, "ada")
     repository.commit({f"{n:08d}": "x" for n in range(30)})
     assert gather({"ada": repository}, FIRST, limits=Limits(files=20)).failed == 1
@@ -181,8 +222,12 @@ def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gathe
     assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
 
 
-def test_table_of_times_counts_more_than_what_was_seen(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
-    (tmp_path / "times.csv").write_text(f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8")
+def test_table_of_times_counts_more_than_what_was_seen(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    (tmp_path / "times.csv").write_text(
+        f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8"
+    )
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository}, FIRST, times=tmp_path / "times.csv")
     assert collected(tmp_path, "ada").submitted_at == "2026-11-01T09:00:00+00:00"
@@ -215,7 +260,9 @@ def test_forced_push_backwards_loses_no_attempt(
     gather({"ada": repository}, FIRST + 9 * DAY)
     graded(tmp_path, course, 5)
     effective = what_counts(tmp_path / "grades", course, grades_at(tmp_path / "grades"))
-    assert [(grade.score, effective.finals[grade.key].days) for grade in effective.grades] == [(9, 0)]
+    assert [(grade.score, effective.finals[grade.key].days) for grade in effective.grades] == [
+        (9, 0)
+    ]
     assert len(effective.attempts(effective.grades[0])) == 3
     earlier = (tmp_path / "submitted/.earlier/ada" / NAME).glob("*/adding.py")
     assert {file.read_text("utf-8") for file in earlier} == {answer(1), answer(2)}
@@ -237,8 +284,22 @@ def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
 
 def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
-    assert "there is no branch or tag final." in gather({"ada": repository}, FIRST, branch="final").notes[0]
-    words = ("-c", "user.name=Ada", "-c", "user.email=ada@school.example", "tag", "-a", "-m", "done", "final", "main")
+    assert (
+        "there is no branch or tag final."
+        in gather({"ada": repository}, FIRST, branch="final").notes[0]
+    )
+    words = (
+        "-c",
+        "user.name=Ada",
+        "-c",
+        "user.email=ada@school.example",
+        "tag",
+        "-a",
+        "-m",
+        "done",
+        "final",
+        "main",
+    )
     repository.git(*words)
     repository.commit({"adding.py": answer(2)})
     gather({"ada": repository}, FIRST + DAY, branch="final")
@@ -246,7 +307,9 @@ def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Callable[..., GitRep
     assert collected(tmp_path, "ada").submitted_at == "2026-11-03T10:00:00+00:00"
 
 
-def test_times_that_cannot_be_read_stop_the_command(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_times_that_cannot_be_read_stop_the_command(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository})
     (file,) = (tmp_path / "submitted-git/seen").iterdir()
@@ -260,7 +323,10 @@ def test_commit_is_noted_once(tmp_path: Path) -> None:
         Seen(tmp_path / "seen.jsonl").note("refs/heads/main", "a" * 40, FIRST + hours * DAY / 24)
     again = Seen(tmp_path / "seen.jsonl")
     again.note_work("refs/heads/main", "a" * 40, {NAME: "x"})
-    assert Seen(tmp_path / "seen.jsonl").handed_in("refs/heads/main", "a" * 40, NAME) == "2026-11-02T10:00:00+00:00"
+    assert (
+        Seen(tmp_path / "seen.jsonl").handed_in("refs/heads/main", "a" * 40, NAME)
+        == "2026-11-02T10:00:00+00:00"
+    )
 
 
 # ------------------------------------------------------------------ which files
@@ -273,15 +339,23 @@ def test_released_files_that_nobody_touched_are_no_hand_in(
     released = course.stub_file(course.assignment(NAME))
     released.parent.mkdir(parents=True, exist_ok=True)
     released.write_text(stub, "utf-8")
-    begun = make_repository(tmp_path, "ada", {f"assignments/{NAME}/adding.py": stub, "taking.py": "x = 1\n"})
+    begun = make_repository(
+        tmp_path, "ada", {f"assignments/{NAME}/adding.py": stub, "taking.py": "x = 1\n"}
+    )
     gather({"ada": begun})
     assert list(read_collected(tmp_path / "submitted")) == [("ada", "02_taking")]
     gather({"ada": begun}, assignment=NAME)
     assert ("ada", NAME) in read_collected(tmp_path / "submitted")
 
 
-def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
-    files = {"adding.py": answer(1), f"a/b/{NAME}/adding.py": answer(2), "02_taking/adding.py": answer(3)}
+def test_folder_of_the_assignment_counts_before_others(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    files = {
+        "adding.py": answer(1),
+        f"a/b/{NAME}/adding.py": answer(2),
+        "02_taking/adding.py": answer(3),
+    }
     report = gather({"ada": make_repository(tmp_path, "ada", files)})
     assert text_of(tmp_path, "ada") == answer(2)
     assert "the work in a/b/01_adding counts; there is more in" in " ".join(report.notes)
@@ -290,20 +364,29 @@ def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: C
 def test_file_of_another_name_is_collected_for_a_named_assignment(
     tmp_path: Path, gather: Callable[..., GitReport]
 ) -> None:
-    gather({"ada": make_repository(tmp_path, "ada", {"my_work.py": answer(1), "README.md": "hello"})}, assignment=NAME)
+    gather(
+        {"ada": make_repository(tmp_path, "ada", {"my_work.py": answer(1), "README.md": "hello"})},
+        assignment=NAME,
+    )
     assert [file.name for file in (tmp_path / "submitted/ada" / NAME).iterdir()] == ["my_work.py"]
 
 
 def test_repository_without_work_is_refused_when_graded(
     tmp_path: Path, course: Course, gather: Callable[..., GitReport]
 ) -> None:
-    report = gather({"ada": make_repository(tmp_path, "ada", {"README.md": "hello"})}, assignment=NAME)
+    report = gather(
+        {"ada": make_repository(tmp_path, "ada", {"README.md": "hello"})}, assignment=NAME
+    )
     assert "nothing is there; a .py, an .ipynb or an archive is needed" in report.odd[0]
     assert [bool(one.problem) for one in find_submissions(tmp_path / "submitted", course)] == [True]
 
 
-def test_files_are_fetched_alone_where_the_server_can(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
-    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1), "data.csv": "large" * 1000})
+def test_files_are_fetched_alone_where_the_server_can(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    repository = make_repository(
+        tmp_path, "ada", {"adding.py": answer(1), "data.csv": "large" * 1000}
+    )
     repository.git("config", "uploadpack.allowFilter", "true")
     gather({"ada": repository})
     assert text_of(tmp_path, "ada") == answer(1)
@@ -327,7 +410,9 @@ def test_table_names_assignments_branches_and_folders(tmp_path: Path, course: Co
     table = tmp_path / "repositories.csv"
     rows = f"student,url,assignment,branch,path\nada,https://forge.example/a.git,{NAME},main,work\nben,,,,\n"
     table.write_text(rows, "utf-8")
-    assert repositories(course, str(table)) == [Repository("ada", "https://forge.example/a.git", NAME, "main", "work")]
+    assert repositories(course, str(table)) == [
+        Repository("ada", "https://forge.example/a.git", NAME, "main", "work")
+    ]
 
 
 def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> None:
@@ -337,7 +422,9 @@ def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> No
         "Adding,octo-ada,ada,adding-octo-ada,https://github.com/course/adding-octo-ada\n",
         "utf-8",
     )
-    assert repositories(course, str(table)) == [Repository("ada", "https://github.com/course/adding-octo-ada")]
+    assert repositories(course, str(table)) == [
+        Repository("ada", "https://github.com/course/adding-octo-ada")
+    ]
 
 
 def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) -> None:
@@ -369,7 +456,9 @@ def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) ->
         (",https://forge.example/a.git,,,", "belongs to no student"),
     ],
 )
-def test_what_git_could_misunderstand_is_refused(tmp_path: Path, course: Course, row: str, sentence: str) -> None:
+def test_what_git_could_misunderstand_is_refused(
+    tmp_path: Path, course: Course, row: str, sentence: str
+) -> None:
     table = tmp_path / "repositories.csv"
     table.write_text(f"student,url,assignment,branch,path\n{row}\n", "utf-8")
     with pytest.raises(RefusedError, match=sentence.replace("..", r"\.\.")):
@@ -413,7 +502,10 @@ def test_repositories_of_a_server_are_collected(
     tmp_path: Path, course: Course, daemon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
-    served = {name: make_repository(tmp_path / "served", name, {"adding.py": answer(1)}) for name in ("ada", "ben")}
+    served = {
+        name: make_repository(tmp_path / "served", name, {"adding.py": answer(1)})
+        for name in ("ada", "ben")
+    }
     served["ben"].git("config", "uploadpack.allowFilter", "true")
     listed = [Repository(name, f"{daemon}/{name}.git") for name in served]
     options = CollectOptions(tmp_path / "submitted")
@@ -457,7 +549,9 @@ def killed_after(step: int, work: Callable[[], object]) -> bool:
         os._exit(code)  # never back into the tests
 
 
-def grown(folder: Path, course: Course, steps: Iterable[int], names: str = "abc") -> tuple[dict[str, str], int]:
+def grown(
+    folder: Path, course: Course, steps: Iterable[int], names: str = "abc"
+) -> tuple[dict[str, str], int]:
     """Collect twice with a change in between, killed at each of these steps before the second time ends.
 
     Return the files, and how often the command was killed.
@@ -488,7 +582,9 @@ def test_killed_command_ends_as_one_that_was_not(tmp_path: Path, course: Course)
 
 
 @pytest.mark.slow
-def test_killed_command_ends_as_one_that_was_not_at_each_step(tmp_path: Path, course: Course) -> None:
+def test_killed_command_ends_as_one_that_was_not_at_each_step(
+    tmp_path: Path, course: Course
+) -> None:
     whole, _ = grown(tmp_path / "whole", course, [])
     assert grown(tmp_path / "often", course, range(1, 25))[0] == whole
     for step in range(1, 50):

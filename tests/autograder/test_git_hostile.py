@@ -23,7 +23,13 @@ from autograder.extras.git.repositories import Repository
 from autograder.extras.git.store import Store
 from autograder.extras.lms.collecting import CollectOptions
 from autograder.submissions import find_submissions
-from tests.autograder.student_repositories import LINK, NEEDS_GIT, SUBMODULE, StudentRepository, make_repository
+from tests.autograder.student_repositories import (
+    LINK,
+    NEEDS_GIT,
+    SUBMODULE,
+    StudentRepository,
+    make_repository,
+)
 from tests.autograder.tiny_course import write_tiny_course
 
 pytestmark = NEEDS_GIT
@@ -33,8 +39,22 @@ MOMENT = datetime(2026, 11, 2, tzinfo=timezone.utc)
 WORK = {"adding.py": "def add(a, b):\n    return a + b\n"}
 SMALL = Limits(bytes=300_000, files=1_000, seconds=30, at_once=2)
 HOOKS = (
-    *("pre-receive", "update", "post-receive", "post-update", "reference-transaction", "proc-receive"),
-    *("pre-push", "post-checkout", "fsmonitor-watchman", "push-to-checkout", "pre-auto-gc", "post-index-change"),
+    *(
+        "pre-receive",
+        "update",
+        "post-receive",
+        "post-update",
+        "reference-transaction",
+        "proc-receive",
+    ),
+    *(
+        "pre-push",
+        "post-checkout",
+        "fsmonitor-watchman",
+        "push-to-checkout",
+        "pre-auto-gc",
+        "post-index-change",
+    ),
 )
 Hostile = Callable[[StudentRepository, Path], object]
 
@@ -135,7 +155,9 @@ def submodules(repository: StudentRepository, trap: Path) -> None:
         pytest.param(submodules, marks=pytest.mark.slow),
     ],
 )
-def test_nothing_of_a_repository_runs(tmp_path: Path, course: Course, trap: Path, hostile: Hostile) -> None:
+def test_nothing_of_a_repository_runs(
+    tmp_path: Path, course: Course, trap: Path, hostile: Hostile
+) -> None:
     repository = make_repository(tmp_path, "eve")
     hostile(repository, trap)
     report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
@@ -172,7 +194,9 @@ def test_settings_of_this_machine_do_not_apply(
     }
     for name, value in set_here.items():
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr("tests.autograder.student_repositories._ENVIRONMENT", {"PATH": os.environ["PATH"]})
+    monkeypatch.setattr(
+        "tests.autograder.student_repositories._ENVIRONMENT", {"PATH": os.environ["PATH"]}
+    )
     report, _ = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
     assert (report.failed, report.fetched) == (0, 2)
     assert not (tmp_path / "sprung").exists()
@@ -184,11 +208,11 @@ def test_environment_of_git_is_made_from_nothing(monkeypatch: pytest.MonkeyPatch
     assert "A_SECRET_OF_THE_COURSE" not in made
     assert made["GIT_ALLOW_PROTOCOL"] == "https:ssh:file"
     assert {made[name] for name in ("GIT_ASKPASS", "SSH_ASKPASS", "GIT_TEMPLATE_DIR")} == {""}
-    assert (made["GIT_TERMINAL_PROMPT"], made["GIT_CONFIG_NOSYSTEM"], made["GIT_CONFIG_GLOBAL"]) == (
-        "0",
-        "1",
-        os.devnull,
-    )
+    assert (
+        made["GIT_TERMINAL_PROMPT"],
+        made["GIT_CONFIG_NOSYSTEM"],
+        made["GIT_CONFIG_GLOBAL"],
+    ) == ("0", "1", os.devnull)
     names = [value for name, value in made.items() if name.startswith("GIT_CONFIG_KEY_")]
     assert len(names) == len(set(names)) == int(made["GIT_CONFIG_COUNT"])
 
@@ -244,7 +268,16 @@ def literal_tree(repository: StudentRepository, name: str, oid: str, mode: str =
     written = repository.path / "literal"
     written.write_bytes(content)
     tree = repository.git("hash-object", "-t", "tree", "-w", "--literally", str(written)).strip()
-    words = ("-c", "user.name=Eve", "-c", "user.email=eve@school.example", "commit-tree", "-m", "work", tree)
+    words = (
+        "-c",
+        "user.name=Eve",
+        "-c",
+        "user.email=eve@school.example",
+        "commit-tree",
+        "-m",
+        "work",
+        tree,
+    )
     repository.move("main", repository.git(*words).strip())
 
 
@@ -274,7 +307,16 @@ def tree_of_trees(repository: StudentRepository, folder: Path) -> str:
     for _ in range(9):
         rows = "".join(f"040000 tree {tree}\tf{n}\n" for n in range(10))
         tree = repository.git("mktree", given=rows).strip()
-    words = ("-c", "user.name=Eve", "-c", "user.email=eve@school.example", "commit-tree", "-m", "work", tree)
+    words = (
+        "-c",
+        "user.name=Eve",
+        "-c",
+        "user.email=eve@school.example",
+        "commit-tree",
+        "-m",
+        "work",
+        tree,
+    )
     repository.move("main", repository.git(*words).strip())
     return "it holds more than 1000 files."
 
@@ -307,16 +349,23 @@ UNREADABLE = [path_outside, tree_of_trees, large_file]
 FURTHER = [hidden_repository, bad_module, many_files, large_file_in_place_of_work, no_commit]
 
 
-@pytest.mark.parametrize("hostile", [*UNREADABLE, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)])
+@pytest.mark.parametrize(
+    "hostile", [*UNREADABLE, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)]
+)
 def test_repository_that_cannot_be_used_is_a_sentence_and_fills_nothing(
     tmp_path: Path, course: Course, hostile: Callable[[StudentRepository, Path], str]
 ) -> None:
     repository = make_repository(tmp_path, "eve")
     sentence = hostile(repository, tmp_path)
     branch = "final" if hostile is no_commit else ""
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url, branch=branch))
+    report, problems = collect_beside_ben(
+        tmp_path, course, Repository("eve", repository.url, branch=branch)
+    )
     assert (report.failed, problems) == (1, {"ben": ""})
-    assert f"eve: {repository.url} was not collected: {sentence}" in report.odd[0] and len(report.odd) == 1
+    assert (
+        f"eve: {repository.url} was not collected: {sentence}" in report.odd[0]
+        and len(report.odd) == 1
+    )
     stores = stores_of(tmp_path / "submitted") / "stores"
     assert [store.name.partition("-")[0] for store in stores.iterdir()] == ["ben"]
     assert size_of(stores) < 50_000
@@ -327,8 +376,12 @@ def test_many_branches_are_not_listed(tmp_path: Path, course: Course) -> None:
     repository = make_repository(tmp_path, "eve", WORK)
     commit = repository.head("main")
     packed = "".join(f"{commit} refs/heads/{n:05d}-{'x' * 200}\n" for n in range(10_000))
-    (repository.path / "packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted\n{packed}", "utf-8")
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url, branch="main"))
+    (repository.path / "packed-refs").write_text(
+        f"# pack-refs with: peeled fully-peeled sorted\n{packed}", "utf-8"
+    )
+    report, problems = collect_beside_ben(
+        tmp_path, course, Repository("eve", repository.url, branch="main")
+    )
     assert (report.failed, problems) == (0, {"eve": "", "ben": ""})
 
 
@@ -346,11 +399,17 @@ def test_server_that_does_not_answer_delays_nobody_for_long(
 ) -> None:
     monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
     limits = Limits(bytes=300_000, files=1_000, seconds=4, at_once=2)
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", silent_server), limits)
+    report, problems = collect_beside_ben(
+        tmp_path, course, Repository("eve", silent_server), limits
+    )
     assert problems == {"ben": ""}
-    assert report.odd == [f"table.csv: eve: {silent_server} was not collected: it was not read within 4 seconds."]
+    assert report.odd == [
+        f"table.csv: eve: {silent_server} was not collected: it was not read within 4 seconds."
+    ]
 
 
-def test_protocol_that_is_not_allowed_is_not_spoken(tmp_path: Path, course: Course, silent_server: str) -> None:
+def test_protocol_that_is_not_allowed_is_not_spoken(
+    tmp_path: Path, course: Course, silent_server: str
+) -> None:
     report, problems = collect_beside_ben(tmp_path, course, Repository("eve", silent_server))
     assert problems == {"ben": ""} and "transport 'git' not allowed" in report.odd[0]

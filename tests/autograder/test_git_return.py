@@ -30,7 +30,13 @@ from autograder.gradebook.journal import Journal, grades_at
 from autograder.records import Grade, RefusedError, TestResult
 from tests.autograder.pages import write_all
 from tests.autograder.student_folder import PICTURES
-from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, git, make_repository, write_table
+from tests.autograder.student_repositories import (
+    NEEDS_GIT,
+    StudentRepository,
+    git,
+    make_repository,
+    write_table,
+)
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 pytestmark = NEEDS_GIT
@@ -45,16 +51,31 @@ WORK = {"adding.py": "def add(a, b):\n    return a - b\n"}
 def course_in(folder: Path, due: str = PAST) -> Course:
     text = COURSE.replace("feedback: hints", "feedback: {before_due: visible, after_due: full}")
     write_tiny_course(folder)
-    (folder / "course.yml").write_text(text.replace("minutes: 10\n", f"minutes: 10\n    due: {due}\n"), "utf-8")
+    (folder / "course.yml").write_text(
+        text.replace("minutes: 10\n", f"minutes: 10\n    due: {due}\n"), "utf-8"
+    )
     (folder / "tests/assignments/01_adding/pictures.py").write_text(PICTURES, "utf-8")
     return load_course(folder)
 
 
-def grade_of(student: str, message: str = "add(2, 3) returned -1; 5 was expected.", score: float = 6) -> Grade:
+def grade_of(
+    student: str, message: str = "add(2, 3) returned -1; 5 was expected.", score: float = 6
+) -> Grade:
     known = {"mistake": "subtracts", "hint": "Do two heaps become smaller?"}
     tests = (
-        TestResult("test_two", "add", "2 and 3 are 5.", "failed", 0, 1, message, hidden=False, **known),
-        TestResult("test_any", "add", "Any two numbers.", "failed", 0, 3, "Wrong.", full_message="add(4, 5) is -1."),
+        TestResult(
+            "test_two", "add", "2 and 3 are 5.", "failed", 0, 1, message, hidden=False, **known
+        ),
+        TestResult(
+            "test_any",
+            "add",
+            "Any two numbers.",
+            "failed",
+            0,
+            3,
+            "Wrong.",
+            full_message="add(4, 5) is -1.",
+        ),
         TestResult("test_push", "total", "It pushes.", "passed", 2, 2, hidden=False),
         TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
     )
@@ -78,10 +99,14 @@ def students(tmp_path: Path) -> dict[str, StudentRepository]:
 
 
 def give(folder: Path, course: Course, **options: object) -> Returned:
-    return autograder.return_feedback(folder / "grades", folder / "repositories.csv", course, **options)  # type: ignore[arg-type]
+    return autograder.return_feedback(
+        folder / "grades", folder / "repositories.csv", course, **options
+    )  # type: ignore[arg-type]
 
 
-def test_feedback_is_in_a_clone(tmp_path: Path, course: Course, students: dict[str, StudentRepository]) -> None:
+def test_feedback_is_in_a_clone(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
     before = students["ada"].head("main")
     returned = give(tmp_path, course)
     assert (returned.pushed, returned.ungraded, returned.problems) == (["ada", "ben"], ["eve"], [])
@@ -89,14 +114,17 @@ def test_feedback_is_in_a_clone(tmp_path: Path, course: Course, students: dict[s
     page = (tmp_path / "clone" / NAME / "README.md").read_text("utf-8")
     assert page.startswith("# Adding\n\nFeedback for ada\n\n**6 of 10 points**\n")
     assert "> **Subtracts**\n>\n> Do two heaps become smaller?" in page
-    assert f"[Adding](<{NAME}/README.md>): 6 of 10 points" in (tmp_path / "clone/README.md").read_text("utf-8")
+    assert f"[Adding](<{NAME}/README.md>): 6 of 10 points" in (
+        tmp_path / "clone/README.md"
+    ).read_text("utf-8")
     write_all(tmp_path / "grades", course, grades_at(tmp_path / "grades"))
     html = (tmp_path / "clone" / NAME / "feedback.html").read_bytes()
     assert html == (tmp_path / "grades" / feedback_path(grade_of("ada"))).read_bytes()
     assert students["ada"].head("main") == before
     assert students["ada"].refs() == ["refs/heads/feedback", "refs/heads/main"]
     assert (
-        students["ada"].git("log", "--format=%an <%ae> %P", "feedback") == "Autograder <feedback@autograder.invalid> \n"
+        students["ada"].git("log", "--format=%an <%ae> %P", "feedback")
+        == "Autograder <feedback@autograder.invalid> \n"
     )
     assert students["eve"].refs() == ["refs/heads/main"]
 
@@ -111,7 +139,10 @@ def test_only_changed_feedback_is_pushed(
     with Journal(tmp_path / "grades") as journal:
         journal.append(grade_of("ben", "Better.", score=7))
     assert give(tmp_path, course).pushed == ["ben"]
-    assert students["ada"].head("feedback") == first[0] and students["ben"].head("feedback") != first[1]
+    assert (
+        students["ada"].head("feedback") == first[0]
+        and students["ben"].head("feedback") != first[1]
+    )
     assert "**7 of 10 points**" in students["ben"].show("feedback", f"{NAME}/README.md")
 
 
@@ -121,7 +152,11 @@ def test_feedback_shows_what_students_may_see_at_the_time(
     give(tmp_path, course_in(tmp_path / "course", FUTURE))
     for file in ("README.md", "feedback.html"):
         early = students["ada"].show("feedback", f"{NAME}/{file}")
-        assert "points in the visible tests" in early and "add(4, 5)" not in early and "Any two numbers" not in early
+        assert (
+            "points in the visible tests" in early
+            and "add(4, 5)" not in early
+            and "Any two numbers" not in early
+        )
     assert give(tmp_path, course_in(tmp_path / "course", PAST)).pushed == ["ada", "ben"]
     for file in ("README.md", "feedback.html"):
         assert "add(4, 5) is -1." in students["ada"].show("feedback", f"{NAME}/{file}")
@@ -133,14 +168,22 @@ def test_pictures_are_files_beside_the_page(
     file = picture_file(tmp_path / "grades", course, grade_of("ada"))
     assert file is not None
     picture = Picture("add", "A row", "It *climbs*.", base64.b64encode(PNG).decode())
-    keep_pictures(file, [picture, Picture("add", "Text", "No.", base64.b64encode(b"<svg/>").decode())])
+    keep_pictures(
+        file, [picture, Picture("add", "Text", "No.", base64.b64encode(b"<svg/>").decode())]
+    )
     table = tmp_path / "repositories.csv"
     table.write_text(f"student,url,assignment\nada,{students['ada'].url},{NAME}\n", "utf-8")
     give(tmp_path, course)
-    assert students["ada"].names("feedback") == ["README.md", "feedback.html", "pictures/part-1-1.png"]
+    assert students["ada"].names("feedback") == [
+        "README.md",
+        "feedback.html",
+        "pictures/part-1-1.png",
+    ]
     page = students["ada"].show("feedback", "README.md")
     assert "![A row](pictures/part-1-1.png)" in page and "No picture yet of Text" in page
-    assert students["ada"].git("cat-file", "-s", "feedback:pictures/part-1-1.png").strip() == str(len(PNG))
+    assert students["ada"].git("cat-file", "-s", "feedback:pictures/part-1-1.png").strip() == str(
+        len(PNG)
+    )
 
 
 def test_branch_of_somebody_else_is_left_alone(
@@ -173,7 +216,10 @@ def test_repository_that_cannot_be_written_stops_no_other(
 ) -> None:
     write_table(tmp_path, {"ada": StudentRepository(tmp_path / "gone.git"), "ben": students["ben"]})
     returned = give(tmp_path, course)
-    assert returned.pushed == ["ben"] and f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
+    assert (
+        returned.pushed == ["ben"]
+        and f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
+    )
     assert not list((tmp_path / "grades/return").glob("*.git"))
 
 
@@ -191,21 +237,36 @@ def test_group_gets_the_feedback_of_each_member_in_its_repository(
 def test_student_of_the_roster_is_found_by_the_account(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]
 ) -> None:
-    (tmp_path / "roster.csv").write_text("student,name,github_username\nada,Ada Lovelace,octo-ada\n", "utf-8")
+    (tmp_path / "roster.csv").write_text(
+        "student,name,github_username\nada,Ada Lovelace,octo-ada\n", "utf-8"
+    )
     write_table(tmp_path, {"octo-ada": students["ada"]})
     assert give(tmp_path, course, roster=tmp_path / "roster.csv").pushed == ["octo-ada"]
 
 
 def test_command_line(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    course: Course,
+    students: dict[str, StudentRepository],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("return", "grades", "--to", "git", "repositories.csv", "--course", "course")
     done = CliRunner().invoke(app, words)
-    assert (done.exit_code, done.stdout) == (0, "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n",
+    )
     record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert record == {"pushed": [], "unchanged": ["ada", "ben"], "ungraded": ["eve"], "problems": []}
-    wrong = CliRunner().invoke(app, ["return", "grades", "--to", "mail", "repositories.csv", "--course", "course"])
+    assert record == {
+        "pushed": [],
+        "unchanged": ["ada", "ben"],
+        "ungraded": ["eve"],
+        "problems": [],
+    }
+    wrong = CliRunner().invoke(
+        app, ["return", "grades", "--to", "mail", "repositories.csv", "--course", "course"]
+    )
     assert (wrong.exit_code, wrong.stderr) == (2, "Feedback is returned to `git`, not to `mail`.\n")
 
 
@@ -307,7 +368,9 @@ def page_of(folder: Path, course: Course, grade: Grade) -> str:
     return as_markdown(values).text
 
 
-@pytest.mark.parametrize("message", [HOSTILE, f"    {HOSTILE}", "```\n# no\n```", "1. one\n- two\n> three\n===\n---"])
+@pytest.mark.parametrize(
+    "message", [HOSTILE, f"    {HOSTILE}", "```\n# no\n```", "1. one\n- two\n> three\n===\n---"]
+)
 def test_text_of_a_student_becomes_no_markup(tmp_path: Path, course: Course, message: str) -> None:
     (tmp_path / "grades").mkdir()
     plain = Rendered(page_of(tmp_path / "grades", course, grade_of("ada", "Wrong")))

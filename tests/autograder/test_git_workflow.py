@@ -17,7 +17,13 @@ from autograder.authoring.new import CI, new
 from autograder.authoring.template import filled
 from autograder.cli import app
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
-from tests.autograder.student_repositories import NEEDS_GIT, StudentRepository, git, make_repository, write_table
+from tests.autograder.student_repositories import (
+    NEEDS_GIT,
+    StudentRepository,
+    git,
+    make_repository,
+    write_table,
+)
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 pytestmark = NEEDS_GIT
@@ -36,11 +42,16 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_due(course: Path) -> None:
+def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_due(
+    course: Path,
+) -> None:
     new(course, "02_mean", ci="github-course")
     text = (course / ".github/workflows/grade.yml").read_text("utf-8")
     workflow = yaml.safe_load(text)
-    assert [entry["cron"] for entry in workflow[True]["schedule"]] == ["17 * * * *", "*/10 * 30 11 *"]
+    assert [entry["cron"] for entry in workflow[True]["schedule"]] == [
+        "17 * * * *",
+        "*/10 * 30 11 *",
+    ]
     assert workflow["concurrency"] == {"group": "grade", "cancel-in-progress": False}
     steps = workflow["jobs"]["grade"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == [
@@ -49,7 +60,10 @@ def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_
     ]
     secret = [step for step in steps if "secrets." in str(step)]
     assert [step["run"] for step in secret] == [f"sh {SCRIPT}"]
-    assert {file.name for file in (course / ".github/workflows").iterdir()} == {"course.yml", "grade.yml"}
+    assert {file.name for file in (course / ".github/workflows").iterdir()} == {
+        "course.yml",
+        "grade.yml",
+    }
 
 
 def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
@@ -58,7 +72,9 @@ def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
         '$CI_PIPELINE_SOURCE == "schedule"',
         '$CI_PIPELINE_SOURCE == "web"',
     ]
-    assert jobs["grade"]["resource_group"] == "grade" and jobs["grade"]["script"][-1] == f"sh {SCRIPT}"
+    assert (
+        jobs["grade"]["resource_group"] == "grade" and jobs["grade"]["script"][-1] == f"sh {SCRIPT}"
+    )
     assert "autograder audit --unsafe" in jobs["check"]["script"]
 
 
@@ -75,12 +91,20 @@ def test_workflow_that_is_there_already_is_kept(course: Path) -> None:
 def test_students_get_no_workflow_with_a_secret(site: str) -> None:
     (students,) = (template for place, template in CI[site].items() if "students" in place)
     text = filled(students)
-    assert "secrets" not in text and "FORGE_TOKEN" not in text and "autograder check assignments" in text
+    assert (
+        "secrets" not in text
+        and "FORGE_TOKEN" not in text
+        and "autograder check assignments" in text
+    )
 
 
 def test_script_uses_only_commands_and_options_that_exist() -> None:
     lines = filled("grade_class.sh").splitlines()
-    commands = [shlex.split(line)[shlex.split(line).index("autograder") :] for line in lines if " autograder " in line]
+    commands = [
+        shlex.split(line)[shlex.split(line).index("autograder") :]
+        for line in lines
+        if " autograder " in line
+    ]
     assert [command[1] for command in commands] == ["collect", "grade", "report", "return"]
     for command in commands:
         said = CliRunner().invoke(app, [command[1], "--help"]).stdout
@@ -97,7 +121,9 @@ def run_script(course: Path, checkout: Path, **variables: str) -> subprocess.Com
         "GIT_CONFIG_NOSYSTEM": "1",
         **variables,
     }
-    return subprocess.run(["sh", SCRIPT], cwd=course, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        ["sh", SCRIPT], cwd=course, env=environment, capture_output=True, text=True
+    )
 
 
 def checkout_of(journal: StudentRepository, folder: Path) -> Path:
@@ -108,10 +134,15 @@ def checkout_of(journal: StudentRepository, folder: Path) -> Path:
 @pytest.fixture
 def forge(tmp_path: Path) -> dict[str, StudentRepository]:
     """The repositories of two students, of the course's journal with their table, and one that is not there."""
-    students = {"ada": make_repository(tmp_path, "ada", {"adding.py": RIGHT}), "ben": make_repository(tmp_path, "ben")}
+    students = {
+        "ada": make_repository(tmp_path, "ada", {"adding.py": RIGHT}),
+        "ben": make_repository(tmp_path, "ben"),
+    }
     write_table(tmp_path, students)
     journal = make_repository(tmp_path, "journal")
-    journal.commit({"repositories.csv": (tmp_path / "repositories.csv").read_text("utf-8")}, branch="journal")
+    journal.commit(
+        {"repositories.csv": (tmp_path / "repositories.csv").read_text("utf-8")}, branch="journal"
+    )
     return {**students, "journal": journal}
 
 
@@ -122,7 +153,10 @@ def test_script_ends_well_before_anybody_has_handed_in(
     (course / SCRIPT).write_text(filled("grade_class.sh"), "utf-8")
     forge["ada"].git("update-ref", "-d", "refs/heads/main")
     done = run_script(
-        course, checkout_of(forge["journal"], tmp_path / "class"), FORGE_TOKEN="t" * 8, FORGE_HOST="f.example"
+        course,
+        checkout_of(forge["journal"], tmp_path / "class"),
+        FORGE_TOKEN="t" * 8,
+        FORGE_HOST="f.example",
     )
     assert done.returncode == 0, done.stderr
     assert "Nobody has handed in anything yet." in done.stdout
@@ -142,7 +176,9 @@ def test_class_is_graded_hour_after_hour_on_new_machines(
     ada = forge["ada"].head("feedback")
     forge["ben"].commit({"adding.py": SUBTRACTS})
     done = run_script(course, checkout_of(forge["journal"], tmp_path / "second"))
-    assert (done.returncode, "1 graded, 0 refused, 1 unchanged" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "1 graded, 0 refused, 1 unchanged" in done.stdout) == (0, True), (
+        done.stderr
+    )
     assert "> **Subtracts**" in forge["ben"].show("feedback", "01_adding/README.md")
     assert forge["ada"].head("feedback") == ada
     kept = forge["journal"].names("journal")

@@ -50,7 +50,10 @@ TINY = "01_adding"
 
 def hurried(course: Course, **limits: float) -> Course:
     """The same course with short limits, for endless loops."""
-    assignments = tuple(a.model_copy(update={"limits": a.limits.model_copy(update=limits)}) for a in course.assignments)
+    assignments = tuple(
+        a.model_copy(update={"limits": a.limits.model_copy(update=limits)})
+        for a in course.assignments
+    )
     return course.model_copy(update={"assignments": assignments})
 
 
@@ -64,7 +67,11 @@ def grader(course: Course) -> Iterator[Grader]:
     """A grader with only two of the mistakes; trying all of them would take longer than all other tests."""
 
     def two_mistakes(*which: object) -> list[Mistake]:
-        return [m for m in load_mistakes(*which) if m.id in ("scaled_without_the_root", "mask_transposed")]
+        return [
+            m
+            for m in load_mistakes(*which)
+            if m.id in ("scaled_without_the_root", "mask_transposed")
+        ]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prepared, "load_mistakes", two_mistakes)
@@ -86,7 +93,9 @@ def stub(course: Course) -> str:
 @pytest.fixture
 def grade(grader: Grader) -> Callable[..., Grade]:
     def of(*files: str | SourceFile) -> Grade:
-        sources = tuple(f if isinstance(f, SourceFile) else SourceFile("masked_heads.py", f) for f in files)
+        sources = tuple(
+            f if isinstance(f, SourceFile) else SourceFile("masked_heads.py", f) for f in files
+        )
         return grader.grade(Submission("ada", NAME, sources))
 
     return of
@@ -123,7 +132,9 @@ def test_stub_scores_zero_and_names_the_missing_functions(grade, stub):
     found = grade(stub)
     assert (found.status, found.score) == ("graded", 0)
     for name in ("causal_mask", "attention", "Head.__init__"):
-        line = 1 + next(n for n, text in enumerate(stub.split("\n")) if f'"{name} is not written yet.' in text)
+        line = 1 + next(
+            n for n, text in enumerate(stub.split("\n")) if f'"{name} is not written yet.' in text
+        )
         assert f"`{name}` is not written yet (line {line})." in messages(found)
 
 
@@ -144,9 +155,15 @@ def test_finished_functions_score_points(grade, solution, stub):
 
 
 def test_missing_function_fails_only_its_own_tests(grade, solution):
-    found = grade(solution.replace("def attention(", "def attend(").replace("= attention(", "= attend("))
+    found = grade(
+        solution.replace("def attention(", "def attend(").replace("= attention(", "= attend(")
+    )
     assert "There is no `attention` in the submission." in messages(found)
-    assert (of_part(found, "mask"), of_part(found, "attention"), of_part(found, "head")) == (3, 0, 5)
+    assert (of_part(found, "mask"), of_part(found, "attention"), of_part(found, "head")) == (
+        3,
+        0,
+        5,
+    )
 
 
 def test_definitions_before_a_failing_line_are_graded(grade, solution):
@@ -157,7 +174,8 @@ def test_definitions_before_a_failing_line_are_graded(grade, solution):
 
 def test_forbidden_layer_of_pytorch_scores_no_points(grade, solution):
     shortcut = solution.replace(
-        "return weights @ v, weights", "return nn.functional.scaled_dot_product_attention(q, k, v, mask), weights"
+        "return weights @ v, weights",
+        "return nn.functional.scaled_dot_product_attention(q, k, v, mask), weights",
     )
     found = grade(shortcut)
     assert (of_part(found, "mask"), of_part(found, "attention")) == (3, 0)
@@ -181,7 +199,10 @@ def test_empty_file_scores_zero_and_unknown_assignment_is_refused(grade, grader)
 
 
 def two(python: str, notebook_cells: list[str]) -> tuple[SourceFile, SourceFile]:
-    cells = [{"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in notebook_cells]
+    cells = [
+        {"cell_type": "code", "source": text, "metadata": {}, "outputs": []}
+        for text in notebook_cells
+    ]
     text = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
     return SourceFile("masked_heads.py", python), SourceFile("masked_heads.ipynb", text)
 
@@ -214,9 +235,17 @@ IN_THE_MASK = "return torch.ones(T, T, dtype=torch.bool).tril()"
 IN_ATTENTION = "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])"
 EAT = "hoard = []\n    while True: hoard.append(bytearray(1 << 20))"
 NULL = "import ctypes; ctypes.string_at(0)"
-AFTER_THE_MASK, AFTER_ATTENTION = 12.0, 8.0  # the points of later parts count, tested with the solution in place
+AFTER_THE_MASK, AFTER_ATTENTION = (
+    12.0,
+    8.0,
+)  # the points of later parts count, tested with the solution in place
 DISASTERS = {
-    "endless loop at import": ("import math", "while True: pass", 0, "loading the file took too long in line"),
+    "endless loop at import": (
+        "import math",
+        "while True: pass",
+        0,
+        "loading the file took too long in line",
+    ),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
     "endless loop": (IN_THE_MASK, "while True: pass", AFTER_THE_MASK, "gave no answer within"),
@@ -232,22 +261,62 @@ DISASTERS = {
         AFTER_ATTENTION,
         "ended the process that ran it (exit code 3)",
     ),
-    "abort": (IN_ATTENTION, "import os; os.abort()", AFTER_ATTENTION, "ended the process that ran it (signal "),
-    "segmentation fault": (IN_ATTENTION, NULL, AFTER_ATTENTION, "ended the process that ran it (signal 11)"),
+    "abort": (
+        IN_ATTENTION,
+        "import os; os.abort()",
+        AFTER_ATTENTION,
+        "ended the process that ran it (signal ",
+    ),
+    "segmentation fault": (
+        IN_ATTENTION,
+        NULL,
+        AFTER_ATTENTION,
+        "ended the process that ran it (signal 11)",
+    ),
     "too much memory": (IN_ATTENTION, EAT, AFTER_ATTENTION, "Your code raised a MemoryError"),
-    "a huge tensor": (IN_ATTENTION, "return torch.ones(10**11)", AFTER_ATTENTION, "Your code raised a RuntimeError"),
+    "a huge tensor": (
+        IN_ATTENTION,
+        "return torch.ones(10**11)",
+        AFTER_ATTENTION,
+        "Your code raised a RuntimeError",
+    ),
     "too much recursion": (
         IN_ATTENTION,
         "return attention(q, k, v)",
         AFTER_ATTENTION,
         "Your code raised a RecursionError",
     ),
-    "output without end": (IN_THE_MASK, "while True: print('x' * 10**6)", AFTER_THE_MASK, "gave no answer within"),
+    "output without end": (
+        IN_THE_MASK,
+        "while True: print('x' * 10**6)",
+        AFTER_THE_MASK,
+        "gave no answer within",
+    ),
     "much output": (IN_THE_MASK, "print('x' * 10**7); " + IN_THE_MASK, FULL, ""),
-    "sys.exit": (IN_ATTENTION, "import sys; sys.exit(0)", AFTER_ATTENTION, "Your code raised a SystemExit"),
-    "pytest.skip": (IN_ATTENTION, "import pytest; pytest.skip('no')", AFTER_ATTENTION, "Your code raised a Skipped"),
-    "pytest.exit": (IN_ATTENTION, "import pytest; pytest.exit('done', 0)", AFTER_ATTENTION, "Your code raised an Exit"),
-    "interrupt": (IN_ATTENTION, "raise KeyboardInterrupt", AFTER_ATTENTION, "Your code raised a KeyboardInterrupt"),
+    "sys.exit": (
+        IN_ATTENTION,
+        "import sys; sys.exit(0)",
+        AFTER_ATTENTION,
+        "Your code raised a SystemExit",
+    ),
+    "pytest.skip": (
+        IN_ATTENTION,
+        "import pytest; pytest.skip('no')",
+        AFTER_ATTENTION,
+        "Your code raised a Skipped",
+    ),
+    "pytest.exit": (
+        IN_ATTENTION,
+        "import pytest; pytest.exit('done', 0)",
+        AFTER_ATTENTION,
+        "Your code raised an Exit",
+    ),
+    "interrupt": (
+        IN_ATTENTION,
+        "raise KeyboardInterrupt",
+        AFTER_ATTENTION,
+        "Your code raised a KeyboardInterrupt",
+    ),
 }
 SAMPLE = ("endless loop", "os._exit")
 
@@ -268,7 +337,9 @@ def test_exception_messages_contain_no_workflow_commands(grade, solution):
     said = messages(found)
     assert "Your code raised a ValueError" in said and "hi" in said
     assert all(character.isprintable() or character in "\n\u200b" for character in said)
-    assert not any(line.lstrip().startswith("::") for line in said.split("\n")) and "##[" not in said
+    assert (
+        not any(line.lstrip().startswith("::") for line in said.split("\n")) and "##[" not in said
+    )
 
 
 LEAKS = {
@@ -284,8 +355,14 @@ LEAKS = {
 @pytest.mark.parametrize("way", sampled(LEAKS, "an exception's name".__eq__))
 def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solution, way):
     hidden = {test.name for test in grader.tests[NAME] if test.hidden}
-    found = grade(solution.replace(IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}"))
-    shown = [test.message for test in found.tests if test.outcome == "failed" and test.name in hidden]
+    found = grade(
+        solution.replace(
+            IN_ATTENTION, f"if q.dtype == torch.float64: {LEAKS[way]}\n    {IN_ATTENTION}"
+        )
+    )
+    shown = [
+        test.message for test in found.tests if test.outcome == "failed" and test.name in hidden
+    ]
     assert any("Your code raised" in message or "not written" in message for message in shown)
     leaked = [message for message in shown if "SECRET" in message.replace(LEAKS[way], "")]
     assert leaked == []
@@ -301,7 +378,9 @@ def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
     for file in (SourceFile("masked_heads.py", text), two("", ["x = 1", text])[1]):
         shown = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
         where = "line 1" if file.name.endswith(".py") else "of cell 2"
-        assert shown and all("Your code raised a TooDouble (line" in message for message in shown[:3])
+        assert shown and all(
+            "Your code raised a TooDouble (line" in message for message in shown[:3]
+        )
         assert all(where in message for message in shown)
         assert "if q.dtype == torch.float64: raise TooDouble('é')" in shown[0]
 
@@ -311,7 +390,8 @@ def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
 
 def test_failure_caused_by_an_earlier_test_is_retried(grade, solution):
     forgetful = solution.replace(
-        IN_THE_MASK, f"calls.append(T)\n    if len(calls) > 9: raise RuntimeError\n    {IN_THE_MASK}"
+        IN_THE_MASK,
+        f"calls.append(T)\n    if len(calls) > 9: raise RuntimeError\n    {IN_THE_MASK}",
     )
     assert grade(forgetful.replace("import math", "import math\ncalls = []")).score == FULL
 
@@ -325,18 +405,26 @@ def test_repeated_failure_counts(grade, solution):
     [(IN_THE_MASK, "raise NotImplementedError\n    ", 1), ("import math", "raise SystemExit\n", 2)],
     ids=["not written", "not there"],
 )
-def test_code_that_is_missing_is_not_repeated_for_each_test(grade, grader, solution, monkeypatch, place, line, workers):
+def test_code_that_is_missing_is_not_repeated_for_each_test(
+    grade, grader, solution, monkeypatch, place, line, workers
+):
     connect, connections = grader.workers.connect, []
     monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
-    monkeypatch.setattr(grader.workers, "connect", lambda *given: connections.append(given) or connect(*given))
+    monkeypatch.setattr(
+        grader.workers, "connect", lambda *given: connections.append(given) or connect(*given)
+    )
     assert of_part(grade(solution.replace(place, line + place, 1)), "mask") == 0
     assert len(connections) == workers
 
 
-def test_crashes_are_repeated_until_a_test_has_crashed_alone_in_its_worker(grade, grader, solution, monkeypatch):
+def test_crashes_are_repeated_until_a_test_has_crashed_alone_in_its_worker(
+    grade, grader, solution, monkeypatch
+):
     connect, connections = grader.workers.connect, []
     monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
-    monkeypatch.setattr(grader.workers, "connect", lambda *given: connections.append(given) or connect(*given))
+    monkeypatch.setattr(
+        grader.workers, "connect", lambda *given: connections.append(given) or connect(*given)
+    )
     found = grade(solution.replace(IN_THE_MASK, f"import os; os._exit(3)\n    {IN_THE_MASK}"))
     crashed = [test for test in found.tests if test.outcome == "crashed"]
     assert len(crashed) > 9 and len(connections) <= len(crashed) + 4
@@ -358,7 +446,10 @@ def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
 
 @pytest.mark.parametrize(
     ("when", "reply"),
-    [pytest.param("import math", 2, id="loading"), pytest.param(IN_ATTENTION, 5, id="testing", marks=pytest.mark.slow)],
+    [
+        pytest.param("import math", 2, id="loading"),
+        pytest.param(IN_ATTENTION, 5, id="testing", marks=pytest.mark.slow),
+    ],
 )
 def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, reply):
     """The worker is killed while the grader waits for its nth reply; the code sleeps, so that it is still
@@ -416,14 +507,17 @@ def test_repeated_failure_of_the_machine_gives_no_score(grade, solution, monkeyp
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
-    monkeypatch.setattr("autograder.sandbox.outside.worker_connection.WorkerConnection.exchange", fail)
+    monkeypatch.setattr(
+        "autograder.sandbox.outside.worker_connection.WorkerConnection.exchange", fail
+    )
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade(solution)
 
 
 def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch):
     monkeypatch.setattr(
-        "autograder.suite.session.SuiteSession.run", lambda *_: InfrastructureError("The disk is full.")
+        "autograder.suite.session.SuiteSession.run",
+        lambda *_: InfrastructureError("The disk is full."),
     )
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")
@@ -446,7 +540,9 @@ def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox)
     hidden.write_text(text.replace(before, before + broken), "utf-8")
     grader = Grader(tiny, sandbox, 1)
     try:
-        with pytest.raises(suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"):
+        with pytest.raises(
+            suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"
+        ):
             grader.grade(handed_in(WRONG.replace("a - b", "a + b"), "ada")[0])
     finally:
         grader.close()
@@ -477,14 +573,18 @@ def handed_in(text: str, *students: str) -> list[Submission]:
 def class_of(count: int) -> list[Submission]:
     """Return correct, wrong and broken submissions in turn, all different."""
     texts = [ALTERNATIVE, WRONG, "x = 1", ALTERNATIVE.replace("def push", "def pull"), "x = = 1"]
-    return [s for n in range(count) for s in handed_in(f"{texts[n % 5]}\n# {n}\n", f"student{n:02}")]
+    return [
+        s for n in range(count) for s in handed_in(f"{texts[n % 5]}\n# {n}\n", f"student{n:02}")
+    ]
 
 
 def plan_of(course: Course, jobs: int = 1) -> Plan:
     return Plan(course, run_seed=7, jobs=jobs)
 
 
-@pytest.mark.parametrize(("submissions", "graders"), [(0, 1), (23, 1), (24, 2), (95, 4), (10_000, 4)])
+@pytest.mark.parametrize(
+    ("submissions", "graders"), [(0, 1), (23, 1), (24, 2), (95, 4), (10_000, 4)]
+)
 def test_a_grader_is_started_only_for_enough_submissions(tiny, submissions, graders):
     assert plan_of(tiny, jobs=4).for_submissions(submissions).jobs == graders
 
@@ -497,7 +597,9 @@ def lines(folder: Path) -> list[str]:
     return [grade.student for grade in Reading(folder / "grades.jsonl")]
 
 
-def run(plan: Plan, submissions: list[Submission], folder: Path, regrade: bool = False) -> RunSummary:
+def run(
+    plan: Plan, submissions: list[Submission], folder: Path, regrade: bool = False
+) -> RunSummary:
     with Journal(folder) as journal:
         stored = texts.put(folder, submissions)
         new = stored if regrade else ungraded(plan.course, stored, journal)
@@ -554,7 +656,13 @@ def test_killed_grader_loses_no_submission(tiny, tmp_path):
     assert killed and (outcome.graded, outcome.failures) == (12, [])
     assert sorted(lines(out)) == [s.student for s in submissions]
     with Journal(out) as journal:
-        assert list(scores(journal)) and [scores(journal)[f"student{n:02}"] for n in range(5)] == [10, 6, 0, 4, 0]
+        assert list(scores(journal)) and [scores(journal)[f"student{n:02}"] for n in range(5)] == [
+            10,
+            6,
+            0,
+            4,
+            0,
+        ]
 
 
 def broken_bubblewrap(folder: Path) -> str:
@@ -569,7 +677,10 @@ def broken_bubblewrap(folder: Path) -> str:
 def test_a_sandbox_that_does_not_start_ends_the_run_at_once(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", broken_bubblewrap(tmp_path))
     plan = Plan(tiny, run_seed=7, tier="namespaces")
-    with Journal(tmp_path / "grades") as journal, pytest.raises(SandboxUnavailableError, match="it is broken"):
+    with (
+        Journal(tmp_path / "grades") as journal,
+        pytest.raises(SandboxUnavailableError, match="it is broken"),
+    ):
         grade_class(plan, class_of(12), journal, lambda _: None)
     assert not journal.latest
 
@@ -594,7 +705,9 @@ def test_a_missing_module_of_one_assignment_fails_its_submissions_alone(tmp_path
     (folder / "course.yml").write_text(text + second)
     course = load_course(folder)
     submissions = [
-        Submission(each.student, name, each.files) for each in class_of(3) for name in ("01_adding", "02_adding")
+        Submission(each.student, name, each.files)
+        for each in class_of(3)
+        for name in ("01_adding", "02_adding")
     ]
     with Journal(tmp_path / "grades") as journal:
         summary = grade_class(plan_of(course), submissions, journal, lambda _: None)
@@ -604,7 +717,9 @@ def test_a_missing_module_of_one_assignment_fails_its_submissions_alone(tmp_path
     assert "01_adding needs no_such_library, which cannot be imported here" in failure
 
 
-def test_a_run_that_can_grade_nothing_says_so_once_and_writes_no_report(tmp_path, monkeypatch, at_hand):
+def test_a_run_that_can_grade_nothing_says_so_once_and_writes_no_report(
+    tmp_path, monkeypatch, at_hand
+):
     monkeypatch.chdir(course_with_a_missing_module(tmp_path / "course"))
     for student in ("ada", "ben"):
         file = tmp_path / "submitted" / student / "01_adding" / "adding.py"
@@ -642,7 +757,9 @@ if __name__ == "__main__":
 """
 
 
-def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0) -> subprocess.Popen:
+def class_process(
+    tmp_path: Path, course: Course, out: Path, stop_after: int = 0
+) -> subprocess.Popen:
     """Grade a class of ten in another process, which stops permanently after this number of grades."""
     script = tmp_path / "class.py"
     script.write_text(CLASS)
@@ -650,7 +767,9 @@ def class_process(tmp_path: Path, course: Course, out: Path, stop_after: int = 0
     temporary = out.parent / "temporary"
     temporary.mkdir(exist_ok=True)
     more = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "TMPDIR": str(temporary)}
-    return subprocess.Popen(command, env={**os.environ, **more}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen(
+        command, env={**os.environ, **more}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
 
 
 @pytest.mark.slow
@@ -669,7 +788,9 @@ def test_killed_run_leaves_no_process_and_can_be_continued(tiny, tmp_path):
             assert grading_class.wait(HANGS) == 0
     assert sorted(lines(out)) == [f"student{n:02}" for n in range(10)]
     by_student = [
-        sorted((same(grade) for grade in Reading(folder / "grades.jsonl")), key=lambda g: g["student"])
+        sorted(
+            (same(grade) for grade in Reading(folder / "grades.jsonl")), key=lambda g: g["student"]
+        )
         for folder in (out, tmp_path / "whole")
     ]
     assert by_student[0] == by_student[1]
@@ -711,10 +832,14 @@ def test_interrupted_run_prints_how_to_see_the_grades(tiny, tmp_path, monkeypatc
     shows = f"`autograder report '{out}'` shows the grades so far."
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1].startswith(f"{stopped} {shows}")
-    assert f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing." in done.stderr
+    assert (
+        f"{out / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing." in done.stderr
+    )
 
 
-def test_a_missing_solution_is_a_sentence_before_grading(tiny: Course, tmp_path: Path, at_hand: None) -> None:
+def test_a_missing_solution_is_a_sentence_before_grading(
+    tiny: Course, tmp_path: Path, at_hand: None
+) -> None:
     tiny.solution_file(tiny.assignment(TINY)).unlink()
     (tmp_path / "class" / "ada").mkdir(parents=True)
     (tmp_path / "class" / "ada" / "adding.py").write_text(ALTERNATIVE)

@@ -51,7 +51,17 @@ class Room:
 
     def grade(self) -> None:
         """Grade the class as an instructor does, in a process of its own."""
-        words = ("grade", self.submitted, "--output", "grades", "--seed", 3, "--jobs", 1, "--trust-timestamps")
+        words = (
+            "grade",
+            self.submitted,
+            "--output",
+            "grades",
+            "--seed",
+            3,
+            "--jobs",
+            1,
+            "--trust-timestamps",
+        )
         done = subprocess.run(
             [sys.executable, "-c", "from autograder.cli import main; main()", *map(str, words)],
             cwd=self.root,
@@ -60,7 +70,9 @@ class Room:
             capture_output=True,
             timeout=HANGS,
         )
-        self._harmless(done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), (0,))
+        self._harmless(
+            done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), (0,)
+        )
 
     @staticmethod
     def _harmless(code: int, said: str, codes: tuple[int, ...]) -> str:
@@ -83,7 +95,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
     room = Room(tmp_path_factory.mktemp("hostile") / "course")
     room.grade()
     yield room
-    subprocess.run(["rm", "-rf", str(room.submitted)], check=True)  # deeper than Python's own way goes
+    subprocess.run(
+        ["rm", "-rf", str(room.submitted)], check=True
+    )  # deeper than Python's own way goes
 
 
 @pytest.fixture(autouse=True)
@@ -97,9 +111,22 @@ def test_grade(room: Room) -> None:
     assert (scores["ada"], 0 < scores["ben"] < 10) == (10.0, True)
     got_in = {student for student in room.hostile if student.startswith(("stamp_", "beside"))}
     refused = {student for student, score in scores.items() if score == 0}
-    assert {"pipe", "zero", "linked", "socket", "huge", "hard", "tree", "away", "moved", "bytes"} <= refused
+    assert {
+        "pipe",
+        "zero",
+        "linked",
+        "socket",
+        "huge",
+        "hard",
+        "tree",
+        "away",
+        "moved",
+        "bytes",
+    } <= refused
     assert all(scores[student] == 4.0 for student in got_in), "their own `add` is right"
-    assert "forged" not in json.dumps(list((room.root / "grades").rglob("names.json")), default=Path.read_text)
+    assert "forged" not in json.dumps(
+        list((room.root / "grades").rglob("names.json")), default=Path.read_text
+    )
     room.assert_nothing_leaked("grades")
 
 
@@ -117,7 +144,9 @@ def test_similar(room: Room) -> None:
 
 def test_collect(room: Room) -> None:
     """Also into a folder that holds such things already."""
-    said = room.run("collect", room.submitted, "--from", "folders", "--output", "submitted", codes=(0, 1))
+    said = room.run(
+        "collect", room.submitted, "--from", "folders", "--output", "submitted", codes=(0, 1)
+    )
     assert "pipe" in said
     room.assert_nothing_leaked("submitted")
     assert (room.root / "submitted" / "ada" / NAME / "adding.py").read_text("utf-8") == RIGHT
@@ -127,9 +156,13 @@ def test_collect(room: Room) -> None:
             (work / student / NAME).mkdir(parents=True)
             (work / student / NAME / "adding.py").write_text(SUBTRACTS, "utf-8")
     for replace in ((), ("--replace",)):
-        room.run("collect", work, "--from", "folders", "--output", room.submitted, *replace, codes=(0, 1))
+        room.run(
+            "collect", work, "--from", "folders", "--output", room.submitted, *replace, codes=(0, 1)
+        )
     outside = room.root / "outside" / NAME
-    assert [file.name for file in outside.iterdir()] == ["adding.py"], "nothing is written through a link"
+    assert [file.name for file in outside.iterdir()] == ["adding.py"], (
+        "nothing is written through a link"
+    )
     assert SECRET in (outside / "adding.py").read_text("utf-8")
 
 
@@ -141,20 +174,53 @@ def test_report_with_pictures(room: Room) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"])
+@pytest.mark.parametrize(
+    "student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"]
+)
 def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     make_hostile(tmp_path / "class", NAME, "adding.py")
-    submission = gradescope_run._submission(tmp_path / "class" / student, course, course.assignment(NAME))
+    submission = gradescope_run._submission(
+        tmp_path / "class" / student, course, course.assignment(NAME)
+    )
     assert SECRET not in str(submission)
     assert bool(submission.problem) == (student != "beside")
     subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)
 
 
-OPENING = {"open", "fdopen", "read_text", "read_bytes", "readlink", "ZipFile", "TarFile", "memmap", "fromfile"}
-OPENING |= {"copy", "copy2", "copyfile", "copyfileobj", "copytree", "getline", "getlines", "loadtxt"}
-ROOMS = ("submissions", "gradebook", "grading", "runs", "feedback", "source", "nbgrader", "extras", "api.py")
+OPENING = {
+    "open",
+    "fdopen",
+    "read_text",
+    "read_bytes",
+    "readlink",
+    "ZipFile",
+    "TarFile",
+    "memmap",
+    "fromfile",
+}
+OPENING |= {
+    "copy",
+    "copy2",
+    "copyfile",
+    "copyfileobj",
+    "copytree",
+    "getline",
+    "getlines",
+    "loadtxt",
+}
+ROOMS = (
+    "submissions",
+    "gradebook",
+    "grading",
+    "runs",
+    "feedback",
+    "source",
+    "nbgrader",
+    "extras",
+    "api.py",
+)
 OTHERS_FILES = {
     "source/gate.py": "the gate itself",
     "submissions/archives.py _fill": "reads from a stream of the gate",
@@ -193,15 +259,31 @@ def openings(file: Path) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
             inside[child] = name
         of_gate = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "gate"
-        found = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        found = (
+            node.attr
+            if isinstance(node, ast.Attribute)
+            else node.id
+            if isinstance(node, ast.Name)
+            else ""
+        )
         if found in OPENING and not of_gate:
             yield f"{file.relative_to(ENGINE).as_posix()} {name}".strip(), node.lineno
 
 
 def test_only_the_gate_opens_what_a_student_placed() -> None:
-    files = [f for room in ROOMS for f in ([ENGINE / room] if room.endswith(".py") else (ENGINE / room).rglob("*.py"))]
+    files = [
+        f
+        for room in ROOMS
+        for f in ([ENGINE / room] if room.endswith(".py") else (ENGINE / room).rglob("*.py"))
+    ]
     found = [opening for file in sorted(files) for opening in openings(file)]
-    strange = [f"{where}, line {line}" for where, line in found if not any(map(where.startswith, OTHERS_FILES))]
+    strange = [
+        f"{where}, line {line}"
+        for where, line in found
+        if not any(map(where.startswith, OTHERS_FILES))
+    ]
     assert strange == [], "opened without `source.gate`; or say here why it is no student's file"
-    stale = [known for known in OTHERS_FILES if not any(where.startswith(known) for where, _ in found)]
+    stale = [
+        known for known in OTHERS_FILES if not any(where.startswith(known) for where, _ in found)
+    ]
     assert stale == []

@@ -32,7 +32,9 @@ def test_each_guide_has_a_picture_with_alternative_text(guide: str) -> None:
     found = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text("utf-8"))
     assert found
     for words, target in found:
-        assert len(words.split()) >= 8, f"{target} in {guide} says too little to those who cannot see it"
+        assert len(words.split()) >= 8, (
+            f"{target} in {guide} says too little to those who cannot see it"
+        )
         assert (page.parent / target).is_file()
 
 
@@ -46,7 +48,9 @@ def test_pictures_are_small_and_used() -> None:
 def test_picture_of_the_road_matches_the_course() -> None:
     with Image.open(IMAGES / "road.png") as image:
         drawn = image.info.get("Description")
-    assert drawn == DRAW.road_in_words(load_course(ROOT)), "draw it anew: python docs/images/draw.py road"
+    assert drawn == DRAW.road_in_words(load_course(ROOT)), (
+        "draw it anew: python docs/images/draw.py road"
+    )
 
 
 def test_picture_of_the_road_shows_all_assignments_in_order() -> None:

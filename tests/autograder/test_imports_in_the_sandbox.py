@@ -104,7 +104,9 @@ def library(folder: Path, text: str, name: str = "some_library") -> None:
 CASES = [(habit, tier) for habit in HABITS for tier in TIERS]
 
 
-@pytest.mark.parametrize(("habit", "tier"), sampled(CASES, lambda case: STRONGEST in case or case[0] == FREQUENT))
+@pytest.mark.parametrize(
+    ("habit", "tier"), sampled(CASES, lambda case: STRONGEST in case or case[0] == FREQUENT)
+)
 def test_an_import_may_do_what_packages_do(tiers, packages, habit, tier):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
@@ -130,7 +132,9 @@ def test_what_every_worker_imports_may_do_the_same(tiers, packages, tier):
 def test_no_folder_of_the_imports_remains(tiers, packages):
     if not tiers["landlock"].works:
         pytest.skip(tiers["landlock"].reason)
-    library(packages, "import os, sys\nused = os.path.expanduser('~')\nsys.stderr.write(used + '\\n')")
+    library(
+        packages, "import os, sys\nused = os.path.expanduser('~')\nsys.stderr.write(used + '\\n')"
+    )
     with Sandbox("landlock", entry="sandbox_entry:run", folders=[packages], warm=False) as sandbox:
         folder = answer(sandbox, "import some_library\ndef attempt(): return some_library.used")
     assert "autograder-imports-" in folder and not os.path.exists(folder)
@@ -172,7 +176,9 @@ def test_a_package_that_is_not_installed_is_named(failure):
 
 @pytest.mark.parametrize("ending", ["sys.exit('no processor of mine')", "raise KeyboardInterrupt"])
 def test_an_import_that_ends_the_process_is_named(failure, ending):
-    assert "`import some_library` failed inside the sandbox" in str(failure(f"import sys\n{ending}"))
+    assert "`import some_library` failed inside the sandbox" in str(
+        failure(f"import sys\n{ending}")
+    )
 
 
 def test_a_crash_is_said_with_the_import_and_the_signal(failure):

@@ -33,7 +33,9 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 INDEX = "https://wheels.example.org/cpu"
 WHEEL = f"kit/attention_by_hand-{__version__}-py3-none-any.whl"
-FROM_THE_KIT = f"--force-reinstall --no-deps {WHEEL}` in the folder that your course's archive unpacks to"
+FROM_THE_KIT = (
+    f"--force-reinstall --no-deps {WHEEL}` in the folder that your course's archive unpacks to"
+)
 NONE_FOUND = (
     "ERROR: Could not find a version that satisfies the requirement torch>=2.2 (from versions: {})\n"
     "ERROR: No matching distribution found for torch>=2.2\n"
@@ -66,7 +68,11 @@ class FakePip:
 
     def from_an_index(self) -> list[list[str]]:
         """Return the commands that took PyTorch from an index."""
-        return [each for each in self.commands if each[-1].startswith("torch>=") and "--no-index" not in each]
+        return [
+            each
+            for each in self.commands
+            if each[-1].startswith("torch>=") and "--no-index" not in each
+        ]
 
 
 @pytest.fixture
@@ -120,7 +126,8 @@ def test_other_systems_get_the_only_build_there_is(pip, capsys, monkeypatch, pla
 
 
 @pytest.mark.parametrize(
-    ("wanted", "card", "options"), [("cpu", True, ["--extra-index-url", INDEX]), ("cuda", False, [])]
+    ("wanted", "card", "options"),
+    [("cpu", True, ["--extra-index-url", INDEX]), ("cuda", False, [])],
 )
 def test_variable_decides_otherwise(pip, monkeypatch, wanted, card, options):
     monkeypatch.setenv("PYTORCH", wanted)
@@ -193,7 +200,11 @@ def test_options_for_pip_count_for_pytorch_too(pip, tmp_path):
 @pytest.mark.parametrize(
     ("failure", "newest", "sentence"),
     [
-        (NONE_FOUND.format("none"), (3, 9), "PyTorch has no release for Python {python} yet: use an older Python"),
+        (
+            NONE_FOUND.format("none"),
+            (3, 9),
+            "PyTorch has no release for Python {python} yet: use an older Python",
+        ),
         (
             NONE_FOUND.format("0.1.2, 0.1.2.post2"),
             (3, 9),
@@ -205,8 +216,16 @@ def test_options_for_pip_count_for_pytorch_too(pip, tmp_path):
             "The PyTorch that is pinned here has no release for Python {python}: use",
         ),
         (NONE_FOUND.format("none"), (9, 9), "PyTorch has no release for Python {python} on "),
-        (RETRYING + NONE_FOUND.format("none"), (3, 9), "PyTorch could not be installed; pip's message above says why."),
-        ("ERROR: No space left on device\n", (3, 9), "PyTorch could not be installed; pip's message above says why."),
+        (
+            RETRYING + NONE_FOUND.format("none"),
+            (3, 9),
+            "PyTorch could not be installed; pip's message above says why.",
+        ),
+        (
+            "ERROR: No space left on device\n",
+            (3, 9),
+            "PyTorch could not be installed; pip's message above says why.",
+        ),
     ],
 )
 def test_failure_of_pip_is_explained(pip, capsys, monkeypatch, failure, newest, sentence):
@@ -215,7 +234,9 @@ def test_failure_of_pip_is_explained(pip, capsys, monkeypatch, failure, newest, 
     assert install.main(["kit"]) == 1
     said = capsys.readouterr().err
     assert failure in said
-    assert said.splitlines()[-1].startswith(sentence.format(python="{}.{}".format(*sys.version_info)))
+    assert said.splitlines()[-1].startswith(
+        sentence.format(python="{}.{}".format(*sys.version_info))
+    )
     assert ["kit"] not in pip.commands
 
 
@@ -225,25 +246,35 @@ def test_constraints_let_another_pytorch_stay(monkeypatch, tmp_path):
     changed = tmp_path / "changed"
     changed.mkdir()
     monkeypatch.setattr(
-        install.metadata, "requires", lambda name: ["sympy==1.13.1", 'triton; platform_system == "Linux"']
+        install.metadata,
+        "requires",
+        lambda name: ["sympy==1.13.1", 'triton; platform_system == "Linux"'],
     )
     for same in ("2.13.0", "2.13.0+cpu"):
         monkeypatch.setattr(install, "installed_version", lambda same=same: same)
         assert install.fitting(pins, changed) == pins
     monkeypatch.setattr(install, "installed_version", lambda: "2.9.1+cu128")
-    assert install.fitting(pins, changed).read_text("utf-8") == "# pinned\nnumpy==2.2.6\ntorch==2.9.1+cu128\n"
+    assert (
+        install.fitting(pins, changed).read_text("utf-8")
+        == "# pinned\nnumpy==2.2.6\ntorch==2.9.1+cu128\n"
+    )
 
 
 def test_versions_are_those_of_the_project():
     lowest = next(line for line in PROJECT["dependencies"] if line.startswith("torch"))
     assert lowest == "torch>={}.{}".format(*install.LOWEST)
     versions = re.findall(r"Python :: 3\.(\d+)", "\n".join(PROJECT["classifiers"]))
-    assert [(3, int(versions[0])), (3, int(versions[-1]))] == [install.LOWEST_PYTHON, install.NEWEST_PYTHON]
+    assert [(3, int(versions[0])), (3, int(versions[-1]))] == [
+        install.LOWEST_PYTHON,
+        install.NEWEST_PYTHON,
+    ]
     assert PROJECT["requires-python"] == ">={}.{}".format(*install.LOWEST_PYTHON)
 
 
 def test_guide_names_the_index():
-    assert f"`--extra-index-url {install.CPU_INDEX}`" in (ROOT / "docs" / "jupyterhub.md").read_text("utf-8")
+    assert f"`--extra-index-url {install.CPU_INDEX}`" in (
+        ROOT / "docs" / "jupyterhub.md"
+    ).read_text("utf-8")
 
 
 # ---------------------------------------------------------------------- with a real pip
@@ -272,10 +303,17 @@ def write_index(folder: Path, name: str, version: str, *requirements: str) -> No
     needed = "".join(f"Requires-Dist: {line}\n" for line in requirements)
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{name}.py", "")
-        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{about}/METADATA",
+            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
+        )
+        archive.writestr(
+            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{about}/RECORD", "")
-    (wheel.parent / "index.html").write_text(f'<a href="{wheel.name.replace("+", "%2B")}">{wheel.name}</a>', "utf-8")
+    (wheel.parent / "index.html").write_text(
+        f'<a href="{wheel.name.replace("+", "%2B")}">{wheel.name}</a>', "utf-8"
+    )
 
 
 def test_index_answers_or_is_silent(cpu_index, monkeypatch):
@@ -303,9 +341,15 @@ def test_real_pip_takes_the_chosen_build(tmp_path, cpu_index, there, version):
         "PYTORCH_CPU_INDEX": cpu_index if there else "http://127.0.0.1:9",
         "no_proxy": "127.0.0.1",
     }
-    others = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "PYTHON", "PYTORCH"))}
+    others = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PIP_", "PYTHON", "PYTORCH"))
+    }
     command = [python, install.__file__, "-qq", "-c", pins, "kit"]
-    done = subprocess.run(command, env={**others, **of_pip}, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, env={**others, **of_pip}, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1] == f"PyTorch {version} is installed."
     program = "from importlib.metadata import version; print(version('torch'), version('kit'))"
@@ -338,7 +382,9 @@ def clone(tmp_path: Path) -> Path:
     (root / "scripts" / "setup").chmod(0o755)
     programs = tmp_path / "programs"
     programs.mkdir()
-    fake = FAKE_PYTHON.format(python=shlex.quote(sys.executable), log=shlex.quote(str(tmp_path / "log")))
+    fake = FAKE_PYTHON.format(
+        python=shlex.quote(sys.executable), log=shlex.quote(str(tmp_path / "log"))
+    )
     write_program(programs / "python3", fake)
     write_program(programs / "bwrap", "#!/bin/sh\n")
     return root
@@ -354,7 +400,10 @@ def set_up(clone: Path, **variables: str) -> tuple[int, list[str]]:
     """Run scripts/setup; returns its exit code and what Python was asked to do."""
     path = f"{clone.parent / 'programs'}:/usr/bin:/bin"
     done = subprocess.run(
-        [clone / "scripts" / "setup", "report"], env={"PATH": path, **variables}, capture_output=True, text=True
+        [clone / "scripts" / "setup", "report"],
+        env={"PATH": path, **variables},
+        capture_output=True,
+        text=True,
     )
     log = clone.parent / "log"
     return done.returncode, log.read_text("utf-8").splitlines() if log.exists() else []
@@ -367,13 +416,18 @@ def test_setup_installs_with_the_choice_of_pytorch(clone):
         "-m pip --disable-pip-version-check install -qq --constraint constraints.txt setuptools",
         "autograder/installation/install.py -qq --constraint constraints.txt --no-build-isolation --editable .[report]",
     ]
-    assert (clone / "autograder" / "installation" / "install.py").parent.name == Path(install.__file__).parent.name
+    assert (clone / "autograder" / "installation" / "install.py").parent.name == Path(
+        install.__file__
+    ).parent.name
 
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_failed_setup_removes_only_an_environment_that_it_made(clone, is_new):
     if not is_new:
-        write_program(clone / ".venv" / "bin" / "python", (clone.parent / "programs" / "python3").read_text("utf-8"))
+        write_program(
+            clone / ".venv" / "bin" / "python",
+            (clone.parent / "programs" / "python3").read_text("utf-8"),
+        )
     code, _ = set_up(clone, FAKE_CODE="1")
     assert code == 1
     assert (clone / ".venv").exists() == (not is_new)
@@ -402,7 +456,9 @@ def write_distribution(folder: Path, version: str, origin: str | None = None) ->
     """Write what pip records of an installed distribution that is called autograder."""
     about = folder / f"autograder-{version}.dist-info"
     about.mkdir(parents=True)
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: autograder\nVersion: {version}\n", "utf-8")
+    (about / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: autograder\nVersion: {version}\n", "utf-8"
+    )
     if origin:
         (about / "direct_url.json").write_text(origin, "utf-8")
 
@@ -421,7 +477,11 @@ def test_command_for_an_extra_names_its_packages(extra):
 
 def test_extras_that_messages_name_exist():
     sources = [file.read_text("utf-8") for file in (ROOT / "autograder").rglob("*.py")]
-    named = {extra for text in sources for extra in re.findall(r"""install_extra\(["'](\w+)["']\)""", text)}
+    named = {
+        extra
+        for text in sources
+        for extra in re.findall(r"""install_extra\(["'](\w+)["']\)""", text)
+    }
     assert named == {"cluster", "nbgrader", "report", "similar"}
     assert named <= set(PROJECT["optional-dependencies"])
 
@@ -429,7 +489,10 @@ def test_extras_that_messages_name_exist():
 def test_command_quotes_what_shells_would_read_otherwise(monkeypatch, tmp_path):
     python = tmp_path / "my environment" / "bin" / "python"
     monkeypatch.setattr(distribution.sys, "executable", str(python))
-    assert distribution.install_command(["jinja2>=3.1", "rich"]) == f'"{python}" -m pip install "jinja2>=3.1" rich'
+    assert (
+        distribution.install_command(["jinja2>=3.1", "rich"])
+        == f'"{python}" -m pip install "jinja2>=3.1" rich'
+    )
 
 
 # ---------------------------------------------------------------------- another package of the same name
@@ -445,7 +508,9 @@ def test_package_of_the_same_name_is_reported(monkeypatch, tmp_path, command):
     monkeypatch.syspath_prepend(tmp_path / "packages")
     done = CliRunner().invoke(app, [command])
     first, _, others = done.stderr.partition("\n")
-    assert first.startswith("Another package called `autograder` (3.7.7) is installed in this environment")
+    assert first.startswith(
+        "Another package called `autograder` (3.7.7) is installed in this environment"
+    )
     assert "-m pip uninstall autograder`, and then install attention-by-hand again with `" in first
     assert (done.exit_code, done.stdout, others) == (before.exit_code, before.stdout, before.stderr)
 
@@ -470,7 +535,9 @@ def test_folder_that_a_build_left_in_the_source_is_not_reported(monkeypatch, tmp
         (None, FROM_THE_KIT),
     ],
 )
-def test_command_that_installs_again_is_that_of_the_first_time(monkeypatch, tmp_path, origin, command):
+def test_command_that_installs_again_is_that_of_the_first_time(
+    monkeypatch, tmp_path, origin, command
+):
     about = tmp_path / "packages" / "attention_by_hand-0.1.0.dist-info"
     about.mkdir(parents=True)
     facts = "Metadata-Version: 2.1\nName: attention-by-hand\nVersion: 0.1.0\nRequires-Dist: rich\n"

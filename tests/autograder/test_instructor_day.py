@@ -36,16 +36,23 @@ CANVAS = "Student,ID,SIS Login ID,Section,Adding (77),Essay (78)\n    Points Pos
         ("Dee", "Dot", 1004), ("Eve", "Even", 1005), ("Fay", "Fox", 1006),
     )
 )  # fmt: skip
-MOODLE = "Identifier,Full name,Grade,Maximum Grade,Last modified (grade),Feedback comments\n" + "".join(
-    f"Participant {number},{name},,10.00,-,\n"
-    for number, name in enumerate(("Ada Lovelace", "Ben Bit", "Cy Young", "Dee Dot", "Eve Even", "Fay Fox"), 17)
+MOODLE = (
+    "Identifier,Full name,Grade,Maximum Grade,Last modified (grade),Feedback comments\n"
+    + "".join(
+        f"Participant {number},{name},,10.00,-,\n"
+        for number, name in enumerate(
+            ("Ada Lovelace", "Ben Bit", "Cy Young", "Dee Dot", "Eve Even", "Fay Fox"), 17
+        )
+    )
 )
 ANSWERS = {
     "lovelaceada_1001": SOLUTION,
     "bitben_1002": SOLUTION.replace("self.value = self.value + number", "self.value = number"),
     "youngcy_1003": SOLUTION.replace("a + b", "a - b"),
     "dotdee_LATE_1004": SOLUTION,
-    "foxfay_1006": SOLUTION.replace('f"number must not be negative, but it is {number}."', '"too small"'),
+    "foxfay_1006": SOLUTION.replace(
+        'f"number must not be negative, but it is {number}."', '"too small"'
+    ),
 }
 
 
@@ -53,7 +60,9 @@ ANSWERS = {
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Run a command in the course's folder and return its output; it must end with this exit code."""
     course = write_tiny_course(tmp_path / "course")
-    (course / "course.yml").write_text(COURSE.replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8")
+    (course / "course.yml").write_text(
+        COURSE.replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8"
+    )
     (course / "roster.csv").write_text(ROSTER, "utf-8")
     (course / "times.csv").write_text(TIMES, "utf-8")
     (course / "canvas.csv").write_text(CANVAS, "utf-8")
@@ -73,7 +82,9 @@ def golden(name: str) -> str:
 
 @pytest.mark.slow
 def test_a_day_of_an_instructor(run):
-    assert run("collect", "LIN101-adding submissions.zip", "--times", "times.csv").startswith("5 submissions")
+    assert run("collect", "LIN101-adding submissions.zip", "--times", "times.csv").startswith(
+        "5 submissions"
+    )
     run("grade", "submitted", "--seed", "7", "--jobs", "1")
     assert Path("grades/grades.csv").read_bytes().decode() == golden("grades.csv")
 
@@ -83,7 +94,15 @@ def test_a_day_of_an_instructor(run):
     run("decide", "ben", "--give", "1", "--part", "total", *about, "You showed it in the tutorial.")
     run("decide", "cy", "--excuse", *about, "Ill.")
     run("decide", "dee", "--accept-late", *about, "The site was down.")
-    run("decide", "--drop", "test_first_push_is_the_sum", "--counts", "out", *about, "Not in the text.")
+    run(
+        "decide",
+        "--drop",
+        "test_first_push_is_the_sum",
+        "--counts",
+        "out",
+        *about,
+        "Not in the text.",
+    )
     run("decide", "ada", "--comment", "Well done.", "--assignment", NAME)
     run("report")
     assert "Decisions" in Path("grades/index.html").read_text("utf-8")
@@ -92,12 +111,24 @@ def test_a_day_of_an_instructor(run):
     Path(f"tests/assignments/{NAME}/test_hidden.py").write_text(hidden, "utf-8")
     run("grade", "submitted", "--seed", "7", "--jobs", "1", "--output", "grades-new")
     changed = [line.split() for line in run("compare", "grades", "grades-new").splitlines()]
-    assert [line[:8] for line in changed if NAME in line] == [["fay", NAME, "7", "/", "8", "8", "/", "8"]]
+    assert [line[:8] for line in changed if NAME in line] == [
+        ["fay", NAME, "7", "/", "8", "8", "/", "8"]
+    ]
     assert changed[-1] == ["1", "go", "up,", "4", "are", "unchanged."]
 
     run("export", "grades-new", "--to", "csv")
     run("export", "grades-new", "--to", "canvas", "--sheet", "canvas.csv")
-    said = run("export", "grades-new", "--to", "moodle", "--sheet", "moodle.csv", "--assignment", NAME, code=1)
+    said = run(
+        "export",
+        "grades-new",
+        "--to",
+        "moodle",
+        "--sheet",
+        "moodle.csv",
+        "--assignment",
+        NAME,
+        code=1,
+    )
     assert said.startswith(f"cy, {NAME}: excused, so no grade is written.\n")
     assert Path("scores.csv").read_bytes().decode() == golden("scores.csv")
     assert Path("canvas-filled.csv").read_bytes().decode() == golden("canvas-filled.csv")

@@ -78,7 +78,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("point", "command"), [pytest.param(*case, marks=[] if case[0] in SAMPLE else [pytest.mark.slow]) for case in CASES]
+    ("point", "command"),
+    [pytest.param(*case, marks=[] if case[0] in SAMPLE else [pytest.mark.slow]) for case in CASES],
 )
 def test_ctrl_c_prints_one_line_wherever_it_comes(folder: Path, point: str, command: str) -> None:
     if command == "report" or command.startswith("export"):
@@ -114,7 +115,9 @@ import autograder.cli.students
 autograder.cli.students.find_works = find
 main()
 """
-    done = subprocess.run([sys.executable, "-c", program, "check"], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "check"], cwd=folder, capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr.splitlines()) == (130, [STOPPED])
 
 
@@ -199,7 +202,9 @@ def test_ctrl_c_while_a_process_of_the_command_imports_prints_one_line(
     environment = {name: value for name, value in os.environ.items() if name != "GROUP"}
     environment |= {"PYTHONPATH": str(tmp_path), "POINT": point, "ONCE": str(tmp_path / "once")}
     program = [sys.executable, "-c", "from autograder.cli import main; main()", *command.split()]
-    done = subprocess.run(program, cwd=folder, env=environment, start_new_session=True, capture_output=True, text=True)
+    done = subprocess.run(
+        program, cwd=folder, env=environment, start_new_session=True, capture_output=True, text=True
+    )
     assert (tmp_path / "once").exists(), "no process of the command imports this"
     assert (done.returncode, done.stderr.splitlines()[-1:]) == (130, [STOPPED]), done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -210,7 +215,9 @@ def test_every_process_is_started_by_the_context_for_trusted_ones() -> None:
     package = Path(__file__).parents[2] / "autograder"
     calls = [line for path in package.rglob("*.py") for line in path.read_text("utf-8").split("\n")]
     pools = [
-        line.strip() for line in calls if re.search(r"(?<!class )\b(ProcessPoolExecutor|GraderPool)\((?!Proc)", line)
+        line.strip()
+        for line in calls
+        if re.search(r"(?<!class )\b(ProcessPoolExecutor|GraderPool)\((?!Proc)", line)
     ]
     assert len(pools) == 2
     assert [line for line in pools if "spawning()" not in line] == []

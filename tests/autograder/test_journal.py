@@ -21,7 +21,9 @@ PROMISED = [
 
 def right(number: int) -> TestResult:
     title = f"With size {number}, the weights of each position sum to one, also where a mask hides others."
-    return TestResult(f"test_weights_sum_to_one_with_size_{number}", "attention", title, "passed", 1.0, 1.0)
+    return TestResult(
+        f"test_weights_sum_to_one_with_size_{number}", "attention", title, "passed", 1.0, 1.0
+    )
 
 
 def graded(student: str = "ada", tests: int = 30, **changes: object) -> Grade:
@@ -35,13 +37,28 @@ def graded(student: str = "ada", tests: int = 30, **changes: object) -> Grade:
 
 def some_failures() -> Grade:
     tests = list(graded().tests)
-    tests[3] = replace(tests[3], outcome="failed", score=0.0, message="It is wrong: é", hint="Which?", mistake="axis")
+    tests[3] = replace(
+        tests[3],
+        outcome="failed",
+        score=0.0,
+        message="It is wrong: é",
+        hint="Which?",
+        mistake="axis",
+    )
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
     return replace(graded("bo", score=28.5), tests=tuple(tests))
 
 
 def refused() -> Grade:
-    return Grade("cy", "03_masked_heads", "refused", 0.0, 30.0, problem="There is no file.", submission_sha256="b" * 64)
+    return Grade(
+        "cy",
+        "03_masked_heads",
+        "refused",
+        0.0,
+        30.0,
+        problem="There is no file.",
+        submission_sha256="b" * 64,
+    )
 
 
 def write(folder: Path, *grades: Grade) -> list[str]:
@@ -52,7 +69,12 @@ def write(folder: Path, *grades: Grade) -> list[str]:
 
 
 def test_grades_are_read_as_they_were_written(tmp_path: Path) -> None:
-    grades = [graded(), some_failures(), refused(), graded("dan", flags=("Line 3 looks names up.",))]
+    grades = [
+        graded(),
+        some_failures(),
+        refused(),
+        graded("dan", flags=("Line 3 looks names up.",)),
+    ]
     write(tmp_path, *grades)
     assert list(Reading(tmp_path / FILE_NAME)) == grades
     with Journal(tmp_path) as journal:
@@ -63,7 +85,11 @@ def test_line_holds_the_promised_fields_and_the_tests_that_were_not_passed(tmp_p
     lines = [json.loads(line) for line in write(tmp_path, graded(), some_failures(), refused())]
     assert [list(line) for line in lines] == [PROMISED] * 3
     assert [line["schema"] for line in lines] == [2, 2, 2]
-    assert [[test["outcome"] for test in line["tests"]] for line in lines] == [[], ["failed", "followed"], []]
+    assert [[test["outcome"] for test in line["tests"]] for line in lines] == [
+        [],
+        ["failed", "followed"],
+        [],
+    ]
     assert list(lines[1]["tests"][0]) == ["name", "outcome", "score", "message", "hint", "mistake"]
 
 
@@ -74,24 +100,39 @@ def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path:
     assert file.name == f"{SUITE}.json"
     record = json.loads(file.read_text("utf-8"))
     assert (record["assignment"], len(record["tests"])) == ("03_masked_heads", 30)
-    assert record["tests"][0] == {k: getattr(right(0), k) for k in ("name", "part", "title", "max_score", "hidden")}
+    assert record["tests"][0] == {
+        k: getattr(right(0), k) for k in ("name", "part", "title", "max_score", "hidden")
+    }
     first, second, _ = Reading(tmp_path / FILE_NAME)
     assert first.tests is second.tests, "a large class shares the results of passed tests"
 
 
 def test_failing_answer_takes_less_than_2_5_kb_and_equal_results_are_shared(tmp_path: Path) -> None:
-    tests, message = list(graded().tests), "attention(query, key, value) returned another tensor. " * 5
+    tests, message = (
+        list(graded().tests),
+        "attention(query, key, value) returned another tensor. " * 5,
+    )
     for number in range(4):
-        tests[number] = replace(tests[number], outcome="failed", score=0.0, message=message, hint="Which axis is it?")
-    lines = write(tmp_path, *(replace(graded(student), tests=tuple(tests)) for student in ("ada", "bo")))
+        tests[number] = replace(
+            tests[number], outcome="failed", score=0.0, message=message, hint="Which axis is it?"
+        )
+    lines = write(
+        tmp_path, *(replace(graded(student), tests=tuple(tests)) for student in ("ada", "bo"))
+    )
     assert max(len(line.encode()) for line in lines) <= 2500
     first, second = Reading(tmp_path / FILE_NAME)
-    assert all(one is other for one, other in zip(first.tests, second.tests)), "so do those who make the same mistake"
+    assert all(one is other for one, other in zip(first.tests, second.tests)), (
+        "so do those who make the same mistake"
+    )
     assert first.seed is second.seed and first.seconds is second.seconds
 
 
-@pytest.mark.parametrize("changed", [{"title": "Another title."}, {"max_score": 2.0}, {"name": "test_other"}])
-def test_grade_with_other_tests_under_the_same_digest_is_written_in_full(tmp_path: Path, changed: dict) -> None:
+@pytest.mark.parametrize(
+    "changed", [{"title": "Another title."}, {"max_score": 2.0}, {"name": "test_other"}]
+)
+def test_grade_with_other_tests_under_the_same_digest_is_written_in_full(
+    tmp_path: Path, changed: dict
+) -> None:
     other = replace(graded("bo"), tests=(replace(right(0), **changed), *map(right, range(1, 30))))
     fewer = replace(graded("cy"), tests=tuple(map(right, range(3))))
     unnamed = graded("dan", suite_sha256="suite")
@@ -101,7 +142,9 @@ def test_grade_with_other_tests_under_the_same_digest_is_written_in_full(tmp_pat
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", "[1]", '{"tests": [{"name": "a"}]}'])
-def test_missing_suite_is_named_and_a_new_grade_brings_it_back(tmp_path: Path, content: str | None) -> None:
+def test_missing_suite_is_named_and_a_new_grade_brings_it_back(
+    tmp_path: Path, content: str | None
+) -> None:
     write(tmp_path, graded(), refused())
     file = tmp_path / FOLDER / f"{SUITE}.json"
     file.unlink() if content is None else file.write_text(content)
@@ -151,11 +194,25 @@ def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
     assert list(journal) == [] and journal.damaged == [1]
 
 
-NO_SCORES = ["NaN", "Infinity", "-Infinity", "-0.5", "30.01", "1e999", "9" * 400, '"28"', "true", "null", "[28]"]
+NO_SCORES = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "-0.5",
+    "30.01",
+    "1e999",
+    "9" * 400,
+    '"28"',
+    "true",
+    "null",
+    "[28]",
+]
 
 
 @pytest.mark.parametrize("value", NO_SCORES)
-@pytest.mark.parametrize("field", ['"score":28.5', '"score":0.5', '"max_score":30.0', '"seconds":0.067'])
+@pytest.mark.parametrize(
+    "field", ['"score":28.5', '"score":0.5', '"max_score":30.0', '"seconds":0.067']
+)
 def test_number_that_is_none_or_beyond_its_maximum_makes_its_line_unreadable(
     tmp_path: Path, field: str, value: str
 ) -> None:
@@ -163,7 +220,9 @@ def test_number_that_is_none_or_beyond_its_maximum_makes_its_line_unreadable(
     first, second = write(tmp_path, some_failures(), graded("ada"))
     name = field.partition(":")[0]
     assert field in first
-    (tmp_path / FILE_NAME).write_text(f"{first.replace(field, f'{name}:{value}')}\n{second}\n", "utf-8")
+    (tmp_path / FILE_NAME).write_text(
+        f"{first.replace(field, f'{name}:{value}')}\n{second}\n", "utf-8"
+    )
     journal = Reading(tmp_path / FILE_NAME)
     usable = value == "30.01" and name in ('"seconds"', '"max_score"')
     assert [grade.student for grade in journal] == (["bo", "ada"] if usable else ["ada"])
@@ -175,7 +234,9 @@ def test_number_in_a_line_that_lists_all_tests_is_checked_too(tmp_path: Path, va
     _, line = write(tmp_path, graded(), graded("bo", tests=3))
     for field in ('"score":3.0', '"score":1.0'):
         assert field in line
-        (tmp_path / FILE_NAME).write_text(line.replace(field, f'"score":{value}', 1) + "\n", "utf-8")
+        (tmp_path / FILE_NAME).write_text(
+            line.replace(field, f'"score":{value}', 1) + "\n", "utf-8"
+        )
         journal = Reading(tmp_path / FILE_NAME)
         assert list(journal) == [] and journal.damaged == [1]
 
@@ -183,7 +244,9 @@ def test_number_in_a_line_that_lists_all_tests_is_checked_too(tmp_path: Path, va
 @pytest.mark.parametrize("value", ["NaN", "400.0"])
 def test_only_grade_that_cannot_be_read_is_named(tmp_path: Path, value: str) -> None:
     (line,) = write(tmp_path, graded(score=3.0))
-    (tmp_path / FILE_NAME).write_text(line.replace('"score":3.0', f'"score":{value}') + "\n", "utf-8")
+    (tmp_path / FILE_NAME).write_text(
+        line.replace('"score":3.0', f'"score":{value}') + "\n", "utf-8"
+    )
     with pytest.raises(RefusedError, match="line 1 cannot be read; the grade in it is missing"):
         list(grades_at(tmp_path))
 
@@ -192,13 +255,19 @@ def test_only_grade_that_cannot_be_read_is_named(tmp_path: Path, value: str) -> 
 def test_suite_with_a_maximum_that_is_no_number_cannot_be_read(tmp_path: Path, value: str) -> None:
     write(tmp_path, graded())
     file = tmp_path / FOLDER / f"{SUITE}.json"
-    file.write_text(file.read_text("utf-8").replace('"max_score": 1.0', f'"max_score": {value}', 1), "utf-8")
+    file.write_text(
+        file.read_text("utf-8").replace('"max_score": 1.0', f'"max_score": {value}', 1), "utf-8"
+    )
     journal = Reading(tmp_path / FILE_NAME)
     assert list(journal) == [] and journal.missing == {file}
 
 
-@pytest.mark.parametrize(("old", "new"), [('"status":"graded"', '"status":"lost"'), ("followed", "banana")])
-def test_status_or_outcome_that_there_is_not_makes_its_line_unreadable(tmp_path: Path, old: str, new: str) -> None:
+@pytest.mark.parametrize(
+    ("old", "new"), [('"status":"graded"', '"status":"lost"'), ("followed", "banana")]
+)
+def test_status_or_outcome_that_there_is_not_makes_its_line_unreadable(
+    tmp_path: Path, old: str, new: str
+) -> None:
     (line,) = write(tmp_path, some_failures())
     assert old in line
     (tmp_path / FILE_NAME).write_text(line.replace(old, new) + "\n", "utf-8")
@@ -208,6 +277,9 @@ def test_status_or_outcome_that_there_is_not_makes_its_line_unreadable(tmp_path:
 
 def test_suite_that_cannot_be_written_is_an_infrastructure_error(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("a file in the way")
-    with Journal(tmp_path) as journal, pytest.raises(InfrastructureError, match="Earlier grades are kept"):
+    with (
+        Journal(tmp_path) as journal,
+        pytest.raises(InfrastructureError, match="Earlier grades are kept"),
+    ):
         journal.append(graded())
     assert (tmp_path / FILE_NAME).read_text() == ""

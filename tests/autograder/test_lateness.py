@@ -64,7 +64,9 @@ def berlin(text: str, fold: int = 0) -> datetime:
 
 def write_course(folder: Path, policy: str = POLICY) -> Course:
     write_tiny_course(folder)
-    (folder / "course.yml").write_text(COURSE.replace("assignments:\n  - name: 01_adding\n", policy), "utf-8")
+    (folder / "course.yml").write_text(
+        COURSE.replace("assignments:\n  - name: 01_adding\n", policy), "utf-8"
+    )
     return load_course(folder)
 
 
@@ -75,7 +77,9 @@ def course(tmp_path: Path) -> Course:
 
 def with_extensions(course: Course, *extensions: Extension) -> Course:
     assert course.late
-    return course.model_copy(update={"late": course.late.model_copy(update={"extensions": extensions})})
+    return course.model_copy(
+        update={"late": course.late.model_copy(update={"extensions": extensions})}
+    )
 
 
 def graded(student: str = "ada", score: float = 8.0, text: str = "text", suite: str = "") -> Grade:
@@ -126,7 +130,14 @@ def test_late_day_ends_at_the_local_time_of_the_due_date(due, length):
 
 def test_repeated_hour_is_read_as_the_later_one():
     assert on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN).astimezone(timezone.utc).hour == 1
-    assert days_late(on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN), berlin("2026-10-25 02:30", fold=1), NOW) == 0
+    assert (
+        days_late(
+            on_the_clock(datetime(2026, 10, 25, 2, 30), BERLIN),
+            berlin("2026-10-25 02:30", fold=1),
+            NOW,
+        )
+        == 0
+    )
 
 
 def test_skipped_hour_is_read_as_the_later_one():
@@ -182,7 +193,13 @@ def test_sentence_describes_the_deduction(count, sentence):
 
 def test_two_days_late_reduce_the_score(course):
     count = final(course, graded(), berlin("2026-11-29 12:00"))
-    assert (count.raw, count.minus, count.score, count.days, count.known) == (8.0, 1.6, 6.4, 2, True)
+    assert (count.raw, count.minus, count.score, count.days, count.known) == (
+        8.0,
+        1.6,
+        6.4,
+        2,
+        True,
+    )
 
 
 def test_time_without_an_offset_is_in_the_courses_time_zone(course):
@@ -214,7 +231,10 @@ def test_due_date_without_a_policy_marks_lateness_without_deduction(tmp_path):
 
 
 def test_due_date_without_a_time_ends_with_the_day(tmp_path):
-    course = write_course(tmp_path, POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", ""))
+    course = write_course(
+        tmp_path,
+        POLICY.replace("2026-11-27 23:59", "2026-11-27").replace("grace_minutes: 15, ", ""),
+    )
     assert final(course, graded(), berlin("2026-11-27 23:59:59")).days == 0
     assert final(course, graded(), berlin("2026-11-28 00:00")).days == 1
 
@@ -223,7 +243,9 @@ def test_due_date_without_a_time_ends_with_the_day(tmp_path):
 
 
 def test_extension_applies_to_the_named_student(course):
-    more = with_extensions(course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1))
+    more = with_extensions(
+        course, Extension(student="ada", days=2), Extension(student="ben", assignment=NAME, days=1)
+    )
     assignment = course.assignment(NAME)
     assert due_for(more, assignment, "ada") == berlin("2026-11-29 23:59")
     assert due_for(more, assignment, "ben") == berlin("2026-11-28 23:59")
@@ -299,12 +321,36 @@ def test_a_refused_attempt_does_not_hide_a_graded_one(course):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("Europe/Berlin", "Berlin", "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`"),
-        ("percent_a_day: 10", "percent_a_day: 101", "line 5: `percent_a_day` of `late` must be at most 100, not 101."),
-        ("grace_minutes: 15", "grace_minutes: -1", "line 5: `grace_minutes` of `late` must be at least 0, not -1."),
-        ("2026-11-27 23:59", "friday", "line 8: `due` of the assignment `01_adding` must be a date and time such as"),
-        ("50}", "50, extensions: [{student: ada}]}", "line 5: extension 1 must say either `due` or `days`."),
-        ("50}", "50, extensions: [{student: ada, due: 2026-12-01}]}", "it must say for which `assignment`."),
+        (
+            "Europe/Berlin",
+            "Berlin",
+            "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`",
+        ),
+        (
+            "percent_a_day: 10",
+            "percent_a_day: 101",
+            "line 5: `percent_a_day` of `late` must be at most 100, not 101.",
+        ),
+        (
+            "grace_minutes: 15",
+            "grace_minutes: -1",
+            "line 5: `grace_minutes` of `late` must be at least 0, not -1.",
+        ),
+        (
+            "2026-11-27 23:59",
+            "friday",
+            "line 8: `due` of the assignment `01_adding` must be a date and time such as",
+        ),
+        (
+            "50}",
+            "50, extensions: [{student: ada}]}",
+            "line 5: extension 1 must say either `due` or `days`.",
+        ),
+        (
+            "50}",
+            "50, extensions: [{student: ada, due: 2026-12-01}]}",
+            "it must say for which `assignment`.",
+        ),
         (
             "50}",
             "50, extensions: [{student: ada, assignment: 01_ading, days: 1}]}",
@@ -340,8 +386,12 @@ def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):
     submitted, grades = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     for text, when in (("one", "2026-11-27T12:00:00+01:00"), ("two", "2026-11-30T12:00:00Z")):
-        write_collected(submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)])
-        class_ = [submission(student, text, submitted / student / NAME) for student in ("ada", "ben")]
+        write_collected(
+            submitted, [Collected("ada", NAME, submitted_at=when), Collected("ben", NAME)]
+        )
+        class_ = [
+            submission(student, text, submitted / student / NAME) for student in ("ada", "ben")
+        ]
         keep_times(grades, submitted, texts.put(grades, class_))
     digests = [submission_digest(submission("ada", text)) for text in ("one", "two")]
     assert read_times(grades)[0] == {
@@ -353,8 +403,14 @@ def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):
 def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
-    write_collected(tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")])
-    keep_times(tmp_path / "grades", folder, texts.put(tmp_path / "grades", [submission("ada", path=folder)]))
+    write_collected(
+        tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
+    )
+    keep_times(
+        tmp_path / "grades",
+        folder,
+        texts.put(tmp_path / "grades", [submission("ada", path=folder)]),
+    )
     assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 
 
@@ -363,7 +419,10 @@ def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
     """`collected.json` and `timestamp.txt` in a student's own folder, for every way to grade that folder."""
     folder = tmp_path / "submitted" / "ada" / NAME
     folder.mkdir(parents=True)
-    early = [Collected(student, NAME, "Forged", submitted_at="2020-01-01T12:00:00+01:00") for student in ("ada", "ben")]
+    early = [
+        Collected(student, NAME, "Forged", submitted_at="2020-01-01T12:00:00+01:00")
+        for student in ("ada", "ben")
+    ]
     for place in (folder, folder.parent):
         write_collected(place, early)
         (place / "timestamp.txt").write_text("2020-01-01 12:00:00 UTC\n", "utf-8")
@@ -375,7 +434,12 @@ def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
 
 @pytest.mark.parametrize(
     "hostile",
-    [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir, lambda path: path.write_text("{" * 10_000)],
+    [
+        os.mkfifo,
+        lambda path: path.symlink_to("/dev/zero"),
+        Path.mkdir,
+        lambda path: path.write_text("{" * 10_000),
+    ],
 )
 @pytest.mark.parametrize("name", ["timestamp.txt", "collected.json"])
 def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
@@ -441,7 +505,10 @@ def rows(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def test_gradebook_contains_raw_and_final_scores(written):
-    found = {name: (row["score"], row["final_score"], row["days_late"]) for name, row in rows(written).items()}
+    found = {
+        name: (row["score"], row["final_score"], row["days_late"])
+        for name, row in rows(written).items()
+    }
     assert found == {"ada": ("8", "6.4", "2"), "ben": ("8", "8", "0"), "cy": ("8", "8", "")}
 
 
@@ -455,7 +522,12 @@ def test_feedback_page_explains_the_deduction(written):
     assert '<p class="score">6.4 <small>of 10 points</small></p>' in late
     assert "8 points, minus 1.6 for two days late." in late
     for student in ("ben", "cy"):
-        assert "late" not in (written / "feedback" / student / f"{NAME}.html").read_text("utf-8").split("<main")[1]
+        assert (
+            "late"
+            not in (written / "feedback" / student / f"{NAME}.html")
+            .read_text("utf-8")
+            .split("<main")[1]
+        )
 
 
 def test_report_lists_late_and_unknown_submission_times(written):
@@ -468,14 +540,22 @@ def test_report_lists_late_and_unknown_submission_times(written):
 def test_terminal_shows_the_final_scores(written, course):
     screen = io.StringIO()
     counted = what_counts(written, course, Reading(written / "grades.jsonl"))
-    show_class(Console(file=screen, width=100), course, run_of(written, counted.grades, counted.finals), as_json=False)
+    show_class(
+        Console(file=screen, width=100),
+        course,
+        run_of(written, counted.grades, counted.finals),
+        as_json=False,
+    )
     words = [line.split() for line in screen.getvalue().splitlines()]
     assert [line for line in words if line[:1] in (["ada"], ["ben"])] == [
         ["ada", "6.4", "late", "6.4"],
         ["ben", "8", "8"],
     ]
     assert "1 grade counts less than the score reached, for lateness." in screen.getvalue()
-    assert "The submission time of 1 submission is unknown; the score counts in full." in screen.getvalue()
+    assert (
+        "The submission time of 1 submission is unknown; the score counts in full."
+        in screen.getvalue()
+    )
 
 
 def test_submissions_marked_late_by_the_site_are_listed(written, course):
@@ -483,9 +563,16 @@ def test_submissions_marked_late_by_the_site_are_listed(written, course):
     screen = io.StringIO()
     effective = what_counts(written, course, Reading(written / "grades.jsonl"))
     counted, count = effective.grades, effective.finals
-    show_class(Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False)
+    show_class(
+        Console(file=screen, width=100), course, run_of(written, counted, count), as_json=False
+    )
     assert f"Marked as late by the course site: cy Cyrus <b> Vance ({NAME}).\n" in screen.getvalue()
-    look = (written / "index.html").read_text("utf-8").partition('id="look"')[2].partition("</section>")[0]
+    look = (
+        (written / "index.html")
+        .read_text("utf-8")
+        .partition('id="look"')[2]
+        .partition("</section>")[0]
+    )
     assert look.count("<tr>") == 2 and ">cy</a>" in look
     assert "The course site marks it as late, without a submission time." in look
     assert count["cy", NAME].marked and not count["ben", NAME].marked
@@ -510,7 +597,9 @@ def test_extension_for_an_unknown_student_is_reported(written, course):
     file = course.root / "course.yml"
     given = ("adda", "cy", "zoe", "Cyrus Vance")
     extensions = ", ".join(f"{{student: {student}, days: 1}}" for student in given)
-    file.write_text(file.read_text("utf-8").replace("50}", f"50, extensions: [{extensions}]}}"), "utf-8")
+    file.write_text(
+        file.read_text("utf-8").replace("50}", f"50, extensions: [{extensions}]}}"), "utf-8"
+    )
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     assert done.stderr.splitlines() == [
@@ -523,14 +612,28 @@ def test_extension_for_an_unknown_student_is_reported(written, course):
 def test_extension_for_an_assignment_without_grades_is_not_reported(course):
     other = Extension(student="adda", assignment="02_other", days=2)
     assert unknown_students(with_extensions(course, other), [graded()]) == []
-    assert len(unknown_students(with_extensions(course, Extension(student="adda", days=2)), [graded()])) == 1
+    assert (
+        len(
+            unknown_students(with_extensions(course, Extension(student="adda", days=2)), [graded()])
+        )
+        == 1
+    )
     assert unknown_students(with_extensions(course, other), []) == []
 
 
 def test_file_in_place_of_a_folder_is_reported(tmp_path, course):
     (tmp_path / "grades").write_text("")
     done = CliRunner().invoke(
-        app, ["demo", "--students", "1", "--output", str(tmp_path / "grades" / "x"), "--course", str(course.root)]
+        app,
+        [
+            "demo",
+            "--students",
+            "1",
+            "--output",
+            str(tmp_path / "grades" / "x"),
+            "--course",
+            str(course.root),
+        ],
     )
     assert (done.exit_code, done.stdout) == (3, "")
     assert done.stderr.endswith("Not a directory.\n")
@@ -538,7 +641,10 @@ def test_file_in_place_of_a_folder_is_reported(tmp_path, course):
 
 def test_report_command_applies_a_new_extension(written, course):
     file = course.root / "course.yml"
-    file.write_text(file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"), "utf-8")
+    file.write_text(
+        file.read_text("utf-8").replace("50}", "50, extensions: [{student: ada, days: 2}]}"),
+        "utf-8",
+    )
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
     assert rows(written)["ada"]["final_score"] == "8"

@@ -23,7 +23,12 @@ from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.shared.errors import RemoteException, missing_name, student_raised, told_exception
+from autograder.sandbox.shared.errors import (
+    RemoteException,
+    missing_name,
+    student_raised,
+    told_exception,
+)
 from autograder.selfcheck.check import check_target
 from autograder.source.python_versions import newer_name, newer_syntax, newer_than_oldest
 from tests.autograder.student_folder import RIGHT, copy_of
@@ -123,13 +128,17 @@ def test_import_that_its_author_guards_fails_as_always() -> None:
     assert module.no_einops is None and told == {"errors": [], "stopped": [], "absent": []}
 
 
-def test_only_the_students_own_imports_are_forgiven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_students_own_imports_are_forgiven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = builtins.__import__
     (tmp_path / "library_without_einops.py").write_text("import no_einops\nx = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     module, told = load("import library_without_einops as helper\ndef f():\n    return helper.x\n")
     assert builtins.__import__ is before
-    assert told["absent"] == [["no_einops", 1, "net.py"]], "an error of the helper is one of its import"
+    assert told["absent"] == [["no_einops", 1, "net.py"]], (
+        "an error of the helper is one of its import"
+    )
     with pytest.raises(ModuleNotFoundError, match="no_einops"):
         module.f()()
 
@@ -142,7 +151,9 @@ def test_a_grade_names_the_missing_module(grader: Grader) -> None:
     assert 0 < grade.score < 10
     line = used[: used.index("together = rearr")].count("\n") + 1
     sentence = f"Your code uses `no_einops`, and there is no such module where it runs (line {line}).\n    together ="
-    assert all(message.startswith(sentence) for message in messages(grade) if "waits" not in message), messages(grade)
+    assert all(
+        message.startswith(sentence) for message in messages(grade) if "waits" not in message
+    ), messages(grade)
     decorated = unused.replace("def add(", "@rearrange\ndef add(")
     assert "Your code uses `no_einops`, and there is no such module where it runs." in messages(
         graded(grader, decorated)
@@ -151,15 +162,23 @@ def test_a_grade_names_the_missing_module(grader: Grader) -> None:
 
 def test_check_says_that_a_module_is_missing(released: Path, tmp_path: Path) -> None:
     folder = copy_of(released, tmp_path)
-    (folder / "adding.py").write_text(RIGHT.replace("STEP = 1", "STEP = 1\nfrom no_einops import rearrange"))
+    (folder / "adding.py").write_text(
+        RIGHT.replace("STEP = 1", "STEP = 1\nfrom no_einops import rearrange")
+    )
     report = check_target(folder / "adding.py")
     assert report.all_passed
-    assert "There is no module `no_einops` here (line 9): what uses it fails" in str(report.warnings)
+    assert "There is no module `no_einops` here (line 9): what uses it fails" in str(
+        report.warnings
+    )
     (folder / "adding.py").write_text(
-        RIGHT.replace("STEP = 1", "from no_einops import rearrange").replace("together = a", "together = rearrange(a)")
+        RIGHT.replace("STEP = 1", "from no_einops import rearrange").replace(
+            "together = a", "together = rearrange(a)"
+        )
     )
     told = check_target(folder / "adding.py").findings[0]
-    assert (told.result.message or "").startswith("Your code uses `no_einops`, and there is no such module")
+    assert (told.result.message or "").startswith(
+        "Your code uses `no_einops`, and there is no such module"
+    )
 
 
 def test_names_that_do_not_stand_in_the_file_are_not_quoted() -> None:
@@ -176,7 +195,8 @@ def test_a_graphics_card_that_is_missing_is_named() -> None:
     file = SourceFile("net.py", "x.to('cuda')\n")
     claim = RemoteException("AssertionError", (), "Torch not compiled with CUDA enabled")
     assert (
-        "asks for the device `cuda`, and there is none" in explain(student_raised(claim), full=False, file=file).message
+        "asks for the device `cuda`, and there is none"
+        in explain(student_raised(claim), full=False, file=file).message
     )
     assert unmet_need(claim, SourceFile("net.py", "x")) == ""
 
@@ -228,8 +248,13 @@ def test_other_errors_are_not_blamed_on_python(line: str) -> None:
 
 
 def test_names_of_newer_libraries_are_recognised() -> None:
-    assert newer_name("typing.override", (3, 11)).needs == "`typing.override` needs Python 3.12 or later"
-    assert newer_name("typing.override", (3, 12)) is None and newer_name("typing.Any", (3, 10)) is None
+    assert (
+        newer_name("typing.override", (3, 11)).needs
+        == "`typing.override` needs Python 3.12 or later"
+    )
+    assert (
+        newer_name("typing.override", (3, 12)) is None and newer_name("typing.Any", (3, 10)) is None
+    )
 
 
 def test_the_table_of_names_is_true_here() -> None:
@@ -239,7 +264,9 @@ def test_the_table_of_names_is_true_here() -> None:
     from autograder.source import python_versions
 
     for name, version in {**python_versions._NAMES, **python_versions._MODULES}.items():
-        module, _, attribute = name.rpartition(".") if name in python_versions._NAMES else (name, "", "")
+        module, _, attribute = (
+            name.rpartition(".") if name in python_versions._NAMES else (name, "", "")
+        )
         try:
             found = not attribute or hasattr(importlib.import_module(module), attribute)
             importlib.import_module(module)
@@ -265,7 +292,14 @@ def test_text_that_the_oldest_python_cannot_read_is_found(text: str, line: int) 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="reads it itself since 3.12")
 @pytest.mark.parametrize(
-    "text", ['x = f"{d["a"]}"', "class A[T]: pass", "type X = int", 'x = f"{"\\n".join(a)}"', 'x = f"{f"{1}"}"']
+    "text",
+    [
+        'x = f"{d["a"]}"',
+        "class A[T]: pass",
+        "type X = int",
+        'x = f"{"\\n".join(a)}"',
+        'x = f"{f"{1}"}"',
+    ],
 )
 def test_newer_text_is_found_by_the_python_that_reads_it(text: str) -> None:
     told = newer_than_oldest(f"y = 1\n{text}\n")
@@ -274,12 +308,20 @@ def test_newer_text_is_found_by_the_python_that_reads_it(text: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python reads it")
-def test_grade_and_check_name_the_python_that_is_needed(grader: Grader, released: Path, tmp_path: Path) -> None:
-    text = RIGHT.replace("together = a + b", 'd = {"a": 1}\n    print(f"{d["a"]}")\n    together = a + b')
+def test_grade_and_check_name_the_python_that_is_needed(
+    grader: Grader, released: Path, tmp_path: Path
+) -> None:
+    text = RIGHT.replace(
+        "together = a + b", 'd = {"a": 1}\n    print(f"{d["a"]}")\n    together = a + b'
+    )
     line = text[: text.index("print(")].count("\n") + 1
     here = ".".join(map(str, sys.version_info[:2]))
     sentence = f"Python {here}, which runs your code, cannot read line {line}: an f-string with its own quotes"
-    assert all(sentence in message for message in messages(graded(grader, text)) if message.startswith("There is no"))
+    assert all(
+        sentence in message
+        for message in messages(graded(grader, text))
+        if message.startswith("There is no")
+    )
     assert any(sentence in message for message in messages(graded(grader, text)))
     folder = copy_of(released, tmp_path)
     (folder / "adding.py").write_text(text)
@@ -303,10 +345,13 @@ def test_a_name_of_a_newer_library_is_named(grader: Grader) -> None:
         pytest.skip("there is no newer one in the table")
     text = RIGHT.replace("STEP = 1", "from functools import Placeholder\nSTEP = 1")
     assert graded(grader, text).score == 10
-    told = messages(graded(grader, text.replace("together = a + b", "together = Placeholder(a, b)")))
-    assert any("has no `functools.Placeholder`: `functools.Placeholder` needs Python 3.14" in each for each in told), (
-        told
+    told = messages(
+        graded(grader, text.replace("together = a + b", "together = Placeholder(a, b)"))
     )
+    assert any(
+        "has no `functools.Placeholder`: `functools.Placeholder` needs Python 3.14" in each
+        for each in told
+    ), told
 
 
 # ------------------------------------------------------------------ a limit of time
@@ -327,11 +372,20 @@ def test_what_was_defined_before_the_limit_counts(text: str) -> None:
     first = 4 + ("import time" in text)
     assert told["stopped"] == [["net.py", first]]
     error = told_exception(told["errors"][0])
-    assert str(missing_name("g", error)) == f"There is no `g`: loading the file took too long in line {first}. {BELOW}"
+    assert (
+        str(missing_name("g", error))
+        == f"There is no `g`: loading the file took too long in line {first}. {BELOW}"
+    )
 
 
 def test_later_cells_of_a_notebook_still_run() -> None:
-    text = cells("def f():\n    return 1", f"x = 1\n{SPINS}", "def g():\n    return f()", f"y = 1\n{SPINS}", "z = 1")
+    text = cells(
+        "def f():\n    return 1",
+        f"x = 1\n{SPINS}",
+        "def g():\n    return f()",
+        f"y = 1\n{SPINS}",
+        "z = 1",
+    )
     module, told = load(text, "net.ipynb", limit=0.2)
     assert module.g() == 1 and (module.x, module.y, module.z) == (1, 1, 1)
     assert told["stopped"] == [["net.ipynb cell 2", 2], ["net.ipynb cell 4", 2]]
@@ -357,7 +411,9 @@ def test_timers_that_ran_before_go_on() -> None:
         signal.signal(signal.SIGPROF, before)
 
 
-TRAINING = f"\n\ndef helper():\n    {SPINS.strip()}\n\n\nhelper()\nlater = 1\n".replace("\n    pass", "\n        pass")
+TRAINING = f"\n\ndef helper():\n    {SPINS.strip()}\n\n\nhelper()\nlater = 1\n".replace(
+    "\n    pass", "\n        pass"
+)
 
 
 def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
@@ -377,13 +433,21 @@ def test_names_below_a_training_are_missing_with_a_reason(grader: Grader) -> Non
     grade = graded(grader, RIGHT.replace("class Total:", f"{SPINS}\nclass Total:"))
     assert 0 < grade.score < 10
     line = RIGHT[: RIGHT.index("class Total:")].count("\n") + 1
-    assert f"There is no `Total`: loading the file took too long in line {line}. {BELOW}" in messages(grade)
+    assert (
+        f"There is no `Total`: loading the file took too long in line {line}. {BELOW}"
+        in messages(grade)
+    )
 
 
 def test_code_that_disarms_the_limit_meets_the_hard_one(grader: Grader) -> None:
     text = f"import signal\nsignal.setitimer(signal.ITIMER_PROF, 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n{SPINS}"
-    grade = graded(grader, f"from __future__ import annotations\n{text}{RIGHT.replace('from __future__', '# from')}")
-    assert grade.score == 0 and any("gave no answer within" in message for message in messages(grade))
+    grade = graded(
+        grader,
+        f"from __future__ import annotations\n{text}{RIGHT.replace('from __future__', '# from')}",
+    )
+    assert grade.score == 0 and any(
+        "gave no answer within" in message for message in messages(grade)
+    )
 
 
 def test_check_warns_of_a_file_that_takes_long_to_load(
@@ -394,7 +458,11 @@ def test_check_warns_of_a_file_that_takes_long_to_load(
     works = "import time\nbegun = time.process_time()\nwhile time.process_time() - begun < 0.3:\n    pass\n"
     (folder / "adding.py").write_text(f"{RIGHT}\n{works}")
     report = check_target(folder / "adding.py")
-    assert report.all_passed and "when it is loaded" in str(report.warnings) and BELOW in str(report.warnings)
+    assert (
+        report.all_passed
+        and "when it is loaded" in str(report.warnings)
+        and BELOW in str(report.warnings)
+    )
     monkeypatch.chdir(folder)
     packed = CliRunner().invoke(app, ["pack"]).output
     assert "when it is loaded; the grader may stop it there" in " ".join(packed.split())
@@ -422,7 +490,11 @@ torch.set_printoptions(precision=2)
 def state() -> tuple:
     return (
         *(torch.get_default_dtype(), torch.is_grad_enabled(), torch.is_anomaly_enabled()),
-        *(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.ones(1).device.type),
+        *(
+            torch.get_num_threads(),
+            torch.are_deterministic_algorithms_enabled(),
+            torch.ones(1).device.type,
+        ),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
 
@@ -464,8 +536,12 @@ def test_compiled_functions_are_called_as_they_are(name: str) -> None:
 
 
 def test_compiled_answers_and_other_settings_have_full_marks(grader: Grader) -> None:
-    text = RIGHT.replace("STEP = 1", f"{SETTINGS}\nSTEP = 1").replace("def add(", "@torch.compile\ndef add(")
+    text = RIGHT.replace("STEP = 1", f"{SETTINGS}\nSTEP = 1").replace(
+        "def add(", "@torch.compile\ndef add("
+    )
     grade = graded(grader, text)
     assert grade.score == 10, messages(grade)
-    inside = RIGHT.replace("together = a + b", "import torch\n    together = torch.compile(lambda: a + b)()")
+    inside = RIGHT.replace(
+        "together = a + b", "import torch\n    together = torch.compile(lambda: a + b)()"
+    )
     assert graded(grader, inside).score == 10

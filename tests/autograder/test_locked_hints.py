@@ -16,7 +16,14 @@ import torch
 
 from autograder.authoring import build as building
 from autograder.authoring import hints_file as locking
-from autograder.authoring.hints_file import code_of_functions, has_hints, is_current, make, place_of, survey
+from autograder.authoring.hints_file import (
+    code_of_functions,
+    has_hints,
+    is_current,
+    make,
+    place_of,
+    survey,
+)
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.sandbox.outside.transcript import Answer, Transcript
@@ -39,7 +46,9 @@ from tests.autograder.waiting import HANGS
 
 COURSE = load_course(Path(__file__).parents[2])
 SALT = "a test"
-STEP = 1 if os.environ.get("HINTS") == "all" else 9  # every so-and-so-many-th mistake; all take minutes
+STEP = (
+    1 if os.environ.get("HINTS") == "all" else 9
+)  # every so-and-so-many-th mistake; all take minutes
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +102,11 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
         if red and not any(result.hint for result in red):
             silent.append(mistake.id)
         wrong += [(mistake.id, name) for name in names if known[name].title != mistake.title]
-        strange += [result.hint for result in red if result.mistake and result.hint != known[result.mistake].hint]
+        strange += [
+            result.hint
+            for result in red
+            if result.mistake and result.hint != known[result.mistake].hint
+        ]
     record_property("failing", failing)
     record_property("named", named)
     assert silent == [] and strange == [] and wrong == []
@@ -102,7 +115,10 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
 
 @each_assignment
 def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) -> None:
-    right = [COURSE.solution_file(assignment).read_text(), *(t for _, t in load_alternatives(COURSE, assignment))]
+    right = [
+        COURSE.solution_file(assignment).read_text(),
+        *(t for _, t in load_alternatives(COURSE, assignment)),
+    ]
     for text in right:
         report = check_copy(assignment, text, tmp_path / assignment.name)
         assert report.all_passed
@@ -111,7 +127,9 @@ def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) 
 
 @each_assignment
 def test_stub_unlocks_no_hint(assignment: Assignment, tmp_path: Path) -> None:
-    report = check_copy(assignment, COURSE.stub_file(assignment).read_text(), tmp_path / assignment.name)
+    report = check_copy(
+        assignment, COURSE.stub_file(assignment).read_text(), tmp_path / assignment.name
+    )
     assert report.score == 0
     assert [result.hint for result in report.results if result.hint] == []
 
@@ -141,17 +159,28 @@ def share_of_locks_derived_again(course: Course, assignment: Assignment) -> floa
     committed = json.loads((course.release_folder(assignment) / FILE_NAME).read_text())["tests"]
     derived, _ = survey(course, assignment)
     ours, theirs = (
-        {(test, index) for test, grids in tests.items() for locked in grids.values() for index in locked}
+        {
+            (test, index)
+            for test, grids in tests.items()
+            for locked in grids.values()
+            for index in locked
+        }
         for tests in (derived, committed)
     )
     return len(ours & theirs) / len(ours | theirs)
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["03_masked_heads", "06_bert_param_count", "12_rotary_positions"], "12_rotary_positions".__eq__)
+    "name",
+    sampled(
+        ["03_masked_heads", "06_bert_param_count", "12_rotary_positions"],
+        "12_rotary_positions".__eq__,
+    ),
 )
 def test_committed_hints_match_the_recorded_answers(name: str) -> None:
-    assert share_of_locks_derived_again(COURSE, COURSE.assignment(name)) > 0.9, ANSWERS_CHANGED.format(name)
+    assert share_of_locks_derived_again(COURSE, COURSE.assignment(name)) > 0.9, (
+        ANSWERS_CHANGED.format(name)
+    )
 
 
 def test_changed_recording_invalidates_the_hints(
@@ -160,7 +189,9 @@ def test_changed_recording_invalidates_the_hints(
     assert share_of_locks_derived_again(course, adding) == 1.0
     record = Transcript.record
 
-    def record_otherwise(self: Transcript, operation: str, arguments: dict[str, Any], value: Any) -> None:
+    def record_otherwise(
+        self: Transcript, operation: str, arguments: dict[str, Any], value: Any
+    ) -> None:
         record(self, operation.upper(), arguments, value)
 
     monkeypatch.setattr(Transcript, "record", record_otherwise)
@@ -176,7 +207,11 @@ def test_changed_text_of_the_engine_keeps_the_hints_current(
 
     def with_another_docstring(path: Path, *args: Any, **kwargs: Any) -> str:
         text = read(path, *args, **kwargs)
-        return f"# Another comment.\n{text}" if "autograder" in path.parts and path.suffix == ".py" else text
+        return (
+            f"# Another comment.\n{text}"
+            if "autograder" in path.parts and path.suffix == ".py"
+            else text
+        )
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_text", with_another_docstring)
@@ -186,7 +221,9 @@ def test_changed_text_of_the_engine_keeps_the_hints_current(
 
 
 @pytest.mark.slow
-def test_hints_are_unlocked_despite_rounding_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_are_unlocked_despite_rounding_differences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
     random, read = np.random.default_rng(0), _Reading._read_floats
 
@@ -248,17 +285,24 @@ def test_check_reports_stale_and_damaged_hints(
     path.write_text(path.read_text().replace(old, new))
     assert not is_current(course, adding, hints(course).read_text())
     if "mistakes" not in file:
-        assert any("hints.json was made from other mistakes" in problem for problem in building.check(course))
+        assert any(
+            "hints.json was made from other mistakes" in problem
+            for problem in building.check(course)
+        )
 
 
 def test_check_reports_missing_and_left_over_hints(course: Course, adding: Assignment) -> None:
     text = hints(course).read_text()
     hints(course).unlink()
-    assert building.check(course) == ["assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."]
+    assert building.check(course) == [
+        "assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."
+    ]
     hints(course).write_text(text)
     course.mistakes_file(adding).unlink()
     assert not has_hints(course, adding)
-    assert building.check(course) == ["assignments/01_adding/hints.json is not written by the build; remove it."]
+    assert building.check(course) == [
+        "assignments/01_adding/hints.json is not written by the build; remove it."
+    ]
 
 
 def test_place_of_a_mistake_is_its_function(course: Course, adding: Assignment) -> None:
@@ -363,7 +407,9 @@ def test_different_answers_have_different_fingerprints() -> None:
         answers(np.arange(6)),
     ]  # fmt: skip
     found = [fingerprints(SALT, answer, [0])[0] for answer in different]
-    assert len(set(found)) == len(found) - 1  # a tensor and an array of the same numbers are the same
+    assert (
+        len(set(found)) == len(found) - 1
+    )  # a tensor and an array of the same numbers are the same
 
 
 def test_answers_close_to_the_correct_ones_have_no_fingerprint() -> None:
@@ -382,7 +428,9 @@ def test_fingerprint_is_none_if_no_grid_fits_all_numbers() -> None:
 def test_hint_is_decrypted_only_with_its_key() -> None:
     key = b"k" * 32
     index, text = lock(key, [hint("ä")])
-    assert open_lock(key, {index: text}) == [{**asdict(hint("ä")), "fails": []}]  # JSON has no tuples
+    assert open_lock(key, {index: text}) == [
+        {**asdict(hint("ä")), "fails": []}
+    ]  # JSON has no tuples
     assert open_lock(b"x" * 32, {index: text}) == []
 
 

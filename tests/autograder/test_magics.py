@@ -47,7 +47,10 @@ print(json.dumps({"names": names, "found": found}))
 """
 
 FILE_MAGICS = ("file", "writefile")
-ASK = ("debug", "code_wrap")  # `%%debug` waits for the keyboard; `%%code_wrap` changes all later cells
+ASK = (
+    "debug",
+    "code_wrap",
+)  # `%%debug` waits for the keyboard; `%%code_wrap` changes all later cells
 BELOW = "def defined():\n    return 1\n"
 
 
@@ -138,12 +141,16 @@ def test_cell_below_another_magic_does_not_run(magic: str) -> None:
 
 def test_lines_keep_their_numbers() -> None:
     server = Server(types.ModuleType("submission"))
-    told = server.load(cells("%%time\n\n1 / 0\n", "\n\n%%capture out\n# why\n1 / 0\n", "\n1 / 0\n"), "net.ipynb")
+    told = server.load(
+        cells("%%time\n\n1 / 0\n", "\n\n%%capture out\n# why\n1 / 0\n", "\n1 / 0\n"), "net.ipynb"
+    )
     assert [error["frames"][-1][1] for error in told["errors"]] == [3, 5, 2]
 
 
 def test_what_a_magic_gives_can_be_used() -> None:
-    found = names_after("%%capture printed\nprint(1)\n") | names_after("x = %time 3\n%timeit x\n%time y = x\n")
+    found = names_after("%%capture printed\nprint(1)\n") | names_after(
+        "x = %time 3\n%timeit x\n%time y = x\n"
+    )
     assert found["printed"].stdout == "" and (found["x"], found["y"]) == (3, 3)
     assert names_after("%%timeit -n1 -r1 x = 3\ny = x\n")["y"] == 3
 
@@ -274,7 +281,9 @@ def test_grade_and_check_count_what_is_below_a_magic(
     assert (grade.score, grade.status) == (10, "graded"), grade.tests
     folder = copy_of(released, tmp_path)
     file = folder / "adding.ipynb"
-    opened = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in as_cells(magic)])
+    opened = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(each) for each in as_cells(magic)]
+    )
     nbformat.write(opened, file)
     (folder / "adding.py").unlink()
     assert check_target(folder).all_passed
@@ -292,10 +301,17 @@ def test_check_in_a_notebook_reads_a_timed_cell(monkeypatch: pytest.MonkeyPatch)
     assert [text.strip() for text in notebook._living_cells(space)] == [body.strip()]
     name = "/somewhere/1.py"
     text = "def other():\n    return 1\n"
-    monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
+    monkeypatch.setitem(
+        linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name)
+    )
     exec(compile(text, name, "exec"), space)
     assert notebook._living_cells(space)[0] == text
 
 
 def test_places_of_a_script_from_colab_are_known() -> None:
-    assert Text("!pip install einops\n\ndef add(a, b):\n    return a\n", "adding.py").functions()["add"].line == 3
+    assert (
+        Text("!pip install einops\n\ndef add(a, b):\n    return a\n", "adding.py")
+        .functions()["add"]
+        .line
+        == 3
+    )

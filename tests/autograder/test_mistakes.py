@@ -79,11 +79,16 @@ def test_mistake_can_have_a_title_and_several_edits(course: Course, adding: Assi
             '"self.value = self.value + number\\n        return self.value"',
             '"if number > 5:\\n            self.value += number\\n        return self.value"',
         ),
-        ("self.value = self.value + number", "|\n    if number > 5:\n        self.value += number\n"),
+        (
+            "self.value = self.value + number",
+            "|\n    if number > 5:\n        self.value += number\n",
+        ),
     ],
     ids=["blocks", "with its own indentation", "one line by several"],
 )
-def test_edit_can_replace_several_lines(course: Course, adding: Assignment, old: str, new: str) -> None:
+def test_edit_can_replace_several_lines(
+    course: Course, adding: Assignment, old: str, new: str
+) -> None:
     text = f"- id: small_ones_lost\n  in: Total.push\n  replace: {old}\n  with: {new}\n  hint: h\n"
     course.mistakes_file(adding).write_text(text)
     (mistake,) = load_mistakes(course, adding)
@@ -93,7 +98,9 @@ def test_edit_can_replace_several_lines(course: Course, adding: Assignment, old:
 
 def test_edit_includes_the_decorators_of_its_function(course: Course, adding: Assignment) -> None:
     file = course.solution_file(adding)
-    file.write_text(file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push"))
+    file.write_text(
+        file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push")
+    )
     course.mistakes_file(adding).write_text(
         "- {id: forgets, in: Total.push, replace: functools, with: itertools, hint: h}\n"
     )
@@ -152,7 +159,9 @@ def test_invalid_mistakes_yml_is_reported(course: Course) -> None:
 
 
 def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
-    (problem,) = problems_of(course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n")
+    (problem,) = problems_of(
+        course, "- {id: a, in: add, replace: a + b, with: (yield) + (await b), hint: h}\n"
+    )
     assert problem == f"{LABEL}, line 1: the mistake `a` is not Python after its edits: " + (
         "'await' outside async function."
     )
@@ -160,7 +169,9 @@ def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
 
 def test_invalid_solution_is_reported(course: Course, adding: Assignment) -> None:
     course.solution_file(adding).write_text("def add(:\n")
-    with pytest.raises(CourseError, match=r"adding\.py, line 1: this is not Python: invalid syntax"):
+    with pytest.raises(
+        CourseError, match=r"adding\.py, line 1: this is not Python: invalid syntax"
+    ):
         load_mistakes(course, adding)
     course.solution_file(adding).unlink()
     with pytest.raises(CourseError, match=r"no solution yet: .*adding\.py is missing"):
@@ -182,29 +193,47 @@ def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> 
         load_alternatives(course, adding)
 
 
-def test_a_mistake_knows_the_recorded_tests_that_it_fails(course: Course, adding: Assignment) -> None:
+def test_a_mistake_knows_the_recorded_tests_that_it_fails(
+    course: Course, adding: Assignment
+) -> None:
     assert {mistake.fails for mistake in load_mistakes(course, adding)} == {None}
     first, *others = load_mistakes(course, adding)
     course.failing_tests_file(adding).write_text(json.dumps({first.id: ["test_a", "test_b"]}))
     found = {mistake.id: mistake.fails for mistake in load_mistakes(course, adding)}
-    assert found == {first.id: frozenset({"test_a", "test_b"})} | {mistake.id: None for mistake in others}
+    assert found == {first.id: frozenset({"test_a", "test_b"})} | {
+        mistake.id: None for mistake in others
+    }
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"wrong": 3}'])
-def test_a_damaged_record_of_failing_tests_is_a_sentence(course: Course, adding: Assignment, text: str) -> None:
+def test_a_damaged_record_of_failing_tests_is_a_sentence(
+    course: Course, adding: Assignment, text: str
+) -> None:
     course.failing_tests_file(adding).write_text(text)
-    with pytest.raises(CourseError, match=r"failing_tests\.json is damaged.*autograder audit --record"):
+    with pytest.raises(
+        CourseError, match=r"failing_tests\.json is damaged.*autograder audit --record"
+    ):
         load_mistakes(course, adding)
 
 
-@pytest.mark.parametrize("assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name)
-def test_the_failing_tests_of_each_mistake_of_the_course_are_recorded(assignment: Assignment) -> None:
+@pytest.mark.parametrize(
+    "assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name
+)
+def test_the_failing_tests_of_each_mistake_of_the_course_are_recorded(
+    assignment: Assignment,
+) -> None:
     """Without a record, every mistake is tried; after a change of a suite, run `autograder audit --record`."""
-    assert [mistake.id for mistake in load_mistakes(load_course(ROOT), assignment) if not mistake.fails] == []
+    assert [
+        mistake.id for mistake in load_mistakes(load_course(ROOT), assignment) if not mistake.fails
+    ] == []
 
 
-@pytest.mark.parametrize("assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name)
-def test_mistakes_of_the_course_have_titles_and_equal_titles_equal_hints(assignment: Assignment) -> None:
+@pytest.mark.parametrize(
+    "assignment", load_course(ROOT).assignments, ids=lambda assignment: assignment.name
+)
+def test_mistakes_of_the_course_have_titles_and_equal_titles_equal_hints(
+    assignment: Assignment,
+) -> None:
     """A page names a mistake by its title; two hints below one name would answer the same code in two ways."""
     text = (ROOT / "tests" / "assignments" / assignment.name / "mistakes.yml").read_text("utf-8")
     entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -212,4 +241,6 @@ def test_mistakes_of_the_course_have_titles_and_equal_titles_equal_hints(assignm
     hints: dict[tuple[str, str], str] = {}
     for entry in entries:
         place = entry.get("in") or entry["edits"][0]["in"]
-        assert hints.setdefault((place, entry["title"]), entry["hint"]) == entry["hint"], entry["id"]
+        assert hints.setdefault((place, entry["title"]), entry["hint"]) == entry["hint"], entry[
+            "id"
+        ]

@@ -25,9 +25,7 @@ assignments:
 def in_gap(code: str, signature: str = "def f(a, b, x, T, H, self=None):") -> str:
     """Return a solution with one function whose gap contains this code."""
     body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
-    return (
-        f"import torch\n\n\n{signature}\n    # TODO: write it\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION\n"
-    )
+    return f"import torch\n\n\n{signature}\n    # TODO: write it\n    ### BEGIN SOLUTION\n{body}\n    ### END SOLUTION\n"
 
 
 def bodies(code: str) -> set[str]:
@@ -114,7 +112,9 @@ def test_mutant_keeps_the_surrounding_code():
     assert "return a * (b - x)" in bodies("return a * (b + x)")
     assert "return a ** 1" in bodies("return a ** 2")
     assert "return (a - b).T" in bodies("return (a + b).T")
-    assert "return x ** (-1)" in {body.replace("** -1", "** (-1)") for body in bodies("return x ** 0")}
+    assert "return x ** (-1)" in {
+        body.replace("** -1", "** (-1)") for body in bodies("return x ** 0")
+    }
 
 
 def test_an_elif_guard_can_be_deleted():
@@ -184,7 +184,9 @@ def test_mutants_are_reproducible_and_unique():
     assert len(once) == 30
     assert len({mutant.id for mutant in once}) == len(once)
     assert len({ast.dump(ast.parse(mutant.source)) for mutant in once}) == len(once)
-    assert ast.dump(ast.parse(LONGER)) not in {ast.dump(ast.parse(mutant.source)) for mutant in once}
+    assert ast.dump(ast.parse(LONGER)) not in {
+        ast.dump(ast.parse(mutant.source)) for mutant in once
+    }
 
 
 def test_mutants_compile():
@@ -208,7 +210,9 @@ def test_ids_change_with_their_statement_and_function():
 
 def test_ids_name_methods_by_their_class():
     source = "class Head:\n" + textwrap.indent(in_gap("return -a").partition("\n\n\n")[2], "    ")
-    assert [mutant.id.rpartition(":")[0] for mutant in mutants(source)] == ["Head.f:minus_dropped:1"]
+    assert [mutant.id.rpartition(":")[0] for mutant in mutants(source)] == [
+        "Head.f:minus_dropped:1"
+    ]
 
 
 def test_equal_changes_of_one_statement_are_numbered():
@@ -217,7 +221,9 @@ def test_equal_changes_of_one_statement_are_numbered():
 
 
 def test_descriptions_name_the_change_and_its_place():
-    assert the("return a + b", "plus_becomes_minus") == {"`a + b` becomes `a - b` in `return a + b`"}
+    assert the("return a + b", "plus_becomes_minus") == {
+        "`a + b` becomes `a - b` in `return a + b`"
+    }
     assert the("b = a", "assignment_deleted") == {"`b = a` is deleted"}
     assert the("if a:\n    b = 1", "constant_plus_one") == {"`1` becomes `2` in `b = 1`"}
     assert next(mutants(in_gap("return a + b"))).line == 7
@@ -240,7 +246,9 @@ def write(course, text: str) -> None:
 
 
 def load(course) -> dict[str, str]:
-    return load_equivalent_mutants(course, course.assignments[0], {m.id for m in mutants(in_gap("return a + b"))})
+    return load_equivalent_mutants(
+        course, course.assignments[0], {m.id for m in mutants(in_gap("return a + b"))}
+    )
 
 
 def refused(course) -> str:
@@ -264,7 +272,9 @@ def test_equivalent_mutants_are_loaded_with_their_reasons(course):
 
 def test_id_without_a_mutant_is_reported(course):
     write(course, "- id: f:minus_becomes_plus:1:000000\n  reason: It was so once.\n")
-    assert refused(course).startswith(f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; ")
+    assert refused(course).startswith(
+        f"{LABEL}, line 1: the solution has no mutant `f:minus_becomes_plus:1:000000`; "
+    )
     write(course, "- id: nothing like it\n  reason: It was so once.\n")
     assert "has its statement changed? Then look at it again." in refused(course)
 

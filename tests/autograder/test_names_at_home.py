@@ -39,10 +39,15 @@ def told(folder: Path, name: str) -> NamesAtHome:
 def test_name_of_another_mistake_is_a_problem(folder: Path) -> None:
     assert told(folder, "subtracts").problem == ""
     problem = told(folder, "subtracts_from_small_numbers").problem
-    assert "subtracts_from_small_numbers by the name of subtracts, in test_two_and_three_are_five" in problem
+    assert (
+        "subtracts_from_small_numbers by the name of subtracts, in test_two_and_three_are_five"
+        in problem
+    )
 
 
-def test_mistakes_that_no_visible_test_tells_apart_get_questions_without_a_name(folder: Path) -> None:
+def test_mistakes_that_no_visible_test_tells_apart_get_questions_without_a_name(
+    folder: Path,
+) -> None:
     build_at_hand(load_course(folder))
     for name in ("subtracts", "subtracts_from_small_numbers"):
         found = told(folder, name)
@@ -59,4 +64,7 @@ def test_mistake_that_passes_the_visible_tests_gets_no_name(folder: Path) -> Non
 def test_audit_reports_a_wrong_name(folder: Path) -> None:
     code, found = audit(folder, "--only", "mistake")
     assert code == 1
-    assert any("`check` calls the mistake subtracts_from_small_numbers" in problem for problem in found["problems"])
+    assert any(
+        "`check` calls the mistake subtracts_from_small_numbers" in problem
+        for problem in found["problems"]
+    )

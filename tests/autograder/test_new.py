@@ -37,7 +37,9 @@ def autograder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(autouse=True)
-def wheel_of_the_kit(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def wheel_of_the_kit(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file in the place of the wheel; test_packaging.py and test_release.py build one."""
     wheel = tmp_path_factory.mktemp("kit") / f"attention_by_hand-{__version__}-py3-none-any.whl"
     wheel.touch()
@@ -111,7 +113,9 @@ def test_new_adds_an_assignment_to_a_course(tmp_path):
     assert (root / "course.yml").read_text("utf-8").startswith(before)
     assignment = load_course(root).assignment("02_beam_search")
     assert (assignment.title, assignment.points) == ('Beams: "how wide"?', 4)
-    assert '# # Beams: "how wide"?' in (root / "solutions/02_beam_search/beam_search.py").read_text("utf-8")
+    assert '# # Beams: "how wide"?' in (root / "solutions/02_beam_search/beam_search.py").read_text(
+        "utf-8"
+    )
 
 
 def test_new_course_is_named_after_its_folder(tmp_path):
@@ -124,11 +128,15 @@ def test_new_course_has_readme_gitignore_and_schema(tmp_path):
     written = new(tmp_path, "01_mean")
     assert {file.name for file in written} >= {"README.md", ".gitignore", "course.schema.json"}
     assert (
-        (tmp_path / "course.yml").read_text("utf-8").startswith("# yaml-language-server: $schema=course.schema.json\n")
+        (tmp_path / "course.yml")
+        .read_text("utf-8")
+        .startswith("# yaml-language-server: $schema=course.schema.json\n")
     )
     assert json.loads((tmp_path / "course.schema.json").read_text("utf-8")) == course_schema()
     ignored = (tmp_path / ".gitignore").read_text("utf-8").splitlines()
-    assert {"/submitted/", "/grades/", "/roster.csv", "/decisions.yml"} <= set(ignored), "data of students"
+    assert {"/submitted/", "/grades/", "/roster.csv", "/decisions.yml"} <= set(ignored), (
+        "data of students"
+    )
     readme = (tmp_path / "README.md").read_text("utf-8")
     for command in re.findall(r"^autograder (\w+)", readme, re.MULTILINE):
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
@@ -193,7 +201,10 @@ def test_unknown_site_for_workflows_is_refused(tmp_path):
         ("14", "such as `02_name`."),
         ("02_../../x", "such as `02_x`."),
         ("02_class", "`class` is a word of Python"),
-        ("02_random", "`random` is a module of Python's own, which a student's random.py would hide;"),
+        (
+            "02_random",
+            "`random` is a module of Python's own, which a student's random.py would hide;",
+        ),
         ("02_torch", "`torch` is a module that the kit needs"),
         ("02_pictures", "`pictures` is the name of a file of the kit's"),
         ("02_pluggy", "`pluggy` is a module of the package pluggy, which is installed here"),
@@ -236,7 +247,11 @@ def test_new_assignment_builds_and_passes_the_audit(tmp_path):
     made = autograder(tmp_path, "new", "14_beam_search")
     assert (made.returncode, made.stdout.splitlines()[-1]) == (0, "course.yml")
     assert "autograder audit 14_beam_search" in made.stderr
-    for words in (["build"], ["build", "--check"], ["audit", "14_beam_search", "--seeds", "3", "--jobs", "1"]):
+    for words in (
+        ["build"],
+        ["build", "--check"],
+        ["audit", "14_beam_search", "--seeds", "3", "--jobs", "1"],
+    ):
         done = autograder(tmp_path, *words)
         assert done.returncode == 0, done.stdout + done.stderr
     drawn = autograder(tmp_path, "check", "assignments/14_beam_search", "--picture")
@@ -250,8 +265,14 @@ def walk_through() -> list[tuple[str, str]]:
     """Return the files and commands of the guide's worked example in order: (file or "", text)."""
     guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
     (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
-    blocks = re.findall(r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    return [("" if language == "sh" else file, text) for file, language, text in blocks if file or language == "sh"]
+    blocks = re.findall(
+        r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL
+    )
+    return [
+        ("" if language == "sh" else file, text)
+        for file, language, text in blocks
+        if file or language == "sh"
+    ]
 
 
 @pytest.mark.slow
@@ -261,7 +282,9 @@ def test_worked_example_of_the_guide_runs(tmp_path):
     said: dict[str, str] = {}
     for file, text in walk_through():
         if file:
-            assert (folder / file).exists() or "/alternatives/" in file, "`autograder new` makes the file first"
+            assert (folder / file).exists() or "/alternatives/" in file, (
+                "`autograder new` makes the file first"
+            )
             (folder / file).write_text(text, "utf-8")
             continue
         for line in text.splitlines():

@@ -93,7 +93,9 @@ def by_check(material: Material, folder: Path) -> Seen:
 
 def by_watch(material: Material, folder: Path) -> Seen:
     screen = io.StringIO()
-    watching = Watch(folder, Console(file=screen, width=200), lambda seconds: "", lambda: "10:31:07")
+    watching = Watch(
+        folder, Console(file=screen, width=200), lambda seconds: "", lambda: "10:31:07"
+    )
     watching.step()
     said = screen.getvalue()
     return Seen("Well done" in said or "checked at" not in said, 1, said)
@@ -101,7 +103,9 @@ def by_watch(material: Material, folder: Path) -> Seen:
 
 def by_notebook(material: Material, folder: Path) -> Seen:
     """Run the cells as a kernel does, and `check` for each part."""
-    file = folder / (material.notebook if (folder / material.notebook).exists() else material.script)
+    file = folder / (
+        material.notebook if (folder / material.notebook).exists() else material.script
+    )
     space = {"__name__": "__main__", "In": [], "get_ipython": NoShell}
     for name, code in cells(file.read_text("utf-8"), file.name):
         if "autograder.notebook" not in code:
@@ -152,7 +156,9 @@ def try_student(door: str, state: str, name: str, place: Path) -> Seen:
 # -- the commands of instructors ----------------------------------------------------------------------
 
 
-def grade_states(names: tuple[str, ...], place: Path, options: tuple[str, ...] = ()) -> dict[tuple[str, str], Seen]:
+def grade_states(
+    names: tuple[str, ...], place: Path, options: tuple[str, ...] = ()
+) -> dict[tuple[str, str], Seen]:
     """Grade a class in which every state is a student; return what happened by assignment and state."""
     students = {f"s{number}": state for number, state in enumerate([*STATES, FULL])}
     for name in names:
@@ -165,13 +171,29 @@ def grade_states(names: tuple[str, ...], place: Path, options: tuple[str, ...] =
         for name in names:
             for folder in folders[1:]:
                 (folder / material_of(name).script).write_text(material_of(name).solved, "utf-8")
-        (folders[0] / material_of(names[0]).script).unlink()  # a file beside the students would be one of them
-        words = ("grade", str(place / "class"), "--course", str(ROOT), "--output", str(place / "grades"))
+        (
+            folders[0] / material_of(names[0]).script
+        ).unlink()  # a file beside the students would be one of them
+        words = (
+            "grade",
+            str(place / "class"),
+            "--course",
+            str(ROOT),
+            "--output",
+            str(place / "grades"),
+        )
         code, said = command(*words, "--jobs", "2", *options)
-    lines = [json.loads(line) for line in (place / "grades" / "grades.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (place / "grades" / "grades.jsonl").read_text("utf-8").splitlines()
+    ]
     full = {(one["assignment"], students[one["student"]]): one for one in lines}
     return {
-        key: Seen(one["score"] > 0 or one["status"] != "graded", code, json.dumps([one["score"], one["flags"], said]))
+        key: Seen(
+            one["score"] > 0 or one["status"] != "graded",
+            code,
+            json.dumps([one["score"], one["flags"], said]),
+        )
         for key, one in full.items()
     }
 
@@ -223,7 +245,9 @@ def _uploaded(root: Path, material: Material, state: str) -> Seen:
         code = gradescope_run.main([str(root), str(root / "no control group")])
     record = json.loads((root / "results" / "results.json").read_text("utf-8"))
     passed = [test["name"] for test in record["tests"] if test["status"] == "passed"]
-    return Seen(record["score"] > 0 or bool(passed), code, json.dumps([record["score"], record["output"]]))
+    return Seen(
+        record["score"] > 0 or bool(passed), code, json.dumps([record["score"], record["output"]])
+    )
 
 
 # -- the matrix ---------------------------------------------------------------------------------------
@@ -241,7 +265,9 @@ def cases(*axes: object) -> list:
     return [(value, *rest) for value in axes[0] for rest in cases(*axes[1:])]
 
 
-@pytest.mark.parametrize(("door", "state", "name"), sampled(cases(STUDENTS, STATES, NAMES), in_sample))
+@pytest.mark.parametrize(
+    ("door", "state", "name"), sampled(cases(STUDENTS, STATES, NAMES), in_sample)
+)
 def test_no_command_of_students_is_green(door: str, state: str, name: str, tmp_path: Path) -> None:
     seen = try_student(door, state, name, tmp_path)
     assert not seen.green, seen.said
@@ -264,13 +290,17 @@ def test_the_renamed_copy_is_what_counts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, tuple[str, ...]], dict[tuple[str, str], Seen]]:
+def graded(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, tuple[str, ...]], dict[tuple[str, str], Seen]]:
     """The states, graded by a command once for each set of assignments."""
     known: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], Seen]] = {}
 
     def grade(door: str, names: tuple[str, ...]) -> dict[tuple[str, str], Seen]:
         if (door, names) not in known:
-            known[door, names] = grade_states(names, tmp_path_factory.mktemp("graded"), GRADED[door])
+            known[door, names] = grade_states(
+                names, tmp_path_factory.mktemp("graded"), GRADED[door]
+            )
         return known[door, names]
 
     return grade
@@ -286,7 +316,9 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("door", "names"), RUNS)
-def test_no_hand_in_without_an_answer_gets_points(graded: Callable, door: str, names: tuple[str, ...]) -> None:
+def test_no_hand_in_without_an_answer_gets_points(
+    graded: Callable, door: str, names: tuple[str, ...]
+) -> None:
     seen = graded(door, names)
     assert set(seen) == set(cases(names, (*STATES, FULL)))
     green = {key: one.said for key, one in seen.items() if one.green and key[1] != FULL}
@@ -344,12 +376,28 @@ def test_without_transformers_10_is_not_graded_and_the_rest_is(
         write_state(tmp_path / "class" / "ada" / name, {material.script: material.solved})
     without_transformers(kind)
     code, said = command(
-        *("grade", str(tmp_path / "class"), "--course", str(ROOT), "--output", str(tmp_path / "grades"), "--jobs", "1")
+        *(
+            "grade",
+            str(tmp_path / "class"),
+            "--course",
+            str(ROOT),
+            "--output",
+            str(tmp_path / "grades"),
+            "--jobs",
+            "1",
+        )
     )
-    lines = [json.loads(line) for line in (tmp_path / "grades" / "grades.jsonl").read_text("utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "grades" / "grades.jsonl").read_text("utf-8").splitlines()
+    ]
     assert code == 3, said
-    assert [(one["assignment"], one["score"]) for one in lines] == [(QUICK[0], COURSE.assignment(QUICK[0]).points)]
-    assert "10_ready_made needs transformers, which cannot be imported here" in " ".join(said.split())
+    assert [(one["assignment"], one["score"]) for one in lines] == [
+        (QUICK[0], COURSE.assignment(QUICK[0]).points)
+    ]
+    assert "10_ready_made needs transformers, which cannot be imported here" in " ".join(
+        said.split()
+    )
 
 
 @pytest.mark.parametrize("kind", sampled(BROKEN, lambda kind: kind == "missing"))
@@ -361,7 +409,10 @@ def test_check_says_that_transformers_is_missing(
         without_transformers(kind)
         code, shown = command("check")
     said = " ".join(shown.split())
-    assert code == 1 and "This test needs the package transformers, which cannot be imported here" in said, said
+    assert (
+        code == 1
+        and "This test needs the package transformers, which cannot be imported here" in said
+    ), said
     assert "pip install transformers" in said and "This looks familiar" not in said
 
 
@@ -381,7 +432,9 @@ def table(names: tuple[str, ...] = QUICK) -> str:
                 green["Gradescope", state] += seen.green
     doors = [*STUDENTS, *GRADED, "Gradescope"]
     rows = [f"{'green of ' + str(len(names)):18}" + "".join(f"{door:>17}" for door in doors)]
-    rows += [f"{state:18}" + "".join(f"{green[door, state]:>17}" for door in doors) for state in STATES]
+    rows += [
+        f"{state:18}" + "".join(f"{green[door, state]:>17}" for door in doors) for state in STATES
+    ]
     return "\n".join(rows)
 
 

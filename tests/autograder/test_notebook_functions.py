@@ -35,7 +35,9 @@ def folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run_cells(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str = GAP, save: bool = True) -> None:
+def run_cells(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str = GAP, save: bool = True
+) -> None:
     """Write the answer to the notebook, save it, and run its cells of code with definitions, as a kernel does."""
     file = folder / "adding.ipynb"
     opened = nbformat.read(file, as_version=4)
@@ -44,7 +46,9 @@ def run_cells(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str = GAP, 
         cell.source = cell.source.replace(GAP, answer).replace("return a - b", answer)
         if cell.cell_type == "code" and ("def " in cell.source or "STEP" in cell.source):
             name, text = f"{folder}/{number}.py", cell.source + "\n"
-            monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
+            monkeypatch.setitem(
+                linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name)
+            )
             exec(compile(text, name, "exec"), space)
     monkeypatch.setattr(notebook, "_notebook_space", lambda: space)
     if save:
@@ -54,9 +58,14 @@ def run_cells(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str = GAP, 
 def test_hint_in_a_notebook_helps_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cells(folder, monkeypatch, "return a - b")
     steps = [repr(notebook.hint("add")) for _ in range(5)]
-    assert "Hint 1 of 4 · What the test looks at" in steps[0] and "add(2, 3) returned -1" in steps[0]
+    assert (
+        "Hint 1 of 4 · What the test looks at" in steps[0] and "add(2, 3) returned -1" in steps[0]
+    )
     assert "Do two heaps become smaller when they are put together?" in steps[1]
-    assert "adding.ipynb, cell 5, line 1, in `add`" in steps[2] and "It asks for: both numbers together" in steps[2]
+    assert (
+        "adding.ipynb, cell 5, line 1, in `add`" in steps[2]
+        and "It asks for: both numbers together" in steps[2]
+    )
     assert "From the first: `again=True`" in steps[4]
     assert "Hint 1 of 4" in repr(notebook.hint("add", again=True))
     run_cells(folder, monkeypatch, "return a + b")
@@ -64,7 +73,9 @@ def test_hint_in_a_notebook_helps_in_steps(folder: Path, monkeypatch: pytest.Mon
     assert "`Total.push` is not written yet" in repr(notebook.hint())
 
 
-def test_check_in_a_notebook_names_the_mistake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_in_a_notebook_names_the_mistake(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_cells(folder, monkeypatch, "return a - b")
     assert "This looks familiar: subtracts." in repr(notebook.check("add"))
     assert ">○ not yet</span>" in notebook.check("total")._repr_html_()
@@ -98,12 +109,21 @@ def test_first_cell_explains_itself_without_the_kit(
     monkeypatch.setitem(sys.modules, "autograder.notebook", None)
     exec(SET_UP, {})
     told = capsys.readouterr().out
-    assert "cannot import autograder.notebook" in told and "python kit/install.py -r requirements.txt" in told
+    assert (
+        "cannot import autograder.notebook" in told
+        and "python kit/install.py -r requirements.txt" in told
+    )
 
 
-@pytest.mark.parametrize("place", [".", "course/assignments/01_adding", "assignments/01_adding", "01_adding"])
+@pytest.mark.parametrize(
+    "place", [".", "course/assignments/01_adding", "assignments/01_adding", "01_adding"]
+)
 def test_files_are_found_near_a_notebook_that_was_opened_alone(
-    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], place: str
+    released: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
 ) -> None:
     monkeypatch.setattr(notebook, "_folder", None)
     monkeypatch.chdir(tmp_path)
@@ -186,14 +206,20 @@ def test_pictures_are_readable_on_light_and_dark_pages() -> None:
     label = axes.set_xlabel("a label", color="orangered")
     on_any_page(figure)
     assert figure.get_facecolor()[3] == 0
-    assert (title.get_color(), inside.get_color(), label.get_color()) == (NEUTRAL, "black", "orangered")
+    assert (title.get_color(), inside.get_color(), label.get_color()) == (
+        NEUTRAL,
+        "black",
+        "orangered",
+    )
     plain = Figure()
     plain.subplots().set_axis_off()
     on_any_page(plain)
     assert plain.get_facecolor()[3] == 1
 
 
-def test_training_without_tqdm_prints_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+def test_training_without_tqdm_prints_a_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     watch = notebook.watch_training(40)
     assert capsys.readouterr().out == ""  # unwritten code ends before there is anything to show
@@ -264,7 +290,9 @@ def with_sliders(folder: Path) -> None:
 
 
 def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'")
+    pytest.importorskip(
+        "ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'"
+    )
     with_sliders(folder)
     run_cells(folder, monkeypatch, "return a + b")
     shown = Shown(monkeypatch)
@@ -276,7 +304,9 @@ def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.later[0].data != image.data
 
 
-def test_picture_is_static_without_ipywidgets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_picture_is_static_without_ipywidgets(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_sliders(folder)
     run_cells(folder, monkeypatch, "return a + b")
     shown = Shown(monkeypatch)
@@ -290,7 +320,9 @@ def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
     course = load_course(Path(__file__).parents[2])
     assignment = course.assignment(name)
     sliders = runpy.run_path(str(course.pictures_file(assignment)))["SLIDERS"]
-    student = LocalStudent(run_text(course.solution_file(assignment).read_text("utf-8"), "solution.py").module)
+    student = LocalStudent(
+        run_text(course.solution_file(assignment).read_text("utf-8"), "solution.py").module
+    )
     for draw, choices in sliders.items():
         for end in (0, -1):
             draw(student, **{argument: values[end] for argument, values in choices.items()})
@@ -302,5 +334,9 @@ def test_no_solution_hides_a_function_of_the_notebook() -> None:
     course = load_course(Path(__file__).parents[2])
     for assignment in course.assignments:
         tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
-        hidden = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        hidden = {
+            node.name
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        }
         assert not hidden.intersection(NOTEBOOK_FUNCTIONS), assignment.name

@@ -71,11 +71,17 @@ def test_gap_without_a_nudge_has_none(folder: Path) -> None:
     write_answer(folder, RIGHT.replace("self.value = self.value + number", "self.value = 40"))
     steps = steps_about(folder)
     assert steps and NUDGE not in str(steps)
-    assert LockedHints(folder).nudge("add") == NUDGE and LockedHints(folder).nudge("Total.push") == ""
+    assert (
+        LockedHints(folder).nudge("add") == NUDGE and LockedHints(folder).nudge("Total.push") == ""
+    )
 
 
 def test_no_nudge_can_be_read_in_the_released_files(nudged: Path) -> None:
-    text = "".join(file.read_text("utf-8") for file in nudged.rglob("*") if file.suffix in (".json", ".py", ".ipynb"))
+    text = "".join(
+        file.read_text("utf-8")
+        for file in nudged.rglob("*")
+        if file.suffix in (".json", ".py", ".ipynb")
+    )
     assert "nudges" in text and NUDGE[:12] not in text
 
 
@@ -95,7 +101,9 @@ def test_changed_nudge_is_built_again(tmp_path: Path) -> None:
         ("- Which?\n", r"nudges\.yml, line 1"),
     ],
 )
-def test_nudge_that_nobody_would_see_is_an_error_of_the_course(tmp_path: Path, text: str, sentence: str) -> None:
+def test_nudge_that_nobody_would_see_is_an_error_of_the_course(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
     course = load_course(write_tiny_course(tmp_path))
     assert load_nudges(course, course.assignments[0]) == {}
     course.nudges_file(course.assignments[0]).write_text(text, "utf-8")
@@ -109,7 +117,9 @@ def code_of_gap(document: Document, function: str) -> list[str]:
 
 
 @pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda each: each.name)
-def test_each_gap_of_the_course_has_a_nudge_that_asks_and_does_not_answer(assignment: Assignment) -> None:
+def test_each_gap_of_the_course_has_a_nudge_that_asks_and_does_not_answer(
+    assignment: Assignment,
+) -> None:
     document = load_document(COURSE, assignment)
     nudges = load_nudges(COURSE, assignment)
     assert list(nudges) == list(dict.fromkeys(gap.function for gap in document.gaps))

@@ -31,7 +31,11 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 def notebook(*cells: str, output: str = "") -> bytes:
     made = [
-        {"cell_type": "code", "source": cell, "outputs": [{"output_type": "stream", "text": output}] if output else []}
+        {
+            "cell_type": "code",
+            "source": cell,
+            "outputs": [{"output_type": "stream", "text": output}] if output else [],
+        }
         for cell in cells
     ]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": made}).encode()
@@ -49,7 +53,11 @@ CONFLICT = "x = 1\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> other\n"
 ODD = [
     ("a.py", b"%PDF-1.7\n%\xe2\xe3", "a.py is a PDF document, not Python text."),
     ("a.py", zipped({"a.py": "x = 1"}), "a.py is a zip archive, not Python text."),
-    ("a.py", zipped({"[Content_Types].xml": "", "word/document.xml": ""}), "a document of Word or another office"),
+    (
+        "a.py",
+        zipped({"[Content_Types].xml": "", "word/document.xml": ""}),
+        "a document of Word or another office",
+    ),
     ("a.py", gzip.compress(b"x = 1", mtime=0), "a.py is a gzip archive"),
     ("a.py", b"\x89PNG\r\n\x1a\n", "a.py is a picture"),
     ("a.py", b"{\\rtf1\\ansi x = 1}", "a.py is a document of a word processor"),
@@ -57,9 +65,21 @@ ODD = [
     ("a.py", b"<!DOCTYPE html>\n<html></html>", "a.py is a web page"),
     ("a.py", notebook("x = 1"), "a.py is a notebook, not Python: rename it to a.ipynb."),
     ("a.py", CONFLICT.encode(), "a.py holds the marks of a merge conflict (line 2)"),
-    ("a.py", CONFLICT.replace("\n", "\r\n").encode(), "a.py holds the marks of a merge conflict (line 2)"),
-    ("a.py", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "a.py is a pointer of Git LFS"),
-    ("a.ipynb", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "is a pointer of Git LFS"),
+    (
+        "a.py",
+        CONFLICT.replace("\n", "\r\n").encode(),
+        "a.py holds the marks of a merge conflict (line 2)",
+    ),
+    (
+        "a.py",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+        "a.py is a pointer of Git LFS",
+    ),
+    (
+        "a.ipynb",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
+        "is a pointer of Git LFS",
+    ),
     ("a.ipynb", b"\n <!doctype HTML><html></html>", "a.ipynb is a web page"),
     ("a.ipynb", b"\xef\xbb\xbf<html lang='en'>", "a.ipynb is a web page"),
     (
@@ -67,11 +87,19 @@ ODD = [
         b'{\n <<<<<<< HEAD\n"cells": [],\n=======\n"cells": [1]\n>>>>>>> b\n}',
         "marks of a merge conflict (line 2)",
     ),
-    ("a.ipynb", b'{\n <<<<<<< HEAD\n"cells": [],\n', "a.ipynb holds the marks of a merge conflict (line 2)"),
+    (
+        "a.ipynb",
+        b'{\n <<<<<<< HEAD\n"cells": [],\n',
+        "a.ipynb holds the marks of a merge conflict (line 2)",
+    ),
     ("a.ipynb", b"%PDF-1.4", "a.ipynb is a PDF document, not a notebook."),
     ("a.ipynb", zipped({"a.ipynb": "{}"}), "a.ipynb is a zip archive, not a notebook."),
     ("a.ipynb", RIGHT.encode(), "a.ipynb is Python text, not a notebook: rename it to a.py."),
-    ("a.ipynb", notebook("x = 1")[:-9], "a.ipynb is not a readable notebook. Was it saved completely?"),
+    (
+        "a.ipynb",
+        notebook("x = 1")[:-9],
+        "a.ipynb is not a readable notebook. Was it saved completely?",
+    ),
     ("A.IPYNB", b"%PDF-1.4", "A.IPYNB is a PDF document, not a notebook."),
 ]
 
@@ -101,13 +129,17 @@ def test_an_odd_text_that_can_be_read_is_read(name: str, data: bytes, part: str)
     assert part in source_text(name, data)
 
 
-@pytest.mark.parametrize("coding", ["rot13", "zlib", "utf-7", "idna", "no-such", "\N{SNOWMAN}", "utf-16"])
+@pytest.mark.parametrize(
+    "coding", ["rot13", "zlib", "utf-7", "idna", "no-such", "\N{SNOWMAN}", "utf-16"]
+)
 def test_other_codings_are_not_followed(coding: str) -> None:
     with pytest.raises(RefusedError, match="not UTF-8"):
         source_text("a.py", f"# coding: {coding}\n".encode() + b"x = '\xe9'\n")
 
 
-def test_a_notebook_that_is_large_by_its_outputs_is_read(tmp_path: Path, course: Course, released: Path) -> None:
+def test_a_notebook_that_is_large_by_its_outputs_is_read(
+    tmp_path: Path, course: Course, released: Path
+) -> None:
     large = notebook(RIGHT, output="x" * (FILE_BYTES + 1))
     text = source_text("a.ipynb", large)
     assert len(text) < 10_000 and json.loads(text)["cells"][0]["source"] == RIGHT
@@ -137,7 +169,15 @@ def test_a_notebook_that_is_large_otherwise_is_refused(data: bytes) -> None:
 
 def test_hostile_texts_take_no_time() -> None:
     begun = time.process_time()
-    for mark in ("<<<<<<<\n", "<<<<<<< \n=======\n", "<!-- ", "# coding", "from a import\n", "{", "\n \n"):
+    for mark in (
+        "<<<<<<<\n",
+        "<<<<<<< \n=======\n",
+        "<!-- ",
+        "# coding",
+        "from a import\n",
+        "{",
+        "\n \n",
+    ):
         for name in ("a.py", "a.ipynb"):
             with suppress(RefusedError):
                 source_text(name, (mark * (FILE_BYTES // len(mark))).encode())
@@ -169,7 +209,9 @@ def problem_of(tmp_path: Path, course: Course, name: str, data: bytes) -> str:
     return ada.problem or ""
 
 
-@pytest.mark.parametrize(("ending", "mode"), [("tar.gz", "w:gz"), ("tgz", "w:gz"), ("tar", "w"), ("tar.gz", "w")])
+@pytest.mark.parametrize(
+    ("ending", "mode"), [("tar.gz", "w:gz"), ("tgz", "w:gz"), ("tar", "w"), ("tar.gz", "w")]
+)
 @pytest.mark.parametrize("way", ["", "./", "./01_adding/", "01_adding/"])
 def test_a_tar_is_read(tmp_path: Path, course: Course, ending: str, mode: str, way: str) -> None:
     names = {f"{way}adding.py": RIGHT.encode(), f"{way}._adding.py": b"\0\5\x16\7"}
@@ -179,12 +221,21 @@ def test_a_tar_is_read(tmp_path: Path, course: Course, ending: str, mode: str, w
 TARS = {
     "way up": (tarball({"../adding.py": RIGHT.encode()}), "invalid name"),
     "from the root": (tarball({"/etc/adding.py": RIGHT.encode()}), "invalid name"),
-    "a link": (tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"), "a link or a device"),
-    "a hard link": (tarball({"adding.py": b""}, type=tarfile.LNKTYPE, linkname="/etc/passwd"), "a link or a device"),
+    "a link": (
+        tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        "a link or a device",
+    ),
+    "a hard link": (
+        tarball({"adding.py": b""}, type=tarfile.LNKTYPE, linkname="/etc/passwd"),
+        "a link or a device",
+    ),
     "a device": (tarball({"adding.py": b""}, type=tarfile.CHRTYPE), "a link or a device"),
     "a bomb": (tarball({"adding.py": bytes(files.STUDENT_BYTES + (8 << 20))}), "holds more than"),
     "too large": (tarball({"adding.py": b"#" * (FILE_BYTES + 1)}), "larger than 4 MB"),
-    "too many": (tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}), "holds more than 1000 files"),
+    "too many": (
+        tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}),
+        "holds more than 1000 files",
+    ),
     "cut off": (tarball({"adding.py": os.urandom(5000)})[:3000], "broken"),
     "cut off, plain": (tarball({"adding.py": b"#" * 5000}, "w")[:3000], "broken"),
     "no tar": (gzip.compress(b"x" * 100, mtime=0), "broken"),
@@ -201,5 +252,7 @@ def test_check_says_what_a_file_is(released: Path, tmp_path: Path) -> None:
     folder = copy_of(released, tmp_path)
     (folder / "adding.ipynb").unlink()
     (folder / "adding.py").write_bytes(notebook(RIGHT))
-    with pytest.raises(RefusedError, match="adding.py is a notebook, not Python: rename it to adding.ipynb."):
+    with pytest.raises(
+        RefusedError, match="adding.py is a notebook, not Python: rename it to adding.ipynb."
+    ):
         check_target(folder / "adding.py")

@@ -53,7 +53,9 @@ class Player:
         """Whether the hidden test passed with the next answer."""
         answer = min(self.candidates - self.told.keys(), key=self.contradiction)
         self.file.write_text(ANSWERS.format(answer=answer), "utf-8")
-        run = autograder.grade(self.root / "class", self.root, self.root / "grades", jobs=1, seed=seed, regrade=True)
+        run = autograder.grade(
+            self.root / "class", self.root, self.root / "grades", jobs=1, seed=seed, regrade=True
+        )
         (grade,) = run.grades
         (test,) = (test for test in grade.tests if test.name == "test_fractions")
         assert test.outcome in ("passed", "failed")
@@ -81,7 +83,8 @@ def test_three_resubmissions_gain_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    os.environ.get("ORACLE") != "all", reason="Takes many minutes; ORACLE=all in the environment runs it."
+    os.environ.get("ORACLE") != "all",
+    reason="Takes many minutes; ORACLE=all in the environment runs it.",
 )
 def test_twenty_resubmissions_gain_nothing(tmp_path: Path) -> None:
     player = Player(tmp_path)

@@ -68,7 +68,9 @@ def make_imports_slow(folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: fl
     """Graders that start from now on import slowly; the file that names what was delayed."""
     folder.mkdir()
     log = folder / "delayed.txt"
-    (folder / "sitecustomize.py").write_text(SLOW_IMPORTS.format(seconds=seconds, log=str(log)), "utf-8")
+    (folder / "sitecustomize.py").write_text(
+        SLOW_IMPORTS.format(seconds=seconds, log=str(log)), "utf-8"
+    )
     monkeypatch.setenv("PYTHONPATH", str(folder))
     return log
 
@@ -103,21 +105,31 @@ def test_a_grade_depends_on_nobody_and_on_no_import(
     alone = grades_alone(plan)
     full = alone["right"]["max_score"]
     assert [name for name in SAMPLE if alone[name]["score"] == full] == ["right"]
-    late = {test["name"]: test["outcome"] for test in alone["far"]["tests"] if test["outcome"] != "passed"}
-    assert late == {"test_counting": "timeout"}, "an answer that takes long to judge ends its own test only"
+    late = {
+        test["name"]: test["outcome"]
+        for test in alone["far"]["tests"]
+        if test["outcome"] != "passed"
+    }
+    assert late == {"test_counting": "timeout"}, (
+        "an answer that takes long to judge ends its own test only"
+    )
     log = make_imports_slow(tmp_path / "slow", monkeypatch, TEST_SECONDS + 1)
     assert grades(plan, shuffled(1, SAMPLE), tmp_path / "shuffled") == alone
     assert "grader sympy" in log.read_text(), "the delay did not take place"
 
 
 @pytest.mark.skipif(
-    os.environ.get("ORDERS") != "all", reason="Takes many minutes; ORDERS=all in the environment runs it."
+    os.environ.get("ORDERS") != "all",
+    reason="Takes many minutes; ORDERS=all in the environment runs it.",
 )
-def test_every_order_and_slow_imports(course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_order_and_slow_imports(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each student in a run of their own; five orders; and five orders while an import takes 20 s."""
     runs = {one.student: Plan(course, SEED) for one in submissions()}
     alone = {
-        student: grades(plan, submissions([student]), tmp_path / student)[student] for student, plan in runs.items()
+        student: grades(plan, submissions([student]), tmp_path / student)[student]
+        for student, plan in runs.items()
     }
     plan = Plan(course, SEED, jobs=2)
     for number in range(5):
@@ -128,20 +140,26 @@ def test_every_order_and_slow_imports(course: Course, tmp_path: Path, monkeypatc
     assert "grader sympy" in log.read_text(), "the delay did not take place"
 
 
-def graded_apart(plan: Plan, handed_in: list[Submission], folder: Path) -> tuple[dict[str, dict], float]:
+def graded_apart(
+    plan: Plan, handed_in: list[Submission], folder: Path
+) -> tuple[dict[str, dict], float]:
     """Runs in a process of its own: the grades, and the memory that its largest grader needed."""
     return grades(plan, handed_in, folder), peak_megabytes()
 
 
 @pytest.mark.slow
-def test_a_hostile_third_of_a_class(course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hostile_third_of_a_class(
+    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nobody's grade changes, and no grader needs more memory than for an honest class and one large answer."""
     honest = [
         replace(one, student=f"{one.student}-{number}")
         for number in range(8)
         for one in submissions(each for each in TEXTS if each not in HOSTILE)
     ]
-    hostile = [replace(one, student=f"{one.student}-{n}") for n in range(4) for one in submissions(HOSTILE)]
+    hostile = [
+        replace(one, student=f"{one.student}-{n}") for n in range(4) for one in submissions(HOSTILE)
+    ]
     mixed = [*honest, *hostile]
     random.Random(SEED).shuffle(mixed)
     figures = {}
@@ -153,6 +171,10 @@ def test_a_hostile_third_of_a_class(course: Course, tmp_path: Path, capsys: pyte
             figures[name] = found, time.monotonic() - began, megabytes
     for name, (found, seconds, megabytes) in figures.items():
         with capsys.disabled():
-            print(f"\n{name}: {len(found)} submissions, {seconds:.1f} s, largest grader {megabytes:.0f} MB")
-    assert {student: figures["mixed"][0][student] for student in figures["honest"][0]} == figures["honest"][0]
+            print(
+                f"\n{name}: {len(found)} submissions, {seconds:.1f} s, largest grader {megabytes:.0f} MB"
+            )
+    assert {student: figures["mixed"][0][student] for student in figures["honest"][0]} == figures[
+        "honest"
+    ][0]
     assert figures["mixed"][2] < MEGABYTES

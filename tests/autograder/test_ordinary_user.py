@@ -54,14 +54,28 @@ class Surroundings:
 
     def run(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
         command = [*self.prefix, *self._environment(), self.python, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False)
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=self.folder, timeout=seconds, check=False
+        )
 
-    def autograder(self, *arguments: str, seconds: float = HANGS) -> subprocess.CompletedProcess[str]:
+    def autograder(
+        self, *arguments: str, seconds: float = HANGS
+    ) -> subprocess.CompletedProcess[str]:
         return self.run("-c", CLI, *arguments, seconds=seconds)
 
     def pytest(self, file: str, chosen: str, seconds: float) -> subprocess.CompletedProcess[str]:
-        options = ["-q", "-rs", "-p", "no:cacheprovider", f"--basetemp={self.folder / 'pytest'}", "-k", chosen]
-        return self.run("-m", "pytest", "--rootdir", str(ROOT), *options, str(ROOT / file), seconds=seconds)
+        options = [
+            "-q",
+            "-rs",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={self.folder / 'pytest'}",
+            "-k",
+            chosen,
+        ]
+        return self.run(
+            "-m", "pytest", "--rootdir", str(ROOT), *options, str(ROOT / file), seconds=seconds
+        )
 
     def _environment(self) -> list[str]:
         variables = {
@@ -93,7 +107,9 @@ def grade_the_solution(there: Surroundings) -> dict:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:  # not one of pytest's: those are closed to other users
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # not one of pytest's: those are closed to other users
         os.chmod(name, 0o755)
         home = Path(name, "home")
         home.mkdir()
@@ -115,10 +131,15 @@ def as_nobody(folder) -> Surroundings:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/python{version}"):
         there = Surroundings(become, python, folder)
-        trial = there.run("-c", "import numpy, pytest, autograder.records, importlib.util as i; i.find_spec('torch')")
+        trial = there.run(
+            "-c",
+            "import numpy, pytest, autograder.records, importlib.util as i; i.find_spec('torch')",
+        )
         if trial.returncode == 0:
             return there
-    pytest.skip(f"An ordinary user can reach no Python {version} with our packages: {trial.stderr[-200:]}")
+    pytest.skip(
+        f"An ordinary user can reach no Python {version} with our packages: {trial.stderr[-200:]}"
+    )
 
 
 def skip_unless_the_tier_works(there: Surroundings, tier: str) -> None:
@@ -158,14 +179,18 @@ def assert_attacks_fail(there: Surroundings, tier: str, at_least: int) -> None:
     at_least = len(ATTACKS) if EVERY_ATTACK else at_least
     chosen = f"test_attack and {tier} and ({'test_attack' if EVERY_ATTACK else SOME_ATTACKS})"
     output = assert_all_pass(there, "tests/autograder/attacks/test_attacks.py", chosen, at_least)
-    (held,) = re.findall(rf"^{tier}, as user \d+: held against (\d+) of (\d+) attacks$", output, re.MULTILINE)
+    (held,) = re.findall(
+        rf"^{tier}, as user \d+: held against (\d+) of (\d+) attacks$", output, re.MULTILINE
+    )
     assert held[0] == held[1], output[-1000:]
     print(f"{tier}: held against {held[0]} of {held[1]} attacks")
 
 
 @pytest.mark.slow
 def test_boundaries_of_the_sandbox_hold_as_an_ordinary_user(nobodys_namespaces):
-    assert_all_pass(nobodys_namespaces, "tests/autograder/test_sandbox.py", f"namespaces and ({WALL_TESTS})", 15)
+    assert_all_pass(
+        nobodys_namespaces, "tests/autograder/test_sandbox.py", f"namespaces and ({WALL_TESTS})", 15
+    )
 
 
 @pytest.mark.slow
@@ -189,7 +214,9 @@ def test_ordinary_user_can_grade(as_nobody):
 def skip_unless_it_works(prefix: tuple[str, ...], purpose: str) -> None:
     if shutil.which(prefix[0]) is None:
         pytest.skip(f"There is no {prefix[0]} to switch {purpose} with.")
-    trial = subprocess.run([*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False)
+    trial = subprocess.run(
+        [*prefix, "true"], capture_output=True, text=True, timeout=HANGS, check=False
+    )
     if trial.returncode:
         pytest.skip(f"{prefix[0]} cannot switch {purpose} here: {trial.stderr.strip()}")
 
@@ -197,7 +224,15 @@ def skip_unless_it_works(prefix: tuple[str, ...], purpose: str) -> None:
 @pytest.fixture
 def without_namespaces(folder, tiers) -> Surroundings:
     """Surroundings in which no user namespace can be created, as in many containers."""
-    prefix = ("bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/")
+    prefix = (
+        "bwrap",
+        "--unshare-user",
+        "--disable-userns",
+        "--die-with-parent",
+        "--dev-bind",
+        "/",
+        "/",
+    )
     skip_unless_it_works(prefix, "namespaces off")
     if not tiers["landlock"].works:
         pytest.skip("There is no Landlock here to fall back to.")
@@ -257,7 +292,9 @@ def test_without_network_namespaces_the_filter_holds_what_it_promises(without_ne
     columns = {each["tier"]: each for each in json.loads(done.stdout)}
     assert not columns["namespaces"]["works"]
     verdicts = {cell["wall"]: cell["verdict"] for cell in columns["host-network"]["cells"]}
-    if os.getuid() == 0:  # the kernel never limits the threads of root, which this place cannot give up
+    if (
+        os.getuid() == 0
+    ):  # the kernel never limits the threads of root, which this place cannot give up
         verdicts[THREADS] = "held"
     assert verdicts == dict.fromkeys(WALLS, "held")
 

@@ -45,7 +45,9 @@ for module, names in ((os, ("fork", "register_at_fork")), (signal, ("setitimer",
 """
 
 
-def command(folder: Path, *words: str, before: str = "", encoding: str = "utf-8") -> tuple[int, str]:
+def command(
+    folder: Path, *words: str, before: str = "", encoding: str = "utf-8"
+) -> tuple[int, str]:
     """Run a command in a process of its own; return its exit code and what its console shows."""
     variables = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "COLUMNS": "80"}
     done = subprocess.run(
@@ -59,7 +61,10 @@ def command(folder: Path, *words: str, before: str = "", encoding: str = "utf-8"
 
 
 @pytest.mark.parametrize(
-    "words", sampled([["check"], ["progress"], ["hint"], ["check", "--picture"], ["pack"]], ["check"].__eq__)
+    "words",
+    sampled(
+        [["check"], ["progress"], ["hint"], ["check", "--picture"], ["pack"]], ["check"].__eq__
+    ),
 )
 def test_console_without_a_character_shows_another_one(
     folder: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
@@ -81,8 +86,12 @@ def test_bar_of_progress_is_drawn_in_any_console(folder: Path) -> None:
     assert re.search(r"█+░+ ", command(folder, "progress")[1])
 
 
-@pytest.mark.parametrize(("encoding", "bar"), [("cp1252", "###···"), ("ascii", "###..."), ("utf-8", "███···")])
-def test_bar_of_a_training_is_drawn_in_any_console(monkeypatch: pytest.MonkeyPatch, encoding: str, bar: str) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "bar"), [("cp1252", "###···"), ("ascii", "###..."), ("utf-8", "███···")]
+)
+def test_bar_of_a_training_is_drawn_in_any_console(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, bar: str
+) -> None:
     """Here the student's own program prints, and its console refuses what it cannot show."""
     shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
     monkeypatch.setattr(sys, "stdout", shown)
@@ -93,7 +102,10 @@ def test_bar_of_a_training_is_drawn_in_any_console(monkeypatch: pytest.MonkeyPat
 
 
 def test_replacements_are_single_characters_that_every_console_has() -> None:
-    assert all(len(lacking) == len(other) == 1 and other.isascii() for lacking, other in REPLACEMENTS.items())
+    assert all(
+        len(lacking) == len(other) == 1 and other.isascii()
+        for lacking, other in REPLACEMENTS.items()
+    )
     console = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     assert encodable("✓ Größe \ud800 猫", console) == "+ Größe ? ?"
     assert encodable("✓ 猫", io.StringIO()) == "✓ 猫"
@@ -139,7 +151,9 @@ GAP = 'raise NotImplementedError("add is not written yet.")'
 
 
 def like_windows(folder: Path, program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", LIKE_WINDOWS + program], capture_output=True, text=True, cwd=folder)
+    done = subprocess.run(
+        [sys.executable, "-c", LIKE_WINDOWS + program], capture_output=True, text=True, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -160,7 +174,9 @@ def test_notebook_needs_nothing_that_only_unix_has(folder: Path) -> None:
     assert "Hint 1 of" in told and "0 of 3 points of the visible tests." in told
 
 
-@pytest.mark.parametrize("words", [["check"], ["check", "--picture"], ["hint"], ["progress"], ["answers"], ["pack"]])
+@pytest.mark.parametrize(
+    "words", [["check"], ["check", "--picture"], ["hint"], ["progress"], ["answers"], ["pack"]]
+)
 @pytest.mark.slow
 def test_commands_need_nothing_that_only_unix_has(folder: Path, words: list[str]) -> None:
     write_answer(folder, RIGHT)

@@ -27,7 +27,11 @@ def test_packed_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
     handed_in.parent.mkdir(parents=True)
     packed.archive.rename(handed_in)
     (submission,) = find_submissions(handed_in.parent.parent, course)
-    assert (submission.student, submission.assignment, submission.problem) == ("ada", "01_adding", None)
+    assert (submission.student, submission.assignment, submission.problem) == (
+        "ada",
+        "01_adding",
+        None,
+    )
     assert [(file.name, file.text) for file in submission.files] == [("adding.py", RIGHT)]
 
 
@@ -43,7 +47,9 @@ def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
     assert [archive.name for archive in archives] == ["01_adding-2.zip", "01_adding.zip"]
     for archive, text in zip(archives, (RIGHT, SUBTRACTS)):
         with zipfile.ZipFile(archive) as opened:
-            assert {name: opened.read(name).decode() for name in opened.namelist()} == {"01_adding/adding.py": text}
+            assert {name: opened.read(name).decode() for name in opened.namelist()} == {
+                "01_adding/adding.py": text
+            }
 
 
 def test_an_empty_file_is_not_packed(folder: Path) -> None:
@@ -75,7 +81,9 @@ def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
     assert (submission.problem, [file.name for file in submission.files]) == (None, ["adding.py"])
 
 
-def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp_path: Path) -> None:
+def test_copied_file_and_renamed_folder_get_the_expected_names(
+    folder: Path, tmp_path: Path
+) -> None:
     write_answer(folder, RIGHT)
     (folder / "adding.py").rename(folder / "adding (1).py")
     folder = folder.rename(folder.with_name("homework"))
@@ -85,7 +93,9 @@ def test_copied_file_and_renamed_folder_get_the_expected_names(folder: Path, tmp
 
 def test_notebook_is_packed_as_a_notebook(folder: Path) -> None:
     notebook = folder / "adding.ipynb"
-    notebook.write_text(notebook.read_text("utf-8").replace("raise NotImplementedError", "return"), "utf-8")
+    notebook.write_text(
+        notebook.read_text("utf-8").replace("raise NotImplementedError", "return"), "utf-8"
+    )
     packed = pack(find_work("adding.ipynb"), folder)
     assert packed.file.name == "adding.ipynb"
 
@@ -103,7 +113,9 @@ def test_folder_name_without_an_assignment_is_refused(folder: Path) -> None:
     with pytest.raises(RefusedError, match="homework should have the assignment's name"):
         pack(find_work(folder), folder)
     folder = folder.rename(folder.with_name("x_adding"))
-    with pytest.raises(RefusedError, match="x_adding should have the assignment's name, for example 03_adding"):
+    with pytest.raises(
+        RefusedError, match="x_adding should have the assignment's name, for example 03_adding"
+    ):
         pack(find_work(folder), folder)
 
 

@@ -33,19 +33,40 @@ from tests.autograder.sampling import thinned
 ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
 ABOUT = f"attention_by_hand-{autograder.__version__}.dist-info/"
-NOT_OF_THE_SOURCE = (".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples", "demo")
+NOT_OF_THE_SOURCE = (
+    ".*",
+    "__pycache__",
+    "*.egg-info",
+    "build",
+    "dist",
+    "grades",
+    "grades-*",
+    "examples",
+    "demo",
+)
 
 # What would install the package that is called autograder on PyPI, which is not this one.
-FOREIGN = re.compile(r"""pip3?\s+install\b[^\n]*(?<![\w./-])autograder(?![\w./-])|autograder[=]=|["']autograder\[""")
+FOREIGN = re.compile(
+    r"""pip3?\s+install\b[^\n]*(?<![\w./-])autograder(?![\w./-])|autograder[=]=|["']autograder\["""
+)
 
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
 EVERYDAY = 50  # what is shorter may be everyday PyTorch in another assignment: model.eval(), a layer, a loop
-ANYWHERE = {"withtorch.no_grad():", "model.eval()", "returncounts", "returnoutput", "self.block_size=block_size"}
+ANYWHERE = {
+    "withtorch.no_grad():",
+    "model.eval()",
+    "returncounts",
+    "returnoutput",
+    "self.block_size=block_size",
+}
 GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the names that the course promises
-    f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)" for layer in ("query", "key", "value")
+    f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)"
+    for layer in ("query", "key", "value")
 }
 
-each_assignment = pytest.mark.parametrize("assignment", thinned(COURSE.assignments, 4), ids=lambda a: a.name)
+each_assignment = pytest.mark.parametrize(
+    "assignment", thinned(COURSE.assignments, 4), ids=lambda a: a.name
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,29 +117,41 @@ def answers(assignment: Assignment) -> frozenset[str]:
     document = load_document(COURSE, assignment)
     lines = document.text.splitlines()
     inside = {number for gap in document.gaps for number in range(gap.begin, gap.end + 1)}
-    given = "\n".join(squeezed(line) for number, line in enumerate(lines, start=1) if number not in inside)
+    given = "\n".join(
+        squeezed(line) for number, line in enumerate(lines, start=1) if number not in inside
+    )
     found = {squeezed(line) for gap in document.gaps for line in gap.lines}
     return frozenset(a for a in found - ANYWHERE if len(a) >= SHORTEST_ANSWER and a not in given)
 
 
 def hidden_tests(assignment: Assignment) -> set[str]:
     tree = ast.parse(COURSE.hidden_test_file(assignment).read_text("utf-8"))
-    return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")}
+    return {
+        n.name
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef) and n.name.startswith("test_")
+    }
 
 
 def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
     found = []
     for name, text in texts.items():
-        others = name.startswith("assignments/") and not name.startswith(f"assignments/{assignment.name}/")
+        others = name.startswith("assignments/") and not name.startswith(
+            f"assignments/{assignment.name}/"
+        )
         looked_for = answers(assignment)
         if others:
             looked_for = {answer for answer in looked_for - GIVEN_LATER if len(answer) >= EVERYDAY}
-        found += [f"{name}: {answer}" for answer in sorted(looked_for) if answer in squeezed_lines(text)]
+        found += [
+            f"{name}: {answer}" for answer in sorted(looked_for) if answer in squeezed_lines(text)
+        ]
     return found
 
 
 def naming(texts: dict[str, str], names: set[str]) -> list[str]:
-    return [f"{file}: {name}" for file, text in texts.items() for name in sorted(names & words(text))]
+    return [
+        f"{file}: {name}" for file, text in texts.items() for name in sorted(names & words(text))
+    ]
 
 
 @cache
@@ -153,7 +186,11 @@ def test_assignments_hold_no_answer(assignment):
     assert any(name.startswith(f"assignments/{assignment.name}/") for name in released())
     assert holding_answers(released(), assignment) == []
     assert naming(released(), hidden_tests(assignment)) == []
-    own = {name: text for name, text in released().items() if name.startswith(f"assignments/{assignment.name}/")}
+    own = {
+        name: text
+        for name, text in released().items()
+        if name.startswith(f"assignments/{assignment.name}/")
+    }
     assert naming(own, {mistake.id for mistake in load_mistakes(COURSE, assignment)}) == []
 
 
@@ -164,7 +201,9 @@ def test_no_file_for_students_has_the_markers():
 def test_wheel_holds_the_package_and_nothing_else(in_the_wheel):
     assert [name for name in in_the_wheel if not name.startswith(("autograder/", ABOUT))] == []
     package = ROOT / "autograder"
-    files = [file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    files = [
+        file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+    ]
     missing = {str(file.relative_to(ROOT)) for file in files} - set(in_the_wheel)
     assert missing == set(), "add them to [tool.setuptools.package-data]"
 
@@ -174,13 +213,21 @@ def about(in_the_wheel: dict[str, str]) -> Message:
 
 
 def test_version_is_the_same_everywhere(in_the_wheel):
-    assert about(in_the_wheel)["Version"] == metadata.version("attention-by-hand") == autograder.__version__
+    assert (
+        about(in_the_wheel)["Version"]
+        == metadata.version("attention-by-hand")
+        == autograder.__version__
+    )
     assert f"\n## {autograder.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def pins() -> dict[str, str]:
     lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = [re.fullmatch(r"([\w.-]+)==(\d[\w.]*)( ;.*)?", line) for line in lines if line[:1] not in ("", "#")]
+    pinned = [
+        re.fullmatch(r"([\w.-]+)==(\d[\w.]*)( ;.*)?", line)
+        for line in lines
+        if line[:1] not in ("", "#")
+    ]
     assert all(pinned), "each line of constraints.txt is name==version"
     return {plain(match[1]): match[2] for match in pinned}
 
@@ -194,7 +241,9 @@ def test_all_installed_packages_are_pinned(in_the_wheel):
         if wanted_by_the_setup(requirement):
             version = pins().get(plain(requirement.name))
             assert version, f"{requirement.name} is not in constraints.txt"
-            assert requirement.specifier.contains(version), f"{requirement} does not allow {version}"
+            assert requirement.specifier.contains(version), (
+                f"{requirement} does not allow {version}"
+            )
 
 
 def wanted_by_the_setup(requirement: Requirement) -> bool:
@@ -218,13 +267,17 @@ def test_commands_for_a_foreign_package_are_recognised(text, is_foreign):
 
 
 def test_nothing_in_the_source_installs_a_foreign_package(tmp_path):
-    source = shutil.copytree(ROOT, tmp_path / "source", ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE))
+    source = shutil.copytree(
+        ROOT, tmp_path / "source", ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE)
+    )
     for folder in (".github", ".ci"):
         shutil.copytree(ROOT / folder, source / folder)
     assert len(installing_a_foreign_package(source)) == 2, "the two examples above"
 
 
-def test_nothing_that_the_commands_write_installs_a_foreign_package(built_course, wheel, tmp_path, monkeypatch):
+def test_nothing_that_the_commands_write_installs_a_foreign_package(
+    built_course, wheel, tmp_path, monkeypatch
+):
     monkeypatch.setattr("autograder.authoring.new.kit", lambda: kit(wheel))
     course = shutil.copytree(built_course, tmp_path / "course")
     at_course = ["--course", str(course)]
@@ -249,7 +302,9 @@ def run(*words: str) -> None:
 def installing_a_foreign_package(folder: Path) -> list[str]:
     files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
     texts = {str(file): file.read_text("utf-8", "replace") for file in files}
-    return [f"{name}: {match[0]}" for name, text in texts.items() for match in FOREIGN.finditer(text)]
+    return [
+        f"{name}: {match[0]}" for name, text in texts.items() for match in FOREIGN.finditer(text)
+    ]
 
 
 def test_cpu_build_of_torch_matches_its_pin():
@@ -281,7 +336,11 @@ def test_installed_wheel_can_be_packed_again(wheel, in_the_wheel, tmp_path, monk
     program += "print(name); open(name, 'wb').write(content)"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert (done.stdout, done.stderr) == (f"{wheel.name}\n", "")
     with zipfile.ZipFile(tmp_path / wheel.name) as archive:
@@ -302,7 +361,9 @@ def install(wheel: Path, folder: Path) -> None:
         "--no-deps",
         "--no-index",
     ]
-    done = subprocess.run([*command, "--target", str(folder), str(wheel)], capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "--target", str(folder), str(wheel)], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -310,7 +371,9 @@ def test_check_works_with_only_the_wheel_installed(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
     shutil.copytree(ROOT / "assignments" / "03_masked_heads", tmp_path / "03_masked_heads")
-    program = "import autograder; print(autograder.__file__); from autograder.cli import main; main()"
+    program = (
+        "import autograder; print(autograder.__file__); from autograder.cli import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program, "check", "03_masked_heads"],
         cwd=tmp_path,

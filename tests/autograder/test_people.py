@@ -61,7 +61,9 @@ def table(tmp_path: Path) -> Callable[[str, str], Path]:
 @pytest.fixture
 def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
     def run(*paths: Path, roster: Path | None = None, **options: object) -> CollectReport:
-        wanted = CollectOptions(tmp_path / "submitted", course.assignment(NAME), read_roster(roster), **options)  # type: ignore[arg-type]
+        wanted = CollectOptions(
+            tmp_path / "submitted", course.assignment(NAME), read_roster(roster), **options
+        )  # type: ignore[arg-type]
         return collect(paths, course, wanted)
 
     return run
@@ -72,9 +74,15 @@ def fill(course: Course, tmp_path: Path) -> Callable[..., Exported]:
     """Fill these scores into a sheet; the students are ids in the grades."""
 
     def run(
-        tool: str, sheet: Path, scores: dict[str, float], roster: Path | None = None, **options: object
+        tool: str,
+        sheet: Path,
+        scores: dict[str, float],
+        roster: Path | None = None,
+        **options: object,
     ) -> Exported:
-        grades = tuple(Grade(student, NAME, "graded", score, 10) for student, score in scores.items())
+        grades = tuple(
+            Grade(student, NAME, "graded", score, 10) for student, score in scores.items()
+        )
         request = ExportRequest(
             course,
             grades,
@@ -203,10 +211,17 @@ def test_names_that_cannot_be_of_one_person(one, other):
 
 
 def test_turned_names_keep_their_own_work(packed, gather, table, tmp_path):
-    files = {"jamesthomas_101_9001_adding.py": "his = 1\n", "thomasjames_102_9002_adding.py": "other = 1\n"}
-    report = gather(packed("adding.zip", files), roster=table("roster.csv", "student,name\ntj,Thomas James\n"))
+    files = {
+        "jamesthomas_101_9001_adding.py": "his = 1\n",
+        "thomasjames_102_9002_adding.py": "other = 1\n",
+    }
+    report = gather(
+        packed("adding.zip", files), roster=table("roster.csv", "student,name\ntj,Thomas James\n")
+    )
     assert texts(tmp_path / "submitted") == {"tj": "his = 1\n"}
-    assert report.odd == ["adding.zip: thomasjames was left out: the roster has no student called 102 or thomasjames."]
+    assert report.odd == [
+        "adding.zip: thomasjames was left out: the roster has no student called 102 or thomasjames."
+    ]
     people = "student,name\ntj,Thomas James\njt,James Thomas\n"
     assert not gather(packed("adding.zip", files), roster=table("roster.csv", people)).odd
     assert texts(tmp_path / "submitted") == {"tj": "his = 1\n", "jt": "other = 1\n"}
@@ -216,11 +231,15 @@ def test_the_only_turned_name_is_taken_with_a_word(packed, gather, table, tmp_pa
     roster = table("roster.csv", "student,name\nwl,Wei Li\n")
     alone = packed("adding.zip", {"Li Wei_5_assignsubmission_file/adding.py": "one = 1\n"})
     report = gather(alone, roster=roster)
-    assert report.notes == ["adding.zip: Li Wei is taken for Wei Li, the only one so called, turned round."]
+    assert report.notes == [
+        "adding.zip: Li Wei is taken for Wei Li, the only one so called, turned round."
+    ]
     assert texts(tmp_path / "submitted") == {"wl": "one = 1\n"}
 
 
-def test_a_turned_name_is_not_taken_where_the_name_itself_has_handed_in(packed, gather, table, tmp_path):
+def test_a_turned_name_is_not_taken_where_the_name_itself_has_handed_in(
+    packed, gather, table, tmp_path
+):
     roster = table("roster.csv", "student,name\nwl,Wei Li\n")
     own = "Wei Li_5_assignsubmission_file/adding.py"
     other = "Li Wei_6_assignsubmission_file/adding.py"
@@ -231,17 +250,31 @@ def test_a_turned_name_is_not_taken_where_the_name_itself_has_handed_in(packed, 
     assert texts(tmp_path / "submitted") == {"wl": "own = 1\n"}
 
 
-def test_work_that_was_taken_for_a_turned_name_is_told_when_the_name_itself_hands_in(packed, gather, table, tmp_path):
+def test_work_that_was_taken_for_a_turned_name_is_told_when_the_name_itself_hands_in(
+    packed, gather, table, tmp_path
+):
     roster = table("roster.csv", "student,name\nwl,Wei Li\n")
-    gather(packed("monday.zip", {"Li Wei_6_assignsubmission_file/adding.py": "other = 1\n"}), roster=roster)
-    report = gather(packed("tuesday.zip", {"Wei Li_5_assignsubmission_file/adding.py": "own = 1\n"}), roster=roster)
-    assert report.odd == ["tuesday.zip: work of Li Wei was collected for Wei Li before; it is somebody else's."]
+    gather(
+        packed("monday.zip", {"Li Wei_6_assignsubmission_file/adding.py": "other = 1\n"}),
+        roster=roster,
+    )
+    report = gather(
+        packed("tuesday.zip", {"Wei Li_5_assignsubmission_file/adding.py": "own = 1\n"}),
+        roster=roster,
+    )
+    assert report.odd == [
+        "tuesday.zip: work of Li Wei was collected for Wei Li before; it is somebody else's."
+    ]
     assert texts(tmp_path / "submitted") == {"wl": "own = 1\n"}
 
 
-def test_work_of_two_people_of_one_name_is_left_out_and_both_are_listed(packed, gather, table, tmp_path):
+def test_work_of_two_people_of_one_name_is_left_out_and_both_are_listed(
+    packed, gather, table, tmp_path
+):
     files = {"turingalan_1003_1_adding.py": "one = 1\n", "turingalan_1004_2_adding.py": "two = 1\n"}
-    report = gather(packed("adding.zip", files), roster=table("roster.csv", "student,name\nat,Alan Turing\n"))
+    report = gather(
+        packed("adding.zip", files), roster=table("roster.csv", "student,name\nat,Alan Turing\n")
+    )
     assert not read_collected(tmp_path / "submitted")
     assert [sentence.split(" was left out")[0] for sentence in report.odd] == [
         "adding.zip: turingalan (1003)",
@@ -253,14 +286,24 @@ def test_work_of_two_people_of_one_name_is_left_out_and_both_are_listed(packed, 
 
 
 def test_names_of_canvas_keep_their_marks(packed, gather, tmp_path):
-    names = ("lovelaceada", "गुप्ताराम", "สมชายใจดี", "محمّدعلي", unicodedata.normalize("NFD", "müllerna"))
-    files = {f"{name}_{number}_{number + 900}_adding.py": "x\n" for number, name in enumerate(names, 101)}
+    names = (
+        "lovelaceada",
+        "गुप्ताराम",
+        "สมชายใจดี",
+        "محمّدعلي",
+        unicodedata.normalize("NFD", "müllerna"),
+    )
+    files = {
+        f"{name}_{number}_{number + 900}_adding.py": "x\n" for number, name in enumerate(names, 101)
+    }
     report = gather(packed("adding.zip", files))
     assert report.counts == {"new": 5} and not report.odd
     assert {one.name for one in read_collected(tmp_path / "submitted").values()} == set(names)
 
 
-def test_a_name_that_ends_in_a_number_is_ambiguous_until_somebody_tells(packed, gather, table, tmp_path):
+def test_a_name_that_ends_in_a_number_is_ambiguous_until_somebody_tells(
+    packed, gather, table, tmp_path
+):
     alone = {"anna_2_303_9003_adding.py": "anna = 1\n"}
     (sentence,) = gather(packed("adding.zip", alone)).odd
     assert "anna_2_303_9003_adding.py can be of student 2 or 303; it is left out." in sentence
@@ -276,11 +319,20 @@ def test_the_other_files_tell_how_large_canvas_numbers_are(packed, gather, tmp_p
         "turingalan_10419_9000125_12_adding.py": "alan = 1\n",
     }
     assert not gather(packed("adding.zip", files)).odd
-    assert texts(tmp_path / "submitted") == {"10417": "grace = 1\n", "10418": "lab = 1\n", "10419": "alan = 1\n"}
+    assert texts(tmp_path / "submitted") == {
+        "10417": "grace = 1\n",
+        "10418": "lab = 1\n",
+        "10419": "alan = 1\n",
+    }
 
 
-def test_a_display_name_like_another_students_number_changes_nothing_for_that_student(packed, gather, tmp_path):
-    files = {"lovelaceada_LATE_1234_5677_adding.py": "ada = 1\n", "1234_5678_8888_adding.py": "mallory = 1\n"}
+def test_a_display_name_like_another_students_number_changes_nothing_for_that_student(
+    packed, gather, tmp_path
+):
+    files = {
+        "lovelaceada_LATE_1234_5677_adding.py": "ada = 1\n",
+        "1234_5678_8888_adding.py": "mallory = 1\n",
+    }
     gather(packed("adding.zip", files))
     facts = {student: one for (student, _), one in read_collected(tmp_path / "submitted").items()}
     assert texts(tmp_path / "submitted") == {"1234": "ada = 1\n", "5678": "mallory = 1\n"}
@@ -301,26 +353,44 @@ def test_folders_keep_the_names_of_students(packed, gather, fill, table, course,
     gather(packed("class.zip", files))
     assert sorted(texts(tmp_path / "submitted")) == ["Lovelace, Ada", "O'Brien, Sean"]
     students = sorted(s.student for s in find_submissions(tmp_path / "submitted", course))
-    sheet = table("book.csv", 'Student,ID,Section,Adding (5)\n"Lovelace, Ada",1,S,\n"O\'Brien, Sean",2,S,\n')
+    sheet = table(
+        "book.csv", 'Student,ID,Section,Adding (5)\n"Lovelace, Ada",1,S,\n"O\'Brien, Sean",2,S,\n'
+    )
     exported = fill("canvas", sheet, dict(zip(students, (4, 3))))
     assert not exported.problems
-    assert column(tmp_path / "book-filled.csv", "Adding (5)", "Student") == {"Lovelace, Ada": "4", "O'Brien, Sean": "3"}
+    assert column(tmp_path / "book-filled.csv", "Adding (5)", "Student") == {
+        "Lovelace, Ada": "4",
+        "O'Brien, Sean": "3",
+    }
     fill("csv", sheet, dict(zip(students, (4, 3))), output=tmp_path / "scores.csv")
-    assert column(tmp_path / "scores.csv", "total", "student") == {"": "10", "Lovelace, Ada": "4", "O'Brien, Sean": "3"}
+    assert column(tmp_path / "scores.csv", "total", "student") == {
+        "": "10",
+        "Lovelace, Ada": "4",
+        "O'Brien, Sean": "3",
+    }
 
 
 def test_ids_of_the_roster_stand_in_the_exports(packed, gather, fill, table, course, tmp_path):
     roster = table(
-        "roster.csv", "student,name,canvas\nA/2026/0042,Alan Turing,101\no'brien@example.org,Sean O'Brien,102\n"
+        "roster.csv",
+        "student,name,canvas\nA/2026/0042,Alan Turing,101\no'brien@example.org,Sean O'Brien,102\n",
     )
     files = {"turingalan_101_9001_adding.py": "x\n", "obriensean_102_9002_adding.py": "y\n"}
     gather(packed("adding.zip", files), roster=roster)
     students = sorted(student for student, _ in read_collected(tmp_path / "submitted"))
     scores = dict(zip(students, (4, 3)))
     fill("csv", roster, scores, roster=roster, output=tmp_path / "scores.csv")
-    assert set(column(tmp_path / "scores.csv", "name", "student")) == {"", "A/2026/0042", "o'brien@example.org"}
+    assert set(column(tmp_path / "scores.csv", "name", "student")) == {
+        "",
+        "A/2026/0042",
+        "o'brien@example.org",
+    }
     fill("csv", roster, scores, output=tmp_path / "again.csv")
-    assert set(column(tmp_path / "again.csv", "name", "student")) == {"", "A/2026/0042", "o'brien@example.org"}
+    assert set(column(tmp_path / "again.csv", "name", "student")) == {
+        "",
+        "A/2026/0042",
+        "o'brien@example.org",
+    }
 
 
 def test_clones_of_github_classroom_are_found_by_the_username(gather, table, tmp_path):
@@ -328,7 +398,9 @@ def test_clones_of_github_classroom_are_found_by_the_username(gather, table, tmp
         place = tmp_path / "adding-submissions" / f"adding-{user}"
         place.mkdir(parents=True)
         (place / "adding.py").write_text(f"{user!r}\n", "utf-8")
-    people = '"identifier","github_username","github_id","name"\n"217","wizzkid8769","123","John Doe"\n'
+    people = (
+        '"identifier","github_username","github_id","name"\n"217","wizzkid8769","123","John Doe"\n'
+    )
     people += '"218","darth-vader","124",""\n'
     report = gather(tmp_path / "adding-submissions", roster=table("roster.csv", people))
     assert not report.odd
@@ -372,7 +444,9 @@ def test_a_student_can_be_in_several_sections(table, cell, sections):
 
 
 def test_a_decision_names_a_student_by_the_own_id():
-    decision = make_decision(assignment=NAME, student="A/2026/0042", excuse=True, reason="Ill.", by="me", at=AT)
+    decision = make_decision(
+        assignment=NAME, student="A/2026/0042", excuse=True, reason="Ill.", by="me", at=AT
+    )
     assert set(ids_of(decision)) == {"A/2026/0042", graded_name("A/2026/0042")}
     assert graded_name("A/2026/0042") != "A/2026/0042" and graded_name("ada") == "ada"
 
@@ -391,7 +465,9 @@ def test_titles_of_assignments_keep_their_marks():
 
 
 def test_feedback_of_moodle_is_named_with_all_marks():
-    assert feedback_name("राम गुप्ता_7", "5", NAME) == f"राम गुप्ता 7_5_assignsubmission_file_{NAME}.html"
+    assert (
+        feedback_name("राम गुप्ता_7", "5", NAME) == f"राम गुप्ता 7_5_assignsubmission_file_{NAME}.html"
+    )
 
 
 def test_folders_of_names_keep_their_marks():
@@ -410,12 +486,18 @@ def test_turned_names_get_no_row_of_somebody_else(fill, table, tmp_path):
     assert not (tmp_path / "book-filled.csv").exists()
     both = table("both.csv", BOOK + '"Thomas, James",2,jt,S,\n"James, Thomas",4,tj,S,\n')
     assert not fill("canvas", both, {"Thomas James": 3, "James Thomas": 4}).problems
-    assert column(tmp_path / "both-filled.csv", "Adding (5)", "ID") == {"": "10", "2": "4", "4": "3"}
+    assert column(tmp_path / "both-filled.csv", "Adding (5)", "ID") == {
+        "": "10",
+        "2": "4",
+        "4": "3",
+    }
 
 
 def test_vowel_signs_are_part_of_a_name(fill, table, tmp_path):
     sheet = table("book.csv", BOOK + '"गुप्ता, राम",102,ram,A,\n')
-    assert fill("canvas", sheet, {"रमा गुप्ता": 3}).problems == [f"रमा गुप्ता, {NAME}: not found in book.csv."]
+    assert fill("canvas", sheet, {"रमा गुप्ता": 3}).problems == [
+        f"रमा गुप्ता, {NAME}: not found in book.csv."
+    ]
     assert not fill("canvas", sheet, {"राम गुप्ता": 3}).problems
 
 
@@ -451,7 +533,9 @@ def test_a_display_name_like_a_login_gets_no_row(packed, gather, fill, table, tm
 
 
 def test_the_only_turned_row_is_filled_with_a_word(fill, table, tmp_path):
-    sheet = table("sheet.csv", "Identifier,Full name,Grade,Maximum grade\nParticipant 5,Li Wei,,10.00\n")
+    sheet = table(
+        "sheet.csv", "Identifier,Full name,Grade,Maximum grade\nParticipant 5,Li Wei,,10.00\n"
+    )
     exported = fill("moodle", sheet, {"Wei Li": 5})
     assert "Wei Li is taken for Li Wei, the only one so called, turned round." in exported.summary
     assert column(tmp_path / "sheet-filled.csv", "Grade", "Full name") == {"Li Wei": "5"}
@@ -462,7 +546,11 @@ def test_invisible_characters_stay_out_of_tables(fill, table, packed, gather, tm
         "submission_1:\n  :submitters:\n  - :sid: '1'\n    :name: \"Ada\\e[2J\\u202e Love\\u200blace\"\n"
         "submission_2:\n  :submitters:\n  - :sid: '2'\n    :name: \"می\\u200cنا\"\n"
     )
-    files = {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n", "submission_2/adding.py": "y\n"}
+    files = {
+        "submission_metadata.yml": metadata,
+        "submission_1/adding.py": "x\n",
+        "submission_2/adding.py": "y\n",
+    }
     gather(packed("export.zip", files))
     fill("csv", tmp_path, {"1": 5, "2": 6}, output=tmp_path / "scores.csv")
     assert column(tmp_path / "scores.csv", "name", "student") == {

@@ -67,7 +67,11 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "OMP_NUM_THREADS": "1"}
     program = "from autograder.cli import main; main()"
     return subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", program, *map(str, words)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
 
 
@@ -114,7 +118,9 @@ def test_grade_with_pictures_prints_the_golden_output(graded: tuple[Path, str]) 
     same_as_golden("grade", graded[1].replace(str(graded[0]), "grades"))
 
 
-def test_picture_is_drawn_from_the_students_code(folder: Path, course: Course, grades: dict) -> None:
+def test_picture_is_drawn_from_the_students_code(
+    folder: Path, course: Course, grades: dict
+) -> None:
     (picture,) = pictures(folder, course, grades["Ada"]).values()
     assert (picture.part, picture.title, picture.problem) == ("add", "a row of sums", "")
     assert picture.look_for == "The sums climb like a staircase."
@@ -132,7 +138,9 @@ def test_only_failing_parts_are_drawn(folder: Path, course: Course, grades: dict
     assert failing_parts(grades["bo"]) == ("add", "total")
 
 
-def test_picture_that_cannot_be_drawn_is_explained(folder: Path, course: Course, grades: dict) -> None:
+def test_picture_that_cannot_be_drawn_is_explained(
+    folder: Path, course: Course, grades: dict
+) -> None:
     def problem(student: str) -> str:
         return pictures(folder, course, grades[student])["a row of sums"].problem
 
@@ -148,7 +156,8 @@ def test_page_shows_the_picture_with_its_explanation(folder: Path, course: Cours
     (image,) = re.findall(r"<img [^>]*>", page)
     assert 'src="data:image/png;base64,' in image
     assert (
-        'alt="a row of sums, drawn from this submission. In a correct one: The sums climb like a staircase."' in image
+        'alt="a row of sums, drawn from this submission. In a correct one: The sums climb like a staircase."'
+        in image
     )
     assert "What to look for:" in page and page.index("What to look for:") < page.index("<img")
     waiting = page_of(folder, "kim")
@@ -165,8 +174,12 @@ def test_mistakes_are_shown_by_their_titles(graded: tuple[Path, str], course: Co
     assert title_of("99_gone", "some_mistake") == "some mistake"
 
 
-@pytest.mark.parametrize("text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"])
-def test_invalid_mistakes_yml_does_not_stop_a_report(course: Course, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["- id: [", "a: b", "- 3\n- {id: subtracts}\n- {id: subtracts, title: 7}", "\x00"]
+)
+def test_invalid_mistakes_yml_does_not_stop_a_report(
+    course: Course, tmp_path: Path, text: str
+) -> None:
     other = course.model_copy(update={"root": tmp_path})
     file = other.mistakes_file(other.assignment(NAME))
     file.parent.mkdir(parents=True)
@@ -176,11 +189,18 @@ def test_invalid_mistakes_yml_does_not_stop_a_report(course: Course, tmp_path: P
 
 def test_existing_pictures_are_not_drawn_again(folder: Path, course: Course, grades: dict) -> None:
     steps: list[tuple[int, int]] = []
-    assert draw_pictures(Plan(course, 0), folder, grades.values(), lambda *how_far: steps.append(how_far)) == []
+    assert (
+        draw_pictures(
+            Plan(course, 0), folder, grades.values(), lambda *how_far: steps.append(how_far)
+        )
+        == []
+    )
     assert steps == [(0, 0)]
 
 
-def test_changed_pictures_py_draws_the_pictures_again(folder: Path, course: Course, grades: dict) -> None:
+def test_changed_pictures_py_draws_the_pictures_again(
+    folder: Path, course: Course, grades: dict
+) -> None:
     file = picture_file(folder, course, grades["Ada"])
     source = course.pictures_file(course.assignment(NAME))
     source.write_text(PICTURES + "# better\n", "utf-8")
@@ -192,7 +212,9 @@ def test_changed_pictures_py_draws_the_pictures_again(folder: Path, course: Cour
     assert len(pictures_of(folder, course, grades["Ada"])) == 1
 
 
-def test_pictures_are_drawn_from_the_graded_text(folder: Path, course: Course, grades: dict, tmp_path: Path) -> None:
+def test_pictures_are_drawn_from_the_graded_text(
+    folder: Path, course: Course, grades: dict, tmp_path: Path
+) -> None:
     found = keeping.get(folder, grades["Ada"])
     assert found is not None and [file.text for file in found.files] == [SUBTRACTS]
     another = Submission("Ada", NAME, (SourceFile("adding.py", RIGHT),))
@@ -205,7 +227,9 @@ def test_pictures_are_drawn_from_the_graded_text(folder: Path, course: Course, g
 
 
 def test_unusual_texts_are_stored_unchanged(tmp_path: Path) -> None:
-    odd = Submission("ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", "")))
+    odd = Submission(
+        "ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", ""))
+    )
     keeping.put(tmp_path, [odd])
     grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
     found = keeping.get(tmp_path, grade)
@@ -213,7 +237,9 @@ def test_unusual_texts_are_stored_unchanged(tmp_path: Path) -> None:
 
 
 def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
-    texts = Submission("ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}")))
+    texts = Submission(
+        "ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}"))
+    )
     nothing = Submission("zoe", NAME, problem="No.")
     put_away = keeping.put(tmp_path, [texts, nothing])
     assert [one.submission.files for one in put_away] == [(), ()]
@@ -225,7 +251,9 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_report_draws_from_the_stored_texts(folder: Path, course: Course, tmp_path: Path, grades: dict) -> None:
+def test_report_draws_from_the_stored_texts(
+    folder: Path, course: Course, tmp_path: Path, grades: dict
+) -> None:
     """Nothing is graded again; a submission whose text is missing is named."""
     with Journal(tmp_path) as journal:
         journal.append(grades["Ada"])
@@ -244,7 +272,9 @@ def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     (tmp_path / "submissions").symlink_to(folder / "submissions")
-    (problem,) = draw_pictures(Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None)
+    (problem,) = draw_pictures(
+        Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None
+    )
     assert problem.startswith("Pictures of 7 submissions are not drawn: ")
     assert not (tmp_path / "pictures").exists()
 
@@ -257,7 +287,9 @@ def test_drawing_process_that_is_ended_from_outside_is_reported(
         future.set_exception(BrokenProcessPool())
         return future
 
-    monkeypatch.setattr(painter, "graders", lambda plan: SimpleNamespace(submit=broken, shutdown=lambda **_: None))
+    monkeypatch.setattr(
+        painter, "graders", lambda plan: SimpleNamespace(submit=broken, shutdown=lambda **_: None)
+    )
     (problem,) = draw_pictures(Plan(course, 0), tmp_path, grades.values(), lambda done, total: None)
     assert problem.startswith(
         "Pictures of 7 submissions are not drawn: a process that drew them was ended from outside"
@@ -274,7 +306,9 @@ def workers() -> Iterator[WorkerFactory]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sampled((a.name for a in COURSE.assignments), "03_masked_heads".__eq__))
+@pytest.mark.parametrize(
+    "name", sampled((a.name for a in COURSE.assignments), "03_masked_heads".__eq__)
+)
 def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     workers: WorkerFactory, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,12 +331,17 @@ def test_killed_drawing_process_loses_only_its_own_picture(
     folder: Path, course: Course, grades: dict, tmp_path: Path
 ) -> None:
     source = course.pictures_file(course.assignment(NAME))
-    source.write_text(PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8")
+    source.write_text(
+        PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8"
+    )
     try:
         (tmp_path / "submissions").symlink_to(folder / "submissions")
         chosen = [grades[name] for name in ("Ada", "bo", "kim")]
         steps: list[tuple[int, int]] = []
-        assert draw_pictures(Plan(course, 0), tmp_path, chosen, lambda *how_far: steps.append(how_far)) == []
+        assert (
+            draw_pictures(Plan(course, 0), tmp_path, chosen, lambda *how_far: steps.append(how_far))
+            == []
+        )
         assert steps[-1] == (3, 3)
         pages = write_all(tmp_path, course, chosen).parent
         assert "The process that drew it ended." in page_of(pages, "bo")

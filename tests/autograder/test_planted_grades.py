@@ -57,7 +57,9 @@ def raise_scores(room: Path) -> None:
     """Write full marks for everybody into the journal."""
     journal = room / "grades" / JOURNAL
     records = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
-    lines = [json.dumps({**record, "score": record["max_score"], "tests": []}) for record in records]
+    lines = [
+        json.dumps({**record, "score": record["max_score"], "tests": []}) for record in records
+    ]
     journal.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
@@ -71,7 +73,9 @@ def test_own_grades_are_continued(room: Path) -> None:
 
 def test_changed_grades_are_refused_and_can_be_accepted(room: Path) -> None:
     raise_scores(room)
-    with pytest.raises(RefusedError, match=r"grades\.jsonl is not sealed with your key .*--trust-grades"):
+    with pytest.raises(
+        RefusedError, match=r"grades\.jsonl is not sealed with your key .*--trust-grades"
+    ):
         grade(room)
     assert not (room / "grades" / RUN).exists()
     assert {g.score for g in grade(room, trust_grades=True).grades} == {10.0}
@@ -108,7 +112,9 @@ def plant_a_seed(grades: Path) -> None:
 
 
 def plant_names(grades: Path) -> None:
-    (grades / "names.json").write_text('{"schema": 1, "names": {"ada": "Mallory"}, "originals": {}}\n')
+    (grades / "names.json").write_text(
+        '{"schema": 1, "names": {"ada": "Mallory"}, "originals": {}}\n'
+    )
 
 
 def plant_times(grades: Path) -> None:
@@ -120,7 +126,15 @@ def plant_a_suite(grades: Path) -> None:
     file.write_text(file.read_text().replace('"max_score": ', '"max_score": 1'))
 
 
-PLANTED = [forget_all_seals, make_up_seals, leave_only_pictures, plant_a_seed, plant_names, plant_times, plant_a_suite]
+PLANTED = [
+    forget_all_seals,
+    make_up_seals,
+    leave_only_pictures,
+    plant_a_seed,
+    plant_names,
+    plant_times,
+    plant_a_suite,
+]
 
 
 @pytest.mark.parametrize("plant", PLANTED)
@@ -145,7 +159,8 @@ def test_grades_of_another_user_are_refused(room: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    "name", ["", JOURNAL, RUN, SEALS, "feedback", "feedback/ada", "suites", "submissions", "index.html"]
+    "name",
+    ["", JOURNAL, RUN, SEALS, "feedback", "feedback/ada", "suites", "submissions", "index.html"],
 )
 def test_nothing_is_written_through_a_link(room: Path, name: str) -> None:
     outside = room / "outside"
@@ -177,7 +192,9 @@ def refuses(submissions: Path, output: Path, course: Path, assignment: str | Non
     try:
         api.grade(submissions, course, output, assignment=assignment, jobs=1)
     except RefusedError as refusal:
-        assert "among the files of a student" in str(refusal) or "is the folder of the submissions" in str(refusal)
+        assert "among the files of a student" in str(
+            refusal
+        ) or "is the folder of the submissions" in str(refusal)
         assert not output.exists() or output.samefile(submissions)
         return True
     return False
@@ -195,7 +212,9 @@ def refuses(submissions: Path, output: Path, course: Path, assignment: str | Non
         (f"submitted/ada/{NAME}/adding.py", f"submitted/ada/{NAME}/deeper/grades"),
     ],
 )
-def test_an_output_folder_among_the_files_of_a_student_is_refused(room: Path, submissions: str, output: str) -> None:
+def test_an_output_folder_among_the_files_of_a_student_is_refused(
+    room: Path, submissions: str, output: str
+) -> None:
     assert refuses(room / submissions, room / output, room / "course")
     (room / "by_link").symlink_to((room / output).parent)
     assert refuses(room / submissions, room / "by_link" / Path(output).name, room / "course")
@@ -228,10 +247,20 @@ def test_the_recipe_for_classroom_50_believes_nothing_of_a_checkout(room: Path) 
     (checkout / "course.yml").write_text("title: Mine\nassignments: []\n")
     (checkout / "result.json").symlink_to(room / "elsewhere.json")
     folder = str(Path(sys.executable).parent)
-    environment = {**os.environ, "CHECKOUT": str(checkout), "COURSE": str(room / "course"), "TMPDIR": str(room)}
+    environment = {
+        **os.environ,
+        "CHECKOUT": str(checkout),
+        "COURSE": str(room / "course"),
+        "TMPDIR": str(room),
+    }
     environment["PATH"] = os.pathsep.join([folder, environment["PATH"]])
     done = subprocess.run(
-        ["sh", "-eu", "-c", recipe], cwd=checkout, env=environment, capture_output=True, text=True, timeout=HANGS
+        ["sh", "-eu", "-c", recipe],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
     result = json.loads((checkout / "result.json").read_text("utf-8"))
@@ -289,7 +318,9 @@ def test_without_a_place_for_the_key_a_run_works_and_says_so(state: Path, tmp_pa
         assert f"Set {VARIABLE}" in run.problem
     assert owner_key().key == owner_key().key
     program = (
-        "import sys, pathlib; from autograder.gradebook.run_state import OpenRun; OpenRun(pathlib.Path(sys.argv[1]))"
+        "import sys, pathlib\n"
+        "from autograder.gradebook.run_state import OpenRun\n"
+        "OpenRun(pathlib.Path(sys.argv[1]))"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "grades")]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -62,23 +62,41 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Room:
 def test_the_witness_sees_an_import(room: Room) -> None:
     """Python itself imports from the current folder, and the test notices that."""
     command = [sys.executable, "-c", "import tabnanny"]
-    subprocess.run(command, cwd=room.poisoned.path, env=room.poisoned.environment, capture_output=True)
+    subprocess.run(
+        command, cwd=room.poisoned.path, env=room.poisoned.environment, capture_output=True
+    )
     assert any(line.startswith("tabnanny.py: ") for line in room.poisoned.opened())
 
 
 SLOW = pytest.mark.slow
 COMMANDS = [  # `build` and `grade` have made the room
-    pytest.param("grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW),
-    pytest.param("grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW),
+    pytest.param(
+        "grade {root}/submitted --output {root}/again --regrade --jobs 2", id="grade", marks=SLOW
+    ),
+    pytest.param(
+        "grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW
+    ),
     pytest.param("report {root}/grades --pictures --jobs 1", id="pictures", marks=SLOW),
     pytest.param("collect {root}/submitted --from folders --output {root}/collected", id="collect"),
-    pytest.param("decide ada -a 01_adding --take 1 --reason late --by me --grades {root}/grades", id="decide"),
+    pytest.param(
+        "decide ada -a 01_adding --take 1 --reason late --by me --grades {root}/grades", id="decide"
+    ),
     pytest.param("decide --pick --grades {root}/grades", id="pick", marks=SLOW),
     pytest.param("compare {root}/grades {root}/grades", id="compare", marks=SLOW),
     pytest.param("export {root}/grades --to csv --output {root}/grades.csv", id="csv"),
-    pytest.param("export {root}/grades --to junit --output {root}/grades.xml", id="junit", marks=SLOW),
-    pytest.param("export {root}/grades --to classroom50 --output {root}/classroom50", id="classroom50", marks=SLOW),
-    pytest.param("export --to gradescope -a 01_adding --output {root}/gradescope.zip", id="gradescope", marks=SLOW),
+    pytest.param(
+        "export {root}/grades --to junit --output {root}/grades.xml", id="junit", marks=SLOW
+    ),
+    pytest.param(
+        "export {root}/grades --to classroom50 --output {root}/classroom50",
+        id="classroom50",
+        marks=SLOW,
+    ),
+    pytest.param(
+        "export --to gradescope -a 01_adding --output {root}/gradescope.zip",
+        id="gradescope",
+        marks=SLOW,
+    ),
     pytest.param("similar {root}/submitted -a 01_adding --output {root}/alike.html", id="similar"),
     pytest.param("doctor", id="doctor", marks=SLOW),
     pytest.param("doctor --verify", id="verify", marks=SLOW),
@@ -106,8 +124,20 @@ def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None
     for student in ("multiprocessing", "signal", "socket", "torch", "numpy", "matplotlib", "ada"):
         theft = f"\nopen({str(stolen)!r}, 'a').write('{student}')\n" if student != "ada" else ""
         (tmp_path / "week3" / f"{student}.py").write_text(SUBTRACTS + theft)
-    command = [str(COMMAND), "grade", ".", "-a", NAME, "--course", str(course), "--output", str(tmp_path / "grades")]
-    done = subprocess.run(command, cwd=tmp_path / "week3", capture_output=True, text=True, timeout=HANGS)
+    command = [
+        str(COMMAND),
+        "grade",
+        ".",
+        "-a",
+        NAME,
+        "--course",
+        str(course),
+        "--output",
+        str(tmp_path / "grades"),
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path / "week3", capture_output=True, text=True, timeout=HANGS
+    )
     assert (done.returncode, stolen.exists()) == (0, False), done.stdout + done.stderr
     scores = {grade.student: grade.score for grade in Reading(tmp_path / "grades" / FILE_NAME)}
     assert len(scores) == 7 and max(scores.values()) < 10.0
@@ -134,7 +164,9 @@ STUDENTS = sampled(["check .", "hint .", "answers .", "progress .", "pack ."], "
 NOTEBOOK = trusted_process.python_command("from autograder.cli import main; main()")
 
 
-@pytest.mark.parametrize("command", [[str(COMMAND)], pytest.param(NOTEBOOK, marks=SLOW)], ids=["command", "notebook"])
+@pytest.mark.parametrize(
+    "command", [[str(COMMAND)], pytest.param(NOTEBOOK, marks=SLOW)], ids=["command", "notebook"]
+)
 @pytest.mark.parametrize("words", STUDENTS)
 def test_a_command_of_students_beside_files_with_the_names_of_modules(
     words: str, command: list[str], released: Path, tmp_path: Path
@@ -145,8 +177,15 @@ def test_a_command_of_students_beside_files_with_the_names_of_modules(
     poisoned = PoisonedFolder(tmp_path / "witnesses", folder)
     (folder / "matplotlibrc").unlink()  # a student's own settings
     done = subprocess.run(
-        [*command, *words.split()], cwd=folder, env=poisoned.environment, capture_output=True, text=True, timeout=HANGS
+        [*command, *words.split()],
+        cwd=folder,
+        env=poisoned.environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
-    said = done.stdout + done.stderr  # their text is read, in search of the student's work; it does not run
+    said = (
+        done.stdout + done.stderr
+    )  # their text is read, in search of the student's work; it does not run
     assert "was imported" not in said and "Traceback" not in said, said
     assert done.returncode in (0, 1), said

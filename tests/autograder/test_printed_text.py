@@ -129,7 +129,9 @@ def test_other_tests_receive_no_text(student, capsys):
     student._connection.reads_output = False
     student._connection.start_test(4)
     student.hello()
-    assert not [each for each in student._connection.transcript.answers if each.operation == "print"]
+    assert not [
+        each for each in student._connection.transcript.answers if each.operation == "print"
+    ]
 
 
 def test_text_is_part_of_the_answers(student, capsys):
@@ -162,7 +164,9 @@ def test_closed_and_replaced_output_harm_only_the_submission(student, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("claim", ["text", 3, None, [], ["a"], ["a", "b", "c"], [1, 2], [["\ud800"], {}], {"a": 1}])
+@pytest.mark.parametrize(
+    "claim", ["text", 3, None, [], ["a"], ["a", "b", "c"], [1, 2], [["\ud800"], {}], {"a": 1}]
+)
 def test_forged_text_is_text_or_the_end_of_the_submission(sandbox, capsys, claim):
     """A worker may send anything in place of its printed text."""
     connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
@@ -215,7 +219,9 @@ def test_grading_reads_the_text(grader, solution, capfd):
     wrong = graded(grader, solution.replace("number**2)", "number * 2)"))
     assert [test.outcome for test in wrong.tests] == ["failed", "failed", "passed"]
     assert {test.mistake for test in wrong.tests[:2]} == {"doubles"}
-    assert wrong.tests[0].message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+    assert (
+        wrong.tests[0].message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+    )
     in_one_row = graded(grader, solution.replace("number**2)", 'number**2, end=" ")'))
     assert {test.mistake for test in in_one_row.tests[:2]} == {"in_one_row"}
     assert capfd.readouterr() == ("", "")
@@ -243,7 +249,10 @@ def test_a_student_sees_the_same(course, solution, capfd):
         assert check_target(released).all_passed
         released.write_text(solution.replace("number**2)", "number * 2)"), "utf-8")
         report = check_target(released)
-        assert report.findings[0].result.message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+        assert (
+            report.findings[0].result.message
+            == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+        )
         assert report.findings[0].result.mistake == "doubles"
     finally:
         released.write_text(stub, "utf-8")
@@ -251,9 +260,20 @@ def test_a_student_sees_the_same(course, solution, capfd):
 
 
 def pytest_of(course: Course, *arguments: str, name: str = NAME) -> str:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/assignments/{name}", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"tests/assignments/{name}",
+        *arguments,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    return subprocess.run(command, cwd=course.root, capture_output=True, text=True, env=environment).stdout
+    return subprocess.run(
+        command, cwd=course.root, capture_output=True, text=True, env=environment
+    ).stdout
 
 
 @pytest.mark.slow
@@ -262,7 +282,10 @@ def test_plain_pytest_reads_it_too(course, solution, tmp_path):
     file = tmp_path / "table.py"
     file.write_text(solution, "utf-8")
     assert "3 passed" in pytest_of(course, "--autograder-submission", str(file))
-    file.write_text(solution.replace("print(number, number**2)", f"{ESCAPES}; raise ValueError('\\x1b[2J')"), "utf-8")
+    file.write_text(
+        solution.replace("print(number, number**2)", f"{ESCAPES}; raise ValueError('\\x1b[2J')"),
+        "utf-8",
+    )
     shown = pytest_of(course, "--autograder-submission", str(file))
     assert "3 failed" in shown and "\x1b" not in shown
 
@@ -276,7 +299,9 @@ def test_capfd_is_refused_with_a_sentence(tmp_path):
     from autograder.records import CourseError
 
     course = load_course(root)
-    with pytest.raises(CourseError, match="uses the fixture `capfd`, which does not see .* Use `capsys`"):
+    with pytest.raises(
+        CourseError, match="uses the fixture `capfd`, which does not see .* Use `capsys`"
+    ):
         collect_suites(course, course.assignments)
 
 

@@ -55,7 +55,9 @@ def test_state_dict_names_modules_and_parameter_counts_match(student):
     mine, theirs = pair(student, d=4, p=0.0)
     assert list(mine.state_dict()) == list(theirs.state_dict())
     assert sum(p.numel() for p in mine.parameters()) == sum(p.numel() for p in theirs.parameters())
-    assert [name for name, _ in mine.named_modules()] == [name for name, _ in theirs.named_modules()]
+    assert [name for name, _ in mine.named_modules()] == [
+        name for name, _ in theirs.named_modules()
+    ]
     assert [name for name, _ in theirs.named_buffers()] == ["table"]
 
 
@@ -284,7 +286,9 @@ def test_backward_can_run_twice(student):
 
 def test_second_derivatives_are_refused(student):
     x = torch.randn(3, requires_grad=True)
-    (gradient,) = torch.autograd.grad(student.product(x, torch.ones(3)).square().sum(), x, create_graph=True)
+    (gradient,) = torch.autograd.grad(
+        student.product(x, torch.ones(3)).square().sum(), x, create_graph=True
+    )
     with pytest.raises(RuntimeError, match="once_differentiable|differentiate twice"):
         gradient.sum().backward()
 
@@ -354,7 +358,9 @@ def test_gradients_flow_through_a_function_of_the_test(student, dtype):
 
 def test_gradients_flow_through_a_module_of_the_test_without_changing_it(student):
     net, x = plain.Net(4, p=0.0), torch.randn(2, 4)
-    torch.testing.assert_close(student.slope(net, x), plain.slope(plain.Net.forward.__get__(net), x))
+    torch.testing.assert_close(
+        student.slope(net, x), plain.slope(plain.Net.forward.__get__(net), x)
+    )
     net.zero_grad(set_to_none=True)
     student.slope(net, x)
     assert all(parameter.grad is None for parameter in net.parameters())
@@ -363,7 +369,9 @@ def test_gradients_flow_through_a_module_of_the_test_without_changing_it(student
 def test_gradients_flow_through_nested_callbacks(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)
-    torch.testing.assert_close(student.slope(lambda x: theirs(bent(x)), x), plain.slope(lambda x: mine(bent(x)), x))
+    torch.testing.assert_close(
+        student.slope(lambda x: theirs(bent(x)), x), plain.slope(lambda x: mine(bent(x)), x)
+    )
     torch.testing.assert_close(student.slope(lambda x: student.product(x, x), x), 2 * x)
     ours, whole = x.clone().requires_grad_(), x.clone().requires_grad_()
     student.twice(bent, ours).sum().backward()
@@ -429,7 +437,11 @@ def test_calls_and_results_are_recorded(student):
     with pytest.raises(ValueError):
         student.boom(x)
     assert [answer.operation for answer in transcript.answers] == ["call", "backward", "call"]
-    assert transcript.answers[-1].value == ("raised", "ValueError", "")  # its words are the student's own
+    assert transcript.answers[-1].value == (
+        "raised",
+        "ValueError",
+        "",
+    )  # its words are the student's own
     assert transcript.same_as(transcript)
 
 
@@ -461,7 +473,9 @@ def test_results_in_containers_have_gradients(student):
             xs.append(torch.arange(3.0, requires_grad=True))
             (y, rest), whole = module.several(xs[-1])
             assert rest["count"] == 3 and whole.dtype == torch.int64 and not whole.requires_grad
-            (y.square().sum() + rest["sum"] * rest["tuple"][0] + (rest["tuple"][1] ** 2).sum()).backward()
+            (
+                y.square().sum() + rest["sum"] * rest["tuple"][0] + (rest["tuple"][1] ** 2).sum()
+            ).backward()
         torch.testing.assert_close(xs[0].grad, xs[1].grad)
 
 
@@ -520,7 +534,8 @@ def test_two_modules_can_take_part_in_one_call(student):
     ):
         net.square().sum().backward()
     for (name, p), (_, q) in zip(
-        [*a.named_parameters(), *b.named_parameters()], [*first.named_parameters(), *second.named_parameters()]
+        [*a.named_parameters(), *b.named_parameters()],
+        [*first.named_parameters(), *second.named_parameters()],
     ):
         assert (p.grad is None) == (q.grad is None), name
         if p.grad is not None:
@@ -532,7 +547,11 @@ def test_submodule_can_be_an_argument(student):
     torch.testing.assert_close(student.weight_sum(theirs.a), plain.weight_sum(mine.a))
     torch.testing.assert_close(student.weight_sum(theirs.parts[1]), plain.weight_sum(mine.parts[1]))
     student.both(theirs.a, theirs.parts[2], torch.ones(4)).sum().backward()
-    assert theirs.a.weight.grad is not None and theirs.parts[2].bias.grad is not None and theirs.b.weight.grad is None
+    assert (
+        theirs.a.weight.grad is not None
+        and theirs.parts[2].bias.grad is not None
+        and theirs.b.weight.grad is None
+    )
 
 
 def test_parameter_replaced_during_a_call_is_transferred(student):
@@ -557,9 +576,15 @@ def test_parameters_added_and_removed_during_a_call_are_transferred(student):
                 net.inner.append(nn.Linear(3, 3)) if net is mine and len(net.inner) < 2 else None
             getattr(net, change)()
         assert list(theirs.state_dict()) == list(mine.state_dict()), change
-        assert [n for n, _ in theirs.named_parameters()] == [n for n, _ in mine.named_parameters()], change
-        assert [p.requires_grad for p in theirs.parameters()] == [p.requires_grad for p in mine.parameters()], change
-        assert [tuple(p.shape) for p in theirs.parameters()] == [tuple(p.shape) for p in mine.parameters()], change
+        assert [n for n, _ in theirs.named_parameters()] == [
+            n for n, _ in mine.named_parameters()
+        ], change
+        assert [p.requires_grad for p in theirs.parameters()] == [
+            p.requires_grad for p in mine.parameters()
+        ], change
+        assert [tuple(p.shape) for p in theirs.parameters()] == [
+            tuple(p.shape) for p in mine.parameters()
+        ], change
     theirs.double()
     theirs.weight.requires_grad_(True)
     theirs(torch.ones(4, dtype=torch.double)).sum().backward()
@@ -581,10 +606,10 @@ def test_changed_buffers_are_transferred(student):
 
 def test_attributes_can_be_lists_of_modules_and_tensors(student):
     theirs = student.Lists(4)
-    assert [type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4) for layer in theirs.layers] == [
-        True,
-        True,
-    ]
+    assert [
+        type(layer).__mro__[1] is nn.Module or layer.weight.shape == (4, 4)
+        for layer in theirs.layers
+    ] == [True, True]
     assert theirs.layers[0](torch.ones(2, 4)).shape == (2, 4)
     assert torch.equal(theirs.tensors[0], torch.ones(4))
     assert list(theirs.state_dict()) == list(plain.Lists(4).state_dict())
@@ -611,7 +636,11 @@ def test_equality_uses_the_students_method(student):
 
 
 def test_every_kind_of_argument_is_transferred(student):
-    calls = [((1,), {}), ((1, 5, 6, 7), {"c": 8, "d": 9, "a": 10}), ((1,), {"b": None, "x": [1, (2,)]})]
+    calls = [
+        ((1,), {}),
+        ((1, 5, 6, 7), {"c": 8, "d": 9, "a": 10}),
+        ((1,), {"b": None, "x": [1, (2,)]}),
+    ]
     for args, kwargs in calls:
         assert student.keywords(*args, **kwargs) == plain.keywords(*args, **kwargs)
     with pytest.raises(TypeError, match="positional"):
@@ -738,7 +767,10 @@ def of_text(text, filename):
 
 
 def test_an_error_tells_the_line_before_it_and_the_shapes_of_its_own_line():
-    student = of_text("class A:\n    w = None\n\ndef f(q, a):\n    a = A; a.w = q\n\n    return q @ a.w\n", "heads.py")
+    student = of_text(
+        "class A:\n    w = None\n\ndef f(q, a):\n    a = A; a.w = q\n\n    return q @ a.w\n",
+        "heads.py",
+    )
     with pytest.raises(StudentRaisedError) as caught:
         student.f(torch.ones(2, 3), None)
     frame = caught.value.remote.frames[-1]
@@ -747,6 +779,11 @@ def test_an_error_tells_the_line_before_it_and_the_shapes_of_its_own_line():
 
 def test_a_syntax_error_in_a_notebook_says_cell_and_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "autograder.notebook", None)  # loading a notebook replaces it
-    cells = [{"cell_type": "markdown", "source": "# Heads"}, {"cell_type": "code", "source": "x = 1\ndef f(x)\n"}]
-    with pytest.raises(MissingNameError, match="the file stopped in line 2 of cell 2 with SyntaxError"):
+    cells = [
+        {"cell_type": "markdown", "source": "# Heads"},
+        {"cell_type": "code", "source": "x = 1\ndef f(x)\n"},
+    ]
+    with pytest.raises(
+        MissingNameError, match="the file stopped in line 2 of cell 2 with SyntaxError"
+    ):
         of_text(json.dumps({"cells": cells}), "heads.ipynb").f(1)

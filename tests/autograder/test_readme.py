@@ -25,7 +25,16 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAM = typer.main.get_command(app)
 TOOLS = {"ruff", "mypy"}
-OF_OTHERS = {"docker", "mkdir", "podman", "dask", "openssl", "pip", "git", "sh"}  # in the guides beside the course
+OF_OTHERS = {
+    "docker",
+    "mkdir",
+    "podman",
+    "dask",
+    "openssl",
+    "pip",
+    "git",
+    "sh",
+}  # in the guides beside the course
 
 
 class Line(NamedTuple):
@@ -46,7 +55,12 @@ def typed() -> list[Line]:
     lines = []
     for page in PAGES:
         shell = [line for block in blocks(page, "sh") for line in block.splitlines()]
-        prompts = [line[2:] for block in blocks(page, "console") for line in block.splitlines() if line[:2] == "$ "]
+        prompts = [
+            line[2:]
+            for block in blocks(page, "console")
+            for line in block.splitlines()
+            if line[:2] == "$ "
+        ]
         prose = re.sub(r"^```.*?^```", "", read(page), flags=re.MULTILINE | re.DOTALL)
         spoken = re.findall(r"`((?:autograder|make|source|python|pytest) [^`]+)`", prose)
         lines += [Line(page.name, line) for line in [*shell, *prompts, *spoken] if line.strip()]
@@ -84,7 +98,9 @@ def test_command_exists(line):
         assert all("=" in word for word in words)
     elif program not in OF_OTHERS:
         assert program in TOOLS, f"{program} is not among what the set-up installs"
-        assert shutil.which(program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+        assert shutil.which(
+            program, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        )
 
 
 def accepted_by_autograder(words):
@@ -134,7 +150,9 @@ def test_links_have_a_target(page):
         if anchor:
             assert anchor in anchors(file), f"{page.name} links to {target}"
         if text.startswith("`test_") and file.suffix == ".py":
-            assert re.search(rf"^def {text.strip('`')}\(", read(file), re.MULTILINE), f"{page.name} names {text}"
+            assert re.search(rf"^def {text.strip('`')}\(", read(file), re.MULTILINE), (
+                f"{page.name} names {text}"
+            )
 
 
 def test_links_are_found():
@@ -164,28 +182,42 @@ def test_files_in_the_layout_exist():
 
 
 def test_table_of_assignments_matches_the_course():
-    rows = re.findall(r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE)
-    course = [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in load_course(ROOT).assignments]
+    rows = re.findall(
+        r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", read(ROOT / "README.md"), re.MULTILINE
+    )
+    course = [
+        (a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in load_course(ROOT).assignments
+    ]
     assert rows == course, "each assignment of course.yml has a row in README.md"
 
 
 def test_table_of_topics_names_every_part_of_the_course() -> None:
-    (section,) = re.findall(r"## Topics of the course\n(.*?)\n## ", read(ROOT / "docs/students.md"), re.DOTALL)
+    (section,) = re.findall(
+        r"## Topics of the course\n(.*?)\n## ", read(ROOT / "docs/students.md"), re.DOTALL
+    )
     rows = re.findall(r"^\| .+ \| (\d\d) (`.+`) \|$", section, re.MULTILINE)
     named = [(number, part) for number, parts in rows for part in re.findall(r"`(\w+)`", parts)]
-    assert named == [(a.name[:2], part.name) for a in load_course(ROOT).assignments for part in a.parts]
+    assert named == [
+        (a.name[:2], part.name) for a in load_course(ROOT).assignments for part in a.parts
+    ]
 
 
 def argument_names(stub: Path) -> set[str]:
     nodes = list(ast.walk(ast.parse(read(stub))))
-    fields = {node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")}
+    fields = {
+        node.target.id
+        for node in nodes
+        if isinstance(node, ast.AnnAssign) and hasattr(node.target, "id")
+    }
     return fields | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def test_table_of_names_lists_the_assignments_that_use_them() -> None:
     course = load_course(ROOT)
     names = {each.name[:2]: argument_names(course.stub_file(each)) for each in course.assignments}
-    rows = re.findall(r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\|[^|]*\|[^|]*\| `(\w+)` \| ([^|]*) \|$", read(ROOT / "docs/students.md"), re.MULTILINE
+    )
     assert len(rows) > 20
     for name, assignments in rows:
         listed = set(re.findall(r"\d\d\b", assignments.replace("GPT-2", ""))) & set(names)
@@ -218,7 +250,9 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
     """Run make as in a fresh terminal, also when make started these tests."""
     inherited = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", *make_variables()}
     environment = {name: value for name, value in os.environ.items() if name not in inherited}
-    return subprocess.run(["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        ["make", *words], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
 
 
 @needs_make
@@ -230,7 +264,10 @@ def test_make_without_a_target_lists_the_targets():
 @needs_make
 def test_make_grades_a_folder_with_a_space_in_its_name():
     done = make("-n", "grade", "SUBMISSIONS=my class", "ASSIGNMENT=03_masked_heads", "JOBS=3")
-    assert 'autograder grade "my class" --output "grades" --assignment "03_masked_heads" --jobs 3' in done.stdout
+    assert (
+        'autograder grade "my class" --output "grades" --assignment "03_masked_heads" --jobs 3'
+        in done.stdout
+    )
 
 
 @needs_make
@@ -255,7 +292,9 @@ def test_continuous_integration_runs_every_test():
     assert jobs["test"]["strategy"]["matrix"]["python"] == ["3.10", "3.12", "3.13", "3.14"]
     nightly = jobs["everything"]["strategy"]["matrix"]
     at_night = {*nightly["targets"], *(each["targets"] for each in nightly["include"])}
-    assert at_night == {"test", "test-all", "oldest", "audit", "jupyter", "cluster"} <= make_targets()
+    assert (
+        at_night == {"test", "test-all", "oldest", "audit", "jupyter", "cluster"} <= make_targets()
+    )
     assert jobs["students"]["strategy"]["matrix"]["system"] == ["windows-latest", "macos-latest"]
     quick, every = pytest_options("test"), pytest_options("test-all")
     assert quick == [*every, '-m "not slow"']
@@ -263,9 +302,19 @@ def test_continuous_integration_runs_every_test():
 
 def pytest_options(target: str) -> list[str]:
     """Return what a target passes to pytest, but for the way in which tests are distributed among processes."""
-    (line,) = [line for line in make("-n", target).stdout.splitlines() if "pytest" in line and "==" not in line]
-    options = re.findall(r"--?\S+(?: [^-#]\S*(?: slow\")?)?", line.partition("pytest")[2].partition("#")[0])
-    return [option.strip() for option in options if not option.startswith(("--dist", "--no-loadscope", "-n"))]
+    (line,) = [
+        line
+        for line in make("-n", target).stdout.splitlines()
+        if "pytest" in line and "==" not in line
+    ]
+    options = re.findall(
+        r"--?\S+(?: [^-#]\S*(?: slow\")?)?", line.partition("pytest")[2].partition("#")[0]
+    )
+    return [
+        option.strip()
+        for option in options
+        if not option.startswith(("--dist", "--no-loadscope", "-n"))
+    ]
 
 
 def test_setup_refuses_an_old_python_with_a_message(tmp_path):
@@ -273,7 +322,10 @@ def test_setup_refuses_an_old_python_with_a_message(tmp_path):
     old.write_text("#!/bin/sh\nexit 1\n", "utf-8")
     old.chmod(0o755)
     done = subprocess.run(
-        [ROOT / "scripts" / "setup", "report"], env={**os.environ, "PYTHON": str(old)}, capture_output=True, text=True
+        [ROOT / "scripts" / "setup", "report"],
+        env={**os.environ, "PYTHON": str(old)},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Python 3.10 or later is needed.")

@@ -51,7 +51,16 @@ def write_wheel(folder: Path, members: dict[str, str]) -> Path:
 
 
 def release(root: Path, wheel: Path, output: Path, *words: str):
-    command = ["release", *words, "--course", str(root), "--output", str(output), "--wheel", str(wheel)]
+    command = [
+        "release",
+        *words,
+        "--course",
+        str(root),
+        "--output",
+        str(output),
+        "--wheel",
+        str(wheel),
+    ]
     return CliRunner().invoke(app, command)
 
 
@@ -109,7 +118,10 @@ def test_archive_is_reproducible(root, wheel, tmp_path):
 def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path):
     course = root / "course.yml"
     course.write_text(
-        course.read_text("utf-8").replace("    minutes: 10\n", "    minutes: 10\n    due: 2026-11-27 23:59\n"), "utf-8"
+        course.read_text("utf-8").replace(
+            "    minutes: 10\n", "    minutes: 10\n    due: 2026-11-27 23:59\n"
+        ),
+        "utf-8",
     )
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
@@ -121,9 +133,13 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert all(f"| {mark} | " in readme for mark in "✓✗○·")
     assert "docs/students.md" not in readme
     assert "@" not in readme
-    container = json.loads((tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+    container = json.loads(
+        (tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8")
+    )
     assert container["name"] == "A tiny course"
-    assert container["postCreateCommand"].startswith("python kit/install.py -r requirements.txt -c constraints.txt &&")
+    assert container["postCreateCommand"].startswith(
+        "python kit/install.py -r requirements.txt -c constraints.txt &&"
+    )
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
@@ -133,7 +149,9 @@ def test_page_for_assistants_names_every_gap_and_contains_no_code(root, wheel, t
     course = load_course(root)
     (document,) = (load_document(course, assignment) for assignment in course.assignments)
     (row,) = [line for line in page.splitlines() if line.startswith(f"| `assignments/{NAME}` |")]
-    assert re.findall(r"`([\w.]+)`", row) == list(dict.fromkeys(gap.function for gap in document.gaps))
+    assert re.findall(r"`([\w.]+)`", row) == list(
+        dict.fromkeys(gap.function for gap in document.gaps)
+    )
     assert f"autograder check assignments/{NAME}" in page
     assert "```" not in page
     assert "@" not in page
@@ -164,7 +182,9 @@ def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, 
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
     assert files(tmp_path / "out") == EVERYTHING | guides
-    assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text(
+        "utf-8"
+    )
 
 
 def test_guide_may_quote_a_hint_but_no_line_of_a_solution(root, wheel, tmp_path):
@@ -207,7 +227,10 @@ def test_existing_files_are_not_overwritten(root, wheel, tmp_path, output):
 @pytest.mark.parametrize("output", ["rel.tar.gz", "rel.TGZ", "rel.7z"])
 def test_output_file_must_end_in_zip(root, wheel, tmp_path, output):
     done = release(root, wheel, tmp_path / output)
-    assert (done.exit_code, "is a folder, or an archive that ends in .zip." in done.stderr) == (2, True)
+    assert (done.exit_code, "is a folder, or an archive that ends in .zip." in done.stderr) == (
+        2,
+        True,
+    )
     assert not (tmp_path / output).exists()
 
 
@@ -220,7 +243,11 @@ def test_foreign_files_are_not_overwritten(root, wheel, tmp_path, output):
     (tmp_path / "empty.zip").touch()
     before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
     done = release(root, wheel, tmp_path / output)
-    said = "is a file; a release" if output == "notes" else "already exists, and `release` did not write it."
+    said = (
+        "is a file; a release"
+        if output == "notes"
+        else "already exists, and `release` did not write it."
+    )
     assert (done.exit_code, said in done.stderr) == (2, True)
     assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
 
@@ -253,7 +280,10 @@ def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp
     as_built = stub.read_text("utf-8")
     for folder in (assignments / NAME, assignments):
         monkeypatch.chdir(folder)
-        for answer, commands in ((SUBTRACTS, (["hint"], ["check", "--picture"], ["pack"])), (RIGHT, (["pack"],))):
+        for answer, commands in (
+            (SUBTRACTS, (["hint"], ["check", "--picture"], ["pack"])),
+            (RIGHT, (["pack"],)),
+        ):
             stub.write_text(answer, "utf-8")
             for command in commands:
                 CliRunner().invoke(app, [*command, str(stub)])
@@ -268,7 +298,9 @@ def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp
     assert files(tmp_path / "out") == EVERYTHING | {f"assignments/{NAME}/pictures.py"}
 
 
-@pytest.mark.parametrize("name", ["pictures/adding.py", "02_other.zip", "pictures.zip", "01_adding-old.zip"])
+@pytest.mark.parametrize(
+    "name", ["pictures/adding.py", "02_other.zip", "pictures.zip", "01_adding-old.zip"]
+)
 def test_other_files_in_the_same_places_are_reported(root, name):
     file = root / "assignments" / NAME / name
     file.parent.mkdir(exist_ok=True)
@@ -310,8 +342,9 @@ def test_hidden_test_in_a_notebook_is_refused(root, wheel, tmp_path):
     record = json.loads(notebook.read_text("utf-8"))
     record["cells"][1]["metadata"]["note"] = "see test_pushes_add_up"
     notebook.write_text(json.dumps(record), "utf-8")
-    assert f"assignments/{NAME}/adding.ipynb names the hidden test `test_pushes_add_up`." in refused(
-        root, wheel, tmp_path / "out"
+    assert (
+        f"assignments/{NAME}/adding.ipynb names the hidden test `test_pushes_add_up`."
+        in refused(root, wheel, tmp_path / "out")
     )
 
 
@@ -325,7 +358,10 @@ def test_stale_stub_is_refused(root, wheel, tmp_path):
     [
         (f"# {SECRET}", "constraints.txt gives away line"),
         ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
-        ("# What happens to the numbers of earlier pushes?", "the mistake `forgets_what_came_before` of 01_adding"),
+        (
+            "# What happens to the numbers of earlier pushes?",
+            "the mistake `forgets_what_came_before` of 01_adding",
+        ),
         ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
     ],
 )
@@ -338,9 +374,17 @@ def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, pro
 @pytest.mark.parametrize(
     ("member", "text", "problem"),
     [
-        ("autograder/notes.py", f"def push(self, number):\n    {SECRET}\n", "notes.py gives away line"),
+        (
+            "autograder/notes.py",
+            f"def push(self, number):\n    {SECRET}\n",
+            "notes.py gives away line",
+        ),
         ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
-        ("solutions/01_adding/adding.py", "", f"kit/{KIT}:solutions/01_adding/adding.py must not be released."),
+        (
+            "solutions/01_adding/adding.py",
+            "",
+            f"kit/{KIT}:solutions/01_adding/adding.py must not be released.",
+        ),
         ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
     ],
 )
@@ -354,7 +398,10 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")
     build_at_hand(load_course(root))
     said = refused(root, wheel, tmp_path / "out")
-    assert f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}." in said
+    assert (
+        f"assignments/{NAME}/pictures.py gives away the mistake `forgets_what_came_before` of {NAME}."
+        in said
+    )
 
 
 # ---------------------------------------------------------------------- the kit that goes along

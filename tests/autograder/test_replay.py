@@ -193,7 +193,9 @@ def test_diverging_answers_do_not_repeat_calls(grader):
     assert outcomes(graded(grader, counting)) == outcomes(graded(grader, counting))
     grade = graded(grader, counting)
     assert grade.tests[0].outcome == "passed"
-    assert grade.tests[1].outcome == "passed", "the third answer of the second test is wrong once, not when alone"
+    assert grade.tests[1].outcome == "passed", (
+        "the third answer of the second test is wrong once, not when alone"
+    )
 
 
 def test_forbidden_name_fails_despite_cached_answers(grader):

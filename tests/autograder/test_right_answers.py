@@ -77,7 +77,9 @@ def forbidden(assignment: Assignment) -> list[str]:
     for file in sorted(COURSE.suite_folder(assignment).glob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "forbids":
-                names += [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+                names += [
+                    argument.value for argument in node.args if isinstance(argument, ast.Constant)
+                ]
     return sorted(set(names))
 
 
@@ -86,7 +88,11 @@ def compared(assignment: Assignment) -> str:
     lines = ["", "", "def own_comparison(*given):"]
     for name in forbidden(assignment) or ["torch.nn.functional.softmax"]:
         package = name.partition(".")[0]
-        lines += [f"    import {package}", f"    own_ready = {name}", f"    print(own_ready, {name}.__name__)"]
+        lines += [
+            f"    import {package}",
+            f"    own_ready = {name}",
+            f"    print(own_ready, {name}.__name__)",
+        ]
     return "\n".join([*lines, "    return own_ready(*given)", ""])
 
 
@@ -96,7 +102,12 @@ def notebook(assignment: Assignment, magic: str) -> str:
     for cell in cells.cells:
         if cell.cell_type == "code" and "%" not in cell.source:
             cell.source = f"{magic}\n{cell.source}"
-    cells.cells.insert(0, nbformat.v4.new_code_cell("%matplotlib inline\n%load_ext autoreload\n!pip install einops -q"))
+    cells.cells.insert(
+        0,
+        nbformat.v4.new_code_cell(
+            "%matplotlib inline\n%load_ext autoreload\n!pip install einops -q"
+        ),
+    )
     cells.cells.append(nbformat.v4.new_code_cell("%%bash\necho done; exit 1"))
     cells.cells.append(nbformat.v4.new_code_cell("%timeit -n 1 -r 1 sum(range(10))"))
     return nbformat.writes(cells)
@@ -118,7 +129,10 @@ def after_future_imports(text: str, lines: str) -> str:
     first = next(
         node
         for node in ast.parse(text).body
-        if not (isinstance(node, ast.Expr) or (isinstance(node, ast.ImportFrom) and node.module == "__future__"))
+        if not (
+            isinstance(node, ast.Expr)
+            or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+        )
     )
     rows = text.splitlines(keepends=True)
     return "".join([*rows[: first.lineno - 1], lines, *rows[first.lineno - 1 :]])

@@ -35,7 +35,9 @@ def test_requested_seed_is_used(tmp_path: Path) -> None:
     assert seed_of_a_finished_run(tmp_path, seed=7) == 7
 
 
-def test_interrupted_run_continues_with_its_seed_and_the_next_run_draws_a_new_one(tmp_path: Path) -> None:
+def test_interrupted_run_continues_with_its_seed_and_the_next_run_draws_a_new_one(
+    tmp_path: Path,
+) -> None:
     stopped = stop_a_run(tmp_path)
     assert seed_of_a_finished_run(tmp_path) == stopped
     assert seed_of_a_finished_run(tmp_path) != stopped

@@ -35,7 +35,9 @@ from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE, ALL = SAFE_TIERS, tuple(TIERS)
-STRONGEST = "namespaces"  # `make test` tries each wall in it alone, and `test_verify` tries every tier
+STRONGEST = (
+    "namespaces"  # `make test` tries each wall in it alone, and `test_verify` tries every tier
+)
 
 # runs what the test sends; a student's code gets exactly as far as this
 ENTRY = """
@@ -131,7 +133,9 @@ def living(pids: set[int]) -> set[int]:
 
 @pytest.fixture(scope="module")
 def entry():
-    with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # not one of pytest's: those are closed to other users
         Path(folder, "sandbox_entry.py").write_text(ENTRY)
         os.chmod(folder, 0o755)
         yield dict(entry="sandbox_entry:run", folders=[Path(folder)], warm=False)
@@ -174,7 +178,17 @@ def namespaces(started) -> Sandbox:
 # ------------------------------------------------------------------ files
 
 
-HIDDEN = ["/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline", "/tmp"]
+HIDDEN = [
+    "/etc/passwd",
+    "/etc",
+    "/root",
+    "/home",
+    "/var",
+    "/sys",
+    "/proc/1/environ",
+    "/proc/self/cmdline",
+    "/tmp",
+]
 LOOK = """
     import os
     def attempt(*paths):
@@ -190,8 +204,22 @@ LOOK = """
 
 
 def test_files_of_the_machine_and_the_course_cannot_be_read(safe):
-    of_the_course = [str(ROOT), str(ROOT / "pyproject.toml"), str(ROOT / "tests"), str(ROOT / "solutions"), __file__]
-    paths = [*HIDDEN, *of_the_course, str(Path.home()), "/proc/self/environ", "/dev/shm", "/dev/tty", "/dev/mem"]
+    of_the_course = [
+        str(ROOT),
+        str(ROOT / "pyproject.toml"),
+        str(ROOT / "tests"),
+        str(ROOT / "solutions"),
+        __file__,
+    ]
+    paths = [
+        *HIDDEN,
+        *of_the_course,
+        str(Path.home()),
+        "/proc/self/environ",
+        "/dev/shm",
+        "/dev/tty",
+        "/dev/mem",
+    ]
     assert attempt(safe, LOOK, *paths) == {"value": []}
 
 
@@ -255,7 +283,18 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
                     written.append(folder)
             return written
     """
-    folders = ["/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine"]
+    folders = [
+        "/",
+        "/tmp",
+        "/usr",
+        "/usr/lib",
+        "/dev",
+        "/dev/shm",
+        "/etc",
+        "/var/tmp",
+        "/packages/0",
+        "/engine",
+    ]
     folders += [
         "/engine/autograder",
         str(ROOT),
@@ -282,7 +321,9 @@ def test_scratch_folder_is_limited_and_empty_for_each_worker(namespaces):
     written, number = attempt(namespaces, fill)["value"]
     assert 1_000_000 < written <= 4 * 2**20
     assert number == errno.ENOSPC
-    assert attempt(namespaces, "import os\ndef attempt():\n    return os.listdir('.')") == {"value": []}
+    assert attempt(namespaces, "import os\ndef attempt():\n    return os.listdir('.')") == {
+        "value": []
+    }
 
 
 def test_number_of_files_is_limited(namespaces):
@@ -365,7 +406,10 @@ def test_other_processes_cannot_be_started(any_tier, action):
 
 def test_shell_cannot_be_started(any_tier):
     with any_tier.spawn(limits()) as worker:
-        assert ask(worker, "import os\ndef attempt(): return os.system('echo ran; true')")["value"] != 0
+        assert (
+            ask(worker, "import os\ndef attempt(): return os.system('echo ran; true')")["value"]
+            != 0
+        )
         assert worker.output() == ""
 
 
@@ -464,7 +508,11 @@ def test_two_sandboxes_have_no_way_to_signal_each_other(safe, entry, way):
         + "    return locals()\n"
         + SPEAK
     )
-    with Sandbox(safe.tier, **entry) as other, safe.spawn(limits()) as sender, other.spawn(limits()) as receiver:
+    with (
+        Sandbox(safe.tier, **entry) as other,
+        safe.spawn(limits()) as sender,
+        other.spawn(limits()) as receiver,
+    ):
         received = []
         for bit in (1, 0, 1, 1, 0, 0):
             ask(sender, text, "send", bit)
@@ -520,7 +568,9 @@ def test_limits_cannot_be_raised_again(any_tier):
     assert attempt(any_tier, text) == {"value": None}
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="The numbers in this test are those of x86_64.")
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="The numbers in this test are those of x86_64."
+)
 def test_dangerous_system_calls_fail(any_tier):
     text = """
         import ctypes, os
@@ -623,7 +673,9 @@ def test_memory_is_limited_and_the_worker_survives(any_tier):
         "def attempt(): return len([bytes(2**20) for _ in range(700)])",
     ]
     with any_tier.spawn(limits(memory_mb=512)) as worker:
-        assert ask(worker, "def attempt(): return len(bytearray(300 * 2**20))") == {"value": 300 * 2**20}
+        assert ask(worker, "def attempt(): return len(bytearray(300 * 2**20))") == {
+            "value": 300 * 2**20
+        }
         errors = [ask(worker, text)["error"] for text in texts]
         assert [error for error in errors if error not in ("MemoryError", "OSError")] == []
 
@@ -653,7 +705,9 @@ def test_processor_time_is_limited(any_tier):
 
 
 def test_wall_clock_time_is_limited(any_tier):
-    ending = last_attempt(any_tier, "import time\ndef attempt(): time.sleep(10**6)", submission_seconds=1)
+    ending = last_attempt(
+        any_tier, "import time\ndef attempt(): time.sleep(10**6)", submission_seconds=1
+    )
     assert (ending.reason, ending.code) == ("wall", -signal.SIGKILL)
 
 
@@ -739,7 +793,9 @@ def test_concurrent_workers_are_isolated_from_each_other(any_tier):
             builtins.mark = getattr(builtins, "mark", 0) + number
             return builtins.mark
     """
-    assert [ask(worker, text, number)["value"] for number, worker in enumerate(workers)] == list(range(6))
+    assert [ask(worker, text, number)["value"] for number, worker in enumerate(workers)] == list(
+        range(6)
+    )
     workers[0].end()
     assert [ask(worker, text, 10)["value"] for worker in workers[1:]] == [11, 12, 13, 14, 15]
     for worker in workers:
@@ -783,7 +839,10 @@ def test_dead_fork_server_is_restarted(any_tier):
     worker = any_tier.spawn(limits())
     server = any_tier._servers[()].process
     processes = descendants(server.pid) | {server.pid}
-    for number in (signal.SIGSTOP, signal.SIGKILL):  # a running fork server would report that its worker ended
+    for number in (
+        signal.SIGSTOP,
+        signal.SIGKILL,
+    ):  # a running fork server would report that its worker ended
         for pid in processes:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -799,7 +858,9 @@ def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
-    with pytest.raises(SandboxUnavailableError, match="(?s)failed inside the sandbox.*No module named 'no'"):
+    with pytest.raises(
+        SandboxUnavailableError, match="(?s)failed inside the sandbox.*No module named 'no'"
+    ):
         sandbox.spawn(limits())
     sandbox.close()
 
@@ -813,7 +874,10 @@ def test_close_leaves_no_process(tiers, entry, tier):
     with Sandbox(tier, **entry) as sandbox:
         workers = [sandbox.spawn(limits()) for _ in range(3)]
         for worker in workers:
-            ask(worker, "import signal\ndef attempt(): signal.signal(signal.SIGTERM, signal.SIG_IGN) and None")
+            ask(
+                worker,
+                "import signal\ndef attempt(): signal.signal(signal.SIGTERM, signal.SIG_IGN) and None",
+            )
         family = descendants(os.getpid()) - before
         assert len(family) >= 4
     assert wait_until(lambda: living(family) == set())
@@ -849,9 +913,13 @@ time.sleep(10**6)
 def test_no_process_survives_a_killed_grader(tiers, entry, tier, threaded):
     if not tiers[tier].works:
         pytest.skip(tiers[tier].reason)
-    code = GRADER.format(tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded)
+    code = GRADER.format(
+        tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment) as grader:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment
+    ) as grader:
         try:
             assert grader.stdout.readline() == b"ready\n"
             assert wait_until(lambda: len(descendants(grader.pid)) >= 4)
@@ -884,7 +952,9 @@ def test_fork_server_is_warm_and_has_one_thread(tiers):
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
-    (folder / "rehearsed_entry.py").write_text(f"from autograder.sandbox.inside.server import rehearse\n{ENTRY}")
+    (folder / "rehearsed_entry.py").write_text(
+        f"from autograder.sandbox.inside.server import rehearse\n{ENTRY}"
+    )
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
         import sys
@@ -904,7 +974,9 @@ def test_preloaded_modules_are_imported_only_in_their_own_workers(tiers, tier):
         pytest.skip(tiers[tier].reason)
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "sandbox_entry.py").write_text("import tempfile\ntempfile.gettempdir()\n" + ENTRY)
+        Path(folder, "sandbox_entry.py").write_text(
+            "import tempfile\ntempfile.gettempdir()\n" + ENTRY
+        )
         as_some_libraries_do = "import tempfile\ntempfile.mkdtemp()"
         Path(folder, "preloaded_one.py").write_text(as_some_libraries_do)
         os.chmod(folder, 0o755)
@@ -948,7 +1020,9 @@ def test_missing_bubblewrap_is_reported_with_its_installation(monkeypatch, tmp_p
 
 def test_failed_bubblewrap_is_reported_with_its_output(monkeypatch, tmp_path):
     program = tmp_path / "bwrap"
-    program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    program.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     report = doctor.examine()[0]
@@ -978,7 +1052,9 @@ def test_best_tier_is_the_strongest_safe_one(tiers_that_work):
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"):
+    with pytest.raises(
+        SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
+    ):
         Sandbox("best")
 
 
@@ -987,7 +1063,9 @@ def test_a_machine_that_is_weaker_than_the_course_allows_is_refused(tiers_that_w
     for minimum in (None, "landlock"):
         launcher.require_tier("best", minimum)
     for minimum in ("namespaces", "host-network"):
-        with pytest.raises(SandboxUnavailableError, match=f"would be 'landlock'.*asks for '{minimum}'"):
+        with pytest.raises(
+            SandboxUnavailableError, match=f"would be 'landlock'.*asks for '{minimum}'"
+        ):
             launcher.require_tier("best", minimum)
     tiers_that_work("host-network")
     launcher.require_tier("best", "host-network")
@@ -1020,7 +1098,8 @@ def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_
 
 def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe"
+        SandboxUnavailableError,
+        match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe",
     ):
         Sandbox("chroot")
 
@@ -1043,15 +1122,29 @@ def test_ordinary_user_has_the_same_isolation(tiers):
         pytest.skip("This user is an ordinary one: all other tests have shown it.")
     python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     folders = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
-    command = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups", "env", "-i", f"PYTHONPATH={folders}"]
+    command = [
+        "setpriv",
+        "--reuid=4321",
+        "--regid=4321",
+        "--clear-groups",
+        "env",
+        "-i",
+        f"PYTHONPATH={folders}",
+    ]
     command += ["PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin", python, "-c"]
     try:
-        trial = subprocess.run([*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/")
+        trial = subprocess.run(
+            [*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/"
+        )
     except FileNotFoundError:
         pytest.skip("There is no setpriv to become an ordinary user with.")
     if trial.returncode:
-        pytest.skip(f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}")
-    done = subprocess.run([*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=HANGS)
+        pytest.skip(
+            f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}"
+        )
+    done = subprocess.run(
+        [*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=HANGS
+    )
     found = {tier: (works, reason) for tier, works, reason in json.loads(done.stdout)}
     for tier in ALL:
         works, reason = found[tier]

@@ -46,8 +46,13 @@ def number_of(name: str, machine: str) -> int | None:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_listed_call_is_allowed_and_no_other(machine):
     column = MACHINES.index(machine)
-    allowed = {numbers[column] for numbers, rule in seccomp.CALLS.values() if rule == "allow"} - {None}
-    by_argument = {number_of(name, machine) for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")}
+    allowed = {numbers[column] for numbers, rule in seccomp.CALLS.values() if rule == "allow"} - {
+        None
+    }
+    by_argument = {
+        number_of(name, machine)
+        for name in ("clone", "kill", "tgkill", "fcntl", "ioctl", "prlimit64")
+    }
     by_argument |= {number_of(name, machine) for name in ("sendto", "recvfrom")}
     for number in range(600):
         decision = decide(machine, number, 9999, 9999, 0, seccomp.MSG_OOB)
@@ -103,7 +108,9 @@ def test_calls_are_filtered_by_their_arguments(machine):
     assert on("prlimit64", 0) == on("prlimit64", OWN_PID) == seccomp.ALLOW
     assert on("prlimit64", 1) == seccomp.REFUSE
     assert on("ioctl", 0, 0x5401) == seccomp.ALLOW
-    assert on("ioctl", 0, 0x5412) == on("ioctl", 0, 0x541C) == on("ioctl", 0, 0x8901) == seccomp.REFUSE
+    assert (
+        on("ioctl", 0, 0x5412) == on("ioctl", 0, 0x541C) == on("ioctl", 0, 0x8901) == seccomp.REFUSE
+    )
     assert on("ioctl", 0, 0x5412 | 1 << 32) == seccomp.REFUSE
     assert on("fcntl", 3, 4) == seccomp.ALLOW
     locks, leases = (5, 6, 7, 36, 37, 38), (1024, 1025, 1026)
@@ -143,7 +150,11 @@ def test_the_table_agrees_with_the_kernels_headers(machine):
     kernel.setdefault("newfstatat", kernel.get("fstatat"))
     ours = {name: number_of(name, machine) for name in seccomp.CALLS}
     ours |= {name: number for name, number in REFUSED[machine].items()}
-    assert {name: (number, kernel.get(name)) for name, number in ours.items() if number != kernel.get(name)} == {}
+    assert {
+        name: (number, kernel.get(name))
+        for name, number in ours.items()
+        if number != kernel.get(name)
+    } == {}
 
 
 def test_jump_that_cannot_be_encoded_is_refused():

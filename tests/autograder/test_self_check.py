@@ -58,7 +58,8 @@ def test_place_to_look_is_a_function_of_the_tested_part(folder: Path) -> None:
     tests = folder / "test_adding.py"
     text = tests.read_text()
     both = text.replace(
-        "checks.equal(student.add(2, 3), 5,", "checks.equal(student.add(2, 3), student.Total(2).push(3),"
+        "checks.equal(student.add(2, 3), 5,",
+        "checks.equal(student.add(2, 3), student.Total(2).push(3),",
     )
     assert both != text
     tests.write_text(both)
@@ -91,13 +92,21 @@ def test_check_reloads_changed_files(folder: Path) -> None:
             ("check_syntax_error", RIGHT.replace("return together", "return together)"), 1),
             ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 1),
             ("check_unfinished", RIGHT.replace("class Total:", "1 / 0\n\n\nclass Total:"), 1),
-            ("check_missing_module", RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"), 0),
+            (
+                "check_missing_module",
+                RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"),
+                0,
+            ),
             ("check_empty", "", 1),
         ],
-        lambda case: case[0] in ("check_stub", "check_mistake", "check_error", "check_syntax_error"),
+        lambda case: (
+            case[0] in ("check_stub", "check_mistake", "check_error", "check_syntax_error")
+        ),
     ),
 )
-def test_check_prints_the_golden_output(folder: Path, name: str, text: str | None, code: int) -> None:
+def test_check_prints_the_golden_output(
+    folder: Path, name: str, text: str | None, code: int
+) -> None:
     if text is not None:
         write_answer(folder, text)
     found, screen = run("check")
@@ -109,7 +118,9 @@ def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
     """Its magics and its own check cells do nothing; a place is a cell and a line."""
     notebook = nbformat.read(folder / "adding.ipynb", as_version=4)
     for cell in notebook.cells:
-        cell.source = cell.source.replace('raise NotImplementedError("add is not written yet.")', "return a - b")
+        cell.source = cell.source.replace(
+            'raise NotImplementedError("add is not written yet.")', "return a - b"
+        )
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%matplotlib inline\n!ls\nprint('hello')"))
     nbformat.write(notebook, folder / "adding.ipynb")
     before = sys.modules.get("autograder.notebook")
@@ -126,12 +137,16 @@ def test_notebook_of_format_3_is_checked(folder: Path) -> None:
     file.write_text(in_format_3(nbformat.read(file, as_version=4)))
     before = check_target(file)
     assert before.results == now.results and before.problem == ""
-    assert [finding.place for finding in before.findings] == [finding.place for finding in now.findings]
+    assert [finding.place for finding in before.findings] == [
+        finding.place for finding in now.findings
+    ]
 
 
 def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
     file = folder / "adding.ipynb"
-    file.write_text(file.read_text().replace("raise NotImplementedError(", "raise NotImplementedError((", 1))
+    file.write_text(
+        file.read_text().replace("raise NotImplementedError(", "raise NotImplementedError((", 1)
+    )
     report = check_target(file)
     assert re.fullmatch(r"adding\.ipynb, cell \d+, line \d+", report.stopped_at), report.problem
     assert report.problem.startswith("Python cannot read your file: '(' was never closed")
@@ -140,7 +155,10 @@ def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
 def test_check_with_pictures_writes_them(folder: Path) -> None:
     write_answer(
         folder,
-        SUBTRACTS.replace("if number < 0", "raise NotImplementedError('Total.push is not written yet.')\n        if 1"),
+        SUBTRACTS.replace(
+            "if number < 0",
+            "raise NotImplementedError('Total.push is not written yet.')\n        if 1",
+        ),
     )
     (folder / "pictures").mkdir()
     (folder / "pictures" / "total_pushes.png").write_text("an older picture")
@@ -165,7 +183,9 @@ def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: flo
     monkeypatch.setattr(progress, "run_in_child", in_child)
 
 
-def test_check_above_several_assignments_lists_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_above_several_assignments_lists_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = folder.parent / "02_more"
     other.mkdir()
     for file in ("adding.py", "test_adding.py"):
@@ -204,7 +224,9 @@ def test_progress_runs_unchanged_work_only_once(folder: Path, checked: list[str]
 
 
 @pytest.mark.parametrize("changed", ["adding.py", "test_adding.py", "another.py"])
-def test_progress_runs_work_again_after_a_change_in_its_folder(folder: Path, checked: list[str], changed: str) -> None:
+def test_progress_runs_work_again_after_a_change_in_its_folder(
+    folder: Path, checked: list[str], changed: str
+) -> None:
     write_answer(folder, FORGETS)
     run("progress")
     with (folder / changed).open("a") as file:
@@ -231,8 +253,13 @@ def test_a_report_under_another_layout_is_made_anew(folder: Path, checked: list[
     assert len(checked) == 2
 
 
-def test_work_that_writes_into_its_folder_is_run_each_time(folder: Path, checked: list[str]) -> None:
-    write_answer(folder, RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n")
+def test_work_that_writes_into_its_folder_is_run_each_time(
+    folder: Path, checked: list[str]
+) -> None:
+    write_answer(
+        folder,
+        RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n",
+    )
     run("progress")
     run("progress")
     assert len(checked) == 2
@@ -247,7 +274,12 @@ def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
         screens.append(screen)
     same_as_golden("hint", "\n$\n".join(screens))
     assert screens[0] == screens[-1]
-    assert not any(line.strip() in screen for screen in screens for line in RIGHT.splitlines() if "together =" in line)
+    assert not any(
+        line.strip() in screen
+        for screen in screens
+        for line in RIGHT.splitlines()
+        if "together =" in line
+    )
     assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["hints.json"]
 
 
@@ -282,7 +314,9 @@ def test_hint_for_an_import_error_comes_first(folder: Path) -> None:
         (["check", "--picture"], "pictures", "pictures cannot be made"),
     ],
 )
-def test_failed_write_is_reported(folder: Path, command: list[str], in_the_way: str, sentence: str) -> None:
+def test_failed_write_is_reported(
+    folder: Path, command: list[str], in_the_way: str, sentence: str
+) -> None:
     (folder / in_the_way).write_text("a file where a folder should be")
     code, screen = run(*command)
     assert code == 2 and sentence in " ".join(screen.split())
@@ -296,7 +330,9 @@ def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
 # -- finding the work -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"])
+@pytest.mark.parametrize(
+    "target", [".", "01_adding", "adding", "01", "1", "adding.py", "adding.ipynb", "../01_adding"]
+)
 def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     work = find_work(target)
     assert (work.name, work.stem) == ("01_adding", "adding")
@@ -363,7 +399,9 @@ def test_file_with_more_written_functions_is_checked(folder: Path) -> None:
 
 def test_place_is_named_by_its_function() -> None:
     """Python 3.10 says `forward` for `Head.forward`, and every Python `<lambda>` for a lambda."""
-    text = Text("# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py")
+    text = Text(
+        "# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py"
+    )
     assert text.named(CodeLocation("x.py", 4, None, "<lambda>")).function == "Head.forward"
     assert text.named(CodeLocation("x.py", 2, None, "Head")).function == "Head"
     assert text.named(CodeLocation("x.py", 9)) == CodeLocation("x.py", 9)
@@ -429,7 +467,9 @@ def test_refused_error_in_the_child_is_raised() -> None:
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
     monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", HANGS)
-    write_answer(folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b"))
+    write_answer(
+        folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b")
+    )
     looping = check_target(folder).findings[0]
     assert (looping.result.outcome, looping.result.score) == ("timeout", 0)
     assert "more than 0.5 seconds of processor time" in (looping.result.message or "")
@@ -445,7 +485,18 @@ def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
     """Libraries that a check does not use would double its time."""
     write_answer(folder, SUBTRACTS)
     code = "import sys; from autograder.selfcheck.check import check_target; check_target('.'); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True)
-    needless = {"matplotlib", "IPython", "jupytext", "nbformat", "transformers", "jinja2", "hypothesis", "pandas"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
+    )
+    needless = {
+        "matplotlib",
+        "IPython",
+        "jupytext",
+        "nbformat",
+        "transformers",
+        "jinja2",
+        "hypothesis",
+        "pandas",
+    }
     needless |= {"torch._dynamo", "torch._inductor"}
     assert needless & set(done.stdout.split()) == set()

@@ -64,7 +64,9 @@ def test_problems_of_a_suite_are_reported(course):
     hidden = course / SUITE / "test_hidden.py"
     text = hidden.read_text("utf-8")
     text = text.replace('needs("test_two_and_three_are_five")', 'needs("test_nothing")')
-    text = text.replace('part("total")\n@pytest.mark.points(3)', 'part("totals")\n@pytest.mark.points(3)')
+    text = text.replace(
+        'part("total")\n@pytest.mark.points(3)', 'part("totals")\n@pytest.mark.points(3)'
+    )
     text = text.replace('    """A negative number is a ValueError that names it."""\n', "")
     hidden.write_text(text, "utf-8")
     loaded = load_course(course)
@@ -85,7 +87,9 @@ def test_problems_of_a_suite_are_reported(course):
 def test_suite_that_cannot_be_collected_is_reported(course):
     hidden = course / SUITE / "test_hidden.py"
     hidden.write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"):
+    with pytest.raises(
+        CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"
+    ):
         SuiteSession([hidden], course)
 
 
@@ -117,7 +121,9 @@ def outcomes(session, text=ALTERNATIVE):
     student = load_text(text, "adding.py", "adding_of_a_test")
     session.start(1)
     errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]
-    return {name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors}
+    return {
+        name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors
+    }
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
@@ -136,7 +142,9 @@ def test_fixtures_with_a_teardown_work_in_repeated_runs(tmp_path, fixture):
 
 def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
     body = "open(tmp_path / 'new', 'w').close(); used.append(tmp_path)"
-    text = USES.format(fixture="tmp_path", body=body).replace("import pytest\n", "import pytest\nused = []\n")
+    text = USES.format(fixture="tmp_path", body=body).replace(
+        "import pytest\n", "import pytest\nused = []\n"
+    )
     session = session_of(tmp_path, text)
     try:
         for answer in (ALTERNATIVE, ALTERNATIVE.replace("sum((a, b))", "a - b")):
@@ -163,30 +171,43 @@ def test_fixtures_of_a_suite_are_torn_down_after_each_test(tmp_path):
 def test_unavailable_fixtures_are_refused_at_collection(tmp_path, fixture):
     conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")
-    with pytest.raises(CourseError, match=f"^test_hidden.py::test_uses uses the fixture `{fixture}`, which"):
+    with pytest.raises(
+        CourseError, match=f"^test_hidden.py::test_uses uses the fixture `{fixture}`, which"
+    ):
         session_of(tmp_path, USES.format(fixture=fixture, body="pass"))
 
 
 def test_test_of_a_part_without_the_student_fixture_is_refused(tmp_path):
-    with pytest.raises(CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"):
-        session_of(tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()"))
+    with pytest.raises(
+        CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
+    ):
+        session_of(
+            tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()")
+        )
 
 
 def test_points_that_are_no_number_are_refused(tmp_path):
     text = USES.format(fixture="tmp_path", body="pass")
     assert "@pytest.mark.part(" in text
     text = text.replace("@pytest.mark.part(", "@pytest.mark.points('many')\n@pytest.mark.part(")
-    with pytest.raises(CourseError, match="^test_hidden.py::test_uses has `points\\(many\\)`; write a number"):
+    with pytest.raises(
+        CourseError, match="^test_hidden.py::test_uses has `points\\(many\\)`; write a number"
+    ):
         session_of(tmp_path, text)
 
 
 def test_failing_teardown_fails_only_its_own_test(tmp_path):
     fixture = "@pytest.fixture\ndef fragile():\n    yield\n    raise OSError('no space left')\n"
-    text = USES.format(fixture="fragile", body="pass").replace("import pytest\n", f"import pytest\n{fixture}")
+    text = USES.format(fixture="fragile", body="pass").replace(
+        "import pytest\n", f"import pytest\n{fixture}"
+    )
     session = session_of(tmp_path, text)
     try:
         for _ in range(2):
-            assert outcomes(session) == {"test_uses": "OSError: no space left", "test_goes_on": None}
+            assert outcomes(session) == {
+                "test_uses": "OSError: no space left",
+                "test_goes_on": None,
+            }
     finally:
         session.close()
 

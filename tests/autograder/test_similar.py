@@ -25,7 +25,13 @@ from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
 from autograder.course.notebook import to_notebook
 from autograder.extras.similar import similar as finding
-from autograder.extras.similar.similar import MOST_LETTERS, MOST_TOKENS, NEARLY_ALL, SHORTEST, similar
+from autograder.extras.similar.similar import (
+    MOST_LETTERS,
+    MOST_TOKENS,
+    NEARLY_ALL,
+    SHORTEST,
+    similar,
+)
 from autograder.extras.similar.similarity import contained
 from autograder.extras.similar.tokens import NAME, Stub, own_code
 from tests.autograder.sampling import sampled, thinned
@@ -104,7 +110,9 @@ class Renaming(ast.NodeTransformer):
         return node
 
 
-BRACKETS_OF_3_10 = re.compile(r"(^ *|\bfor )\(([\w.*, ]+)\)(?= = | in )", re.MULTILINE)  # `for (a, b) in pairs`
+BRACKETS_OF_3_10 = re.compile(
+    r"(^ *|\bfor )\(([\w.*, ]+)\)(?= = | in )", re.MULTILINE
+)  # `for (a, b) in pairs`
 
 
 def renamed(text: str, keep: frozenset[str]) -> str:
@@ -165,7 +173,21 @@ def twin(z):
 
 def test_names_of_libraries_stay(course, heads):
     tokens = own_code("masked = torch.softmax(scores, dim=-1)\n", stub_of(course, heads)).tokens
-    assert tokens == (NAME, "=", "torch", ".", "softmax", "(", "scores", ",", "dim", "=", "-", "1", ")")
+    assert tokens == (
+        NAME,
+        "=",
+        "torch",
+        ".",
+        "softmax",
+        "(",
+        "scores",
+        ",",
+        "dim",
+        "=",
+        "-",
+        "1",
+        ")",
+    )
 
 
 def test_unchanged_stub_has_no_own_code(course):
@@ -175,7 +197,9 @@ def test_unchanged_stub_has_no_own_code(course):
 
 
 def test_text_that_is_not_python_is_tokenized(course, heads):
-    code = own_code("def causal_mask(T)\n    return torch.tril(\x00 ☃ everything\n", stub_of(course, heads))
+    code = own_code(
+        "def causal_mask(T)\n    return torch.tril(\x00 ☃ everything\n", stub_of(course, heads)
+    )
     assert "tril" in code.tokens
 
 
@@ -208,7 +232,11 @@ def test_answers_equal_to_the_solution_are_not_listed(classroom, course, heads):
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["02_positional_encoding", "03_masked_heads", "06_bert_param_count"], "06_bert_param_count".__eq__)
+    "name",
+    sampled(
+        ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"],
+        "06_bert_param_count".__eq__,
+    ),
 )
 def test_independent_right_answers_are_not_listed(course, tmp_path, name):
     assignment = course.assignment(name)
@@ -355,8 +383,14 @@ def test_no_answer_of_the_course_contains_another_one(course, assignment):
 
 def test_short_answers_of_the_course_are_not_compared(adders):
     tiny = load_course(adders)
-    shutil.copy(tiny.solution_file(tiny.assignments[0]), adders / "class" / "ada" / "01_adding" / "adding.py")
-    assert similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0).course_answers == []
+    shutil.copy(
+        tiny.solution_file(tiny.assignments[0]),
+        adders / "class" / "ada" / "01_adding" / "adding.py",
+    )
+    assert (
+        similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0).course_answers
+        == []
+    )
 
 
 def test_similar_command_shows_copies_of_the_solution(course, copied):
@@ -438,7 +472,9 @@ def test_a_text_of_megabytes_is_not_read_at_all(adders, monkeypatch):
     comment = "# word\n" * (MOST_LETTERS // 7 + 1)
     (adders / "class" / "ada" / "01_adding" / "adding.py").write_text(comment, "utf-8")
     read = []
-    monkeypatch.setattr(finding, "own_code", lambda text, stub: read.append(text) or own_code(text, stub))
+    monkeypatch.setattr(
+        finding, "own_code", lambda text, stub: read.append(text) or own_code(text, stub)
+    )
     found = similar(tiny, tiny.assignments[0], adders / "class", most=20, least=0.0)
     assert found.too_long == ["ada"] and sorted(found.codes) == ["ben"]
     assert comment not in read
@@ -462,7 +498,10 @@ def test_page_overwrites_only_an_earlier_page(adders, tmp_path):
     done = run(adders, "--output", mine / "alike.html")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"{mine} cannot be written: {mine} is not a folder.\n"
-    assert "essay.html already exists, and `similar` did not write it." in run(adders, "--output", mine).stderr
+    assert (
+        "essay.html already exists, and `similar` did not write it."
+        in run(adders, "--output", mine).stderr
+    )
     assert mine.read_text("utf-8") == "<title>My essay</title>"
     assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0
 
@@ -472,11 +511,15 @@ def test_long_line_wraps_beside_its_number(adders, tmp_path):
     html = (tmp_path / "alike.html").read_text("utf-8")
     (row,) = re.findall(r"^\.side span {(.*)}", html, re.MULTILINE)
     assert "text-indent: -6ch" in row and "6ch)" in row.partition("padding:")[2]
-    assert re.search(r">   2  +pile = ", html), "a number, right-aligned, takes six characters with its gap"
+    assert re.search(r">   2  +pile = ", html), (
+        "a number, right-aligned, takes six characters with its gap"
+    )
 
 
 def test_class_without_similar_pairs_lists_none(adders):
-    (adders / "class" / "ben" / "01_adding" / "adding.py").write_text("def add(a, b):\n    return a + b\n", "utf-8")
+    (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
+        "def add(a, b):\n    return a + b\n", "utf-8"
+    )
     done = run(adders)
     assert done.exit_code == 0
     assert "No pair is unusually alike." in done.stdout
@@ -484,7 +527,9 @@ def test_class_without_similar_pairs_lists_none(adders):
 
 def test_wrong_arguments_are_reported(adders):
     assert run(adders, "--assignment", "02_other").exit_code == 2
-    done = CliRunner().invoke(app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)])
+    done = CliRunner().invoke(
+        app, ["similar", str(adders / "nowhere"), "-a", "01_adding", "--course", str(adders)]
+    )
     assert (done.exit_code, "There is no file or folder" in done.stderr) == (2, True)
 
 
@@ -498,5 +543,7 @@ def test_torch_is_not_imported(adders):
         "sys.exit('torch' in sys.modules)"
     )
     words = ["similar", str(adders / "class"), "-a", "01_adding", "--course", str(adders)]
-    done = subprocess.run([sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr

@@ -89,7 +89,9 @@ def test_similar_names_are_not_found(text):
 
 
 def test_a_name_has_all_its_meanings():
-    text = "from torch.nn import functional as F\nF.relu(x)\nF = mine\nimport other as F\nF.softmax\n"
+    text = (
+        "from torch.nn import functional as F\nF.relu(x)\nF = mine\nimport other as F\nF.softmax\n"
+    )
     assert {"torch.nn.functional.softmax", "other.softmax"} <= used(text)
 
 
@@ -99,7 +101,13 @@ def test_meanings_are_limited():
 
 
 @pytest.mark.parametrize(
-    "look", ["object.__getattribute__(nn, n)", "methodcaller(n)(nn)", "dict(getmembers(nn))[n]", "f.__globals__[n]"]
+    "look",
+    [
+        "object.__getattribute__(nn, n)",
+        "methodcaller(n)(nn)",
+        "dict(getmembers(nn))[n]",
+        "f.__globals__[n]",
+    ],
 )
 def test_dynamic_lookups_are_reported(look):
     found = [name for name, *_ in source.names_used(f"x = {look}", "net.py")["dynamic"]]
@@ -108,7 +116,11 @@ def test_dynamic_lookups_are_reported(look):
 
 @pytest.mark.parametrize(
     "text",
-    ["getattr(module, 'bias', None)", "import torch\n@torch.jit.script\ndef f(x):\n    return x", "model.eval()"],
+    [
+        "getattr(module, 'bias', None)",
+        "import torch\n@torch.jit.script\ndef f(x):\n    return x",
+        "model.eval()",
+    ],
 )
 def test_what_names_the_thing_it_looks_up_is_no_lookup(text):
     assert source.names_used(text, "net.py")["dynamic"] == []
@@ -219,7 +231,12 @@ def test_own_methods_named_like_lookups_are_not_lookups():
 
 
 @pytest.mark.parametrize(
-    "text", ["import builtins\nbuiltins.eval('1')", "import builtins as b\nb.eval('1')", "\n__builtins__.eval('1')"]
+    "text",
+    [
+        "import builtins\nbuiltins.eval('1')",
+        "import builtins as b\nb.eval('1')",
+        "\n__builtins__.eval('1')",
+    ],
 )
 def test_lookups_by_pythons_own_functions_are_listed(text):
     assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
@@ -240,7 +257,9 @@ def test_notebook_with_magics_is_read():
         "nn.Linear?",
     )
     assert {"torch.nn.ReLU"} <= used(text, "net.ipynb")
-    assert list(dict(source.cells(text, "net.ipynb"))) == [f"net.ipynb cell {n}" for n in range(1, 6)]
+    assert list(dict(source.cells(text, "net.ipynb"))) == [
+        f"net.ipynb cell {n}" for n in range(1, 6)
+    ]
 
 
 def test_names_are_followed_across_cells():
@@ -263,30 +282,49 @@ def test_unusual_cells_are_skipped():
         {"cell_type": "code", "source": 3},
     ]
     assert used(
-        json.dumps({"cells": [*cells, {"cell_type": "code", "source": ["import b\n", "b.c"]}]}), "net.ipynb"
+        json.dumps({"cells": [*cells, {"cell_type": "code", "source": ["import b\n", "b.c"]}]}),
+        "net.ipynb",
     ) == {"b.c"}
 
 
 # ---------------------------------------------------------------------- outlines
 
 course = load_course(ROOT)
-written = [a for a in course.assignments if course.solution_file(a).is_file() and course.stub_file(a).is_file()]
+written = [
+    a
+    for a in course.assignments
+    if course.solution_file(a).is_file() and course.stub_file(a).is_file()
+]
 
 
 @pytest.mark.parametrize("assignment", thinned(written, 8), ids=lambda a: a.name)
 def test_notebook_has_the_outline_of_its_script(assignment):
-    for text in (course.solution_file(assignment).read_text(), course.stub_file(assignment).read_text()):
+    for text in (
+        course.solution_file(assignment).read_text(),
+        course.stub_file(assignment).read_text(),
+    ):
         outline = source.outline(text, f"{assignment.stem}.py")
-        assert source.outline(nbformat.writes(to_notebook(assignment, text)), f"{assignment.stem}.ipynb") == outline
+        assert (
+            source.outline(
+                nbformat.writes(to_notebook(assignment, text)), f"{assignment.stem}.ipynb"
+            )
+            == outline
+        )
         assert source.outline(text + "\nextra = 1\n", f"{assignment.stem}.py") != outline
 
 
 def test_outline_ignores_comments_layout_and_docstrings():
     a = '"""About."""\n# a\ndef f(x):\n    """Docs."""\n    return (x +\n        1)\n'
     b = "def f(x): return x+1 # b"
-    assert source.outline(a, "a.py") == source.outline(b, "a.py") != source.outline("def f(x): return x+2", "a.py")
+    assert (
+        source.outline(a, "a.py")
+        == source.outline(b, "a.py")
+        != source.outline("def f(x): return x+2", "a.py")
+    )
     assert source.outline("x = 'text'", "a.py") != source.outline("x = 'Text'", "a.py")
-    assert source.outline("check('part')\npicture('part')\n" + b, "a.py") == source.outline(b, "a.py")
+    assert source.outline("check('part')\npicture('part')\n" + b, "a.py") == source.outline(
+        b, "a.py"
+    )
 
 
 # ---------------------------------------------------------------------- hostile texts
@@ -302,7 +340,9 @@ HOSTILE = {
     "sum": "x = " + "1+" * 100_000 + "1",
     "lambdas": "x = " + "lambda: " * 5000 + "1",
     "calls": "x = f" + "()" * 20_000,
-    "loops": "".join(" " * i + "for a in b:\n" for i in range(19)) + " " * 19 + "a = c; c = b; b = d",
+    "loops": "".join(" " * i + "for a in b:\n" for i in range(19))
+    + " " * 19
+    + "a = c; c = b; b = d",
     "functions": "import torch\n" + "\n".join(f"def f{i}(): return g{i}.x" for i in range(5000)),
     "imports": "\n".join(f"import a{i} as b{i}" for i in range(50_000)),
     "elifs": "if a: pass\n" + "elif b: c = d\n" * 20_000,
@@ -312,10 +352,16 @@ HOSTILE = {
 }
 
 
-HOSTILE_FILES = [*((kind, "net.py") for kind in HOSTILE), ("parentheses", "net.ipynb"), ("imports", "net.ipynb")]
+HOSTILE_FILES = [
+    *((kind, "net.py") for kind in HOSTILE),
+    ("parentheses", "net.ipynb"),
+    ("imports", "net.ipynb"),
+]
 
 
-@pytest.mark.parametrize("kind, filename", sampled(HOSTILE_FILES, lambda case: case[0] in ("parentheses", "calls")))
+@pytest.mark.parametrize(
+    "kind, filename", sampled(HOSTILE_FILES, lambda case: case[0] in ("parentheses", "calls"))
+)
 def test_hostile_text_affects_only_the_worker_that_reads_it(sandbox, kind, filename):
     text = HOSTILE[kind] if filename == "net.py" else notebook(HOSTILE[kind])
     for operation in ("names_used", "outline"):
@@ -360,12 +406,20 @@ class Other:
 """
 
 
-@pytest.mark.parametrize(("result", "name"), [(0, "push"), (1, "Total.add"), (2, "Total.push"), (3, "Other.push")])
+@pytest.mark.parametrize(
+    ("result", "name"), [(0, "push"), (1, "Total.add"), (2, "Total.push"), (3, "Other.push")]
+)
 @pytest.mark.parametrize("known", [True, False], ids=["code knows it", "as in Python 3.10"])
 def test_name_of_a_method_contains_its_class(monkeypatch, result, name, known):
-    monkeypatch.setitem(linecache.cache, "net.py", (len(METHODS), None, METHODS.splitlines(keepends=True), "net.py"))
-    (code,) = [code for code in codes_of(compile(METHODS, "net.py", "exec")) if result in code.co_consts]
-    without = SimpleNamespace(co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_filename=code.co_filename)
+    monkeypatch.setitem(
+        linecache.cache, "net.py", (len(METHODS), None, METHODS.splitlines(keepends=True), "net.py")
+    )
+    (code,) = [
+        code for code in codes_of(compile(METHODS, "net.py", "exec")) if result in code.co_consts
+    ]
+    without = SimpleNamespace(
+        co_name=code.co_name, co_firstlineno=code.co_firstlineno, co_filename=code.co_filename
+    )
     assert source.qualified_name(code if known else without) == name
 
 

@@ -36,20 +36,32 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Write the report of attempts `(code, time, tests)` of ada; return her page without tags, and as it is."""
     monkeypatch.chdir(tmp_path)
     write_tiny_course(tmp_path / "course")
-    text = COURSE.replace("assignments:\n  - name: 01_adding\n", DUE).replace("feedback: hints", "feedback: visible")
+    text = COURSE.replace("assignments:\n  - name: 01_adding\n", DUE).replace(
+        "feedback: hints", "feedback: visible"
+    )
     (tmp_path / "course/course.yml").write_text(text, "utf-8")
 
-    def write(*attempts: tuple[str, str | None, tuple[TestResult, ...]], name: str = "adding.py") -> tuple[str, str]:
+    def write(
+        *attempts: tuple[str, str | None, tuple[TestResult, ...]], name: str = "adding.py"
+    ) -> tuple[str, str]:
         folder, submitted = tmp_path / "grades", tmp_path / "submitted"
         submitted.mkdir()
         with Journal(folder) as journal:
             for code, time, tests in attempts:
-                write_collected(submitted, [Collected("ada", NAME, "Ada Lovelace", submitted_at=time)])
+                write_collected(
+                    submitted, [Collected("ada", NAME, "Ada Lovelace", submitted_at=time)]
+                )
                 place = submitted / "ada" / NAME
-                stored = texts.put(folder, [Submission("ada", NAME, (SourceFile(name, code),), path=place)])
+                stored = texts.put(
+                    folder, [Submission("ada", NAME, (SourceFile(name, code),), path=place)]
+                )
                 keep_times(folder, submitted, stored)
                 score = sum(test.score for test in tests)
-                common = {"seed": 7, "submission_sha256": stored[0].digest, "suite_sha256": "ab" * 32}
+                common = {
+                    "seed": 7,
+                    "submission_sha256": stored[0].digest,
+                    "suite_sha256": "ab" * 32,
+                }
                 journal.append(Grade("ada", NAME, "graded", score, 4, tests, **common))
         autograder.report(folder, load_course(tmp_path / "course"))
         source = (folder / student_path("ada")).read_text("utf-8")
@@ -64,8 +76,14 @@ WRONG = failed("test_add", "It adds.", RAISED)
 
 
 def test_attempts_are_listed_by_time_with_the_one_that_counts(page):
-    text, _ = page((CODE, "2026-11-20T12:00:00+01:00", (WRONG,)), ("# right\n", "2026-11-29T12:00:00+01:00", (RIGHT,)))
-    assert "20 November 2026, 12:00 CET Adding 0 of 4 29 November 2026, 12:00 CET Adding 4 of 4 late, counts" in text
+    text, _ = page(
+        (CODE, "2026-11-20T12:00:00+01:00", (WRONG,)),
+        ("# right\n", "2026-11-29T12:00:00+01:00", (RIGHT,)),
+    )
+    assert (
+        "20 November 2026, 12:00 CET Adding 0 of 4 29 November 2026, 12:00 CET Adding 4 of 4 late, counts"
+        in text
+    )
 
 
 def test_attempts_without_a_time_are_listed_too(page):
@@ -81,7 +99,10 @@ def test_code_stands_beside_its_failing_tests_with_marked_lines(page):
 
 
 def test_lines_of_a_notebook_are_marked_by_cell(page):
-    cells = [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": ["a = 1\n", "b = c\n"]}]
+    cells = [
+        {"cell_type": "markdown", "source": "x"},
+        {"cell_type": "code", "source": ["a = 1\n", "b = c\n"]},
+    ]
     notebook = json.dumps({"cells": cells, "nbformat": 4, "metadata": {}})
     wrong = replace(WRONG, message="Your code raised a NameError (line 2 of cell 2).")
     text, source = page((notebook, None, (wrong,)), name="adding.ipynb")
@@ -89,7 +110,13 @@ def test_lines_of_a_notebook_are_marked_by_cell(page):
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "{}", "no notebook", '{"cells": [1, null, {"cell_type": "code", "source": 3}]}']
+    "text",
+    [
+        "[" * 100_000,
+        "{}",
+        "no notebook",
+        '{"cells": [1, null, {"cell_type": "code", "source": 3}]}',
+    ],
 )
 def test_broken_notebook_does_not_prevent_the_page(page, text):
     assert "It adds." in page((text, None, (WRONG,)), name="adding.ipynb")[0]
@@ -97,7 +124,9 @@ def test_broken_notebook_does_not_prevent_the_page(page, text):
 
 def test_page_shows_hidden_tests_with_full_messages_and_a_prepared_command(page):
     """The course shows students only the visible tests."""
-    hidden = failed("test_any", "Any numbers.", "Too large.", hidden=True, full_message="add(3, 4) is 9, not 7.")
+    hidden = failed(
+        "test_any", "Any numbers.", "Too large.", hidden=True, full_message="add(3, 4) is 9, not 7."
+    )
     text, _ = page((CODE, None, (hidden,)))
     assert "Any numbers. −4 add(3, 4) is 9, not 7." in text
     assert "autograder decide ada --assignment 01_adding --comment '…'" in text
@@ -115,7 +144,9 @@ def test_discrimination_without_submissions_that_earn_nothing() -> None:
     def grades(*shares: tuple[bool, bool]) -> list[Grade]:
         outcomes = [tuple(replace(RIGHT, name=n, score=4.0 * ok, outcome="passed" if ok else "failed")
                           for n, ok in zip("ab", pair)) for pair in shares]  # fmt: skip
-        return [Grade(str(number), NAME, "graded", 0, 8, tests) for number, tests in enumerate(outcomes)]
+        return [
+            Grade(str(number), NAME, "graded", 0, 8, tests) for number, tests in enumerate(outcomes)
+        ]
 
     some = ((True, False), (False, True), (True, True))
     first, _ = statistics.items(grades(*some, (False, False), (False, False)))

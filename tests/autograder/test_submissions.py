@@ -63,7 +63,9 @@ def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) ->
     return buffer.getvalue()
 
 
-def found(path: Path, course: Course, assignment: str | None = None) -> dict[tuple[str, str], Submission]:
+def found(
+    path: Path, course: Course, assignment: str | None = None
+) -> dict[tuple[str, str], Submission]:
     """Return the submissions by student and assignment, after checking that each pair occurs once, in order."""
     submissions = list(find_submissions(path, course, assignment))
     keys = [(s.student, s.assignment) for s in submissions]
@@ -114,8 +116,20 @@ def test_folders_by_student_and_assignment_are_found(tmp_path: Path, course: Cou
 
 
 def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> None:
-    folder = write(tmp_path / "class", {"ada.py": CODE, "ben.ipynb": NOTEBOOK, "cleo.py": CODE, "cleo.ipynb": NOTEBOOK})
-    write(folder, {"grades.csv": "x", "README.md": "x", ".hidden.py": "x", "test_adding.py": "", "test_user.py": CODE})
+    folder = write(
+        tmp_path / "class",
+        {"ada.py": CODE, "ben.ipynb": NOTEBOOK, "cleo.py": CODE, "cleo.ipynb": NOTEBOOK},
+    )
+    write(
+        folder,
+        {
+            "grades.csv": "x",
+            "README.md": "x",
+            ".hidden.py": "x",
+            "test_adding.py": "",
+            "test_user.py": CODE,
+        },
+    )
     submissions = texts(found(folder, course, "01_adding"))
     assert {student: sorted(files) for (student, _), files in submissions.items()} == {
         "ada": ["ada.py"],
@@ -130,12 +144,16 @@ def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> 
 def test_folder_named_like_the_assignment_needs_no_option(tmp_path: Path, course: Course) -> None:
     folder = write(tmp_path / "01_adding", {"ada.py": CODE, "ben.py": CODE})
     assert list(found(folder, course)) == [("ada", "01_adding"), ("ben", "01_adding")]
-    folder = write(tmp_path / "02_totals", {"ada/x.py": CODE, "ben.zip": zipped({"totals.py": CODE})})
+    folder = write(
+        tmp_path / "02_totals", {"ada/x.py": CODE, "ben.zip": zipped({"totals.py": CODE})}
+    )
     assert list(found(folder, course)) == [("ada", "02_totals"), ("ben", "02_totals")]
 
 
 def test_files_directly_below_a_student_are_found(tmp_path: Path, course: Course) -> None:
-    folder = write(tmp_path / "class", {"ada/adding.py": CODE, "ada/totals.py": TOTAL, "ben/my_work.py": CODE})
+    folder = write(
+        tmp_path / "class", {"ada/adding.py": CODE, "ada/totals.py": TOTAL, "ben/my_work.py": CODE}
+    )
     assert texts(found(folder, course, "01_adding")) == {
         ("ada", "01_adding"): {"adding.py": CODE},
         ("ben", "01_adding"): {"my_work.py": CODE},
@@ -173,11 +191,15 @@ def test_archives_can_replace_folders(tmp_path: Path, course: Course) -> None:
     folder = write(
         tmp_path / "class",
         {
-            "ada.zip": zipped({"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}),
+            "ada.zip": zipped(
+                {"01_adding/adding.py": CODE, "02_totals/totals.py": TOTAL, "__MACOSX/._x.py": ""}
+            ),
             "ben.zip": zipped({"ben/01_adding/adding.ipynb": NOTEBOOK}),
             "cleo/01_adding.zip": zipped({"adding.py": CODE}),
             "dan/01_adding.zip": zipped({"01_adding/adding.py": CODE}),
-            "eve/adding.zip": zipped({"./adding.py": CODE, "./x" * 3 + "/" + "long" * 60 + ".txt": "x"}),
+            "eve/adding.zip": zipped(
+                {"./adding.py": CODE, "./x" * 3 + "/" + "long" * 60 + ".txt": "x"}
+            ),
             "fay/homework.zip": zipped({"adding.py": CODE}),
         },
     )
@@ -194,8 +216,12 @@ def test_archives_can_replace_folders(tmp_path: Path, course: Course) -> None:
 
 @pytest.mark.parametrize("wrapper", ["", "class/", "./submitted/"])
 @pytest.mark.parametrize("option", [None, "01_adding"])
-def test_archive_of_a_class_is_read(tmp_path: Path, course: Course, wrapper: str, option: str | None) -> None:
-    files = {f"{wrapper}{student}/01_adding/adding.py": CODE for student in ("ben", "ada", "Zoë Öz")}
+def test_archive_of_a_class_is_read(
+    tmp_path: Path, course: Course, wrapper: str, option: str | None
+) -> None:
+    files = {
+        f"{wrapper}{student}/01_adding/adding.py": CODE for student in ("ben", "ada", "Zoë Öz")
+    }
     archive = tmp_path / "submitted.zip"
     archive.write_bytes(zipped(files))
     submissions = found(archive, course, option)
@@ -243,7 +269,9 @@ def test_submissions_are_read_one_at_a_time(tmp_path: Path, course: Course) -> N
 
 
 def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"solo.py": CODE, "notes.txt": "x", "empty/README.md": "x", "bad.zip": b"PK\3\4"})
+    write(
+        tmp_path, {"solo.py": CODE, "notes.txt": "x", "empty/README.md": "x", "bad.zip": b"PK\3\4"}
+    )
     cases = [
         ("nowhere", None, "There is no file or folder"),
         ("solo.py", None, "--assignment"),
@@ -264,7 +292,9 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
 
 
 @pytest.mark.parametrize("option", [None, "01_adding"])
-def test_unusable_student_folders_are_refused_with_a_reason(tmp_path: Path, course: Course, option: str | None) -> None:
+def test_unusable_student_folders_are_refused_with_a_reason(
+    tmp_path: Path, course: Course, option: str | None
+) -> None:
     """Folders that begin with a dot, are empty, or contain nothing to grade."""
     folder = write(
         tmp_path / "c",
@@ -290,32 +320,59 @@ def test_unusable_student_folders_are_refused_with_a_reason(tmp_path: Path, cour
 
 
 def test_system_files_are_not_students(tmp_path: Path, course: Course) -> None:
-    names = (".git", ".earlier", "__MACOSX", ".ipynb_checkpoints", ".pytest_cache", ".Trash-1000", "._ada")
-    folder = write(tmp_path / "c", {"ada/adding.py": CODE, ".DS_Store": "x", **{f"{n}/x.py": CODE for n in names}})
+    names = (
+        ".git",
+        ".earlier",
+        "__MACOSX",
+        ".ipynb_checkpoints",
+        ".pytest_cache",
+        ".Trash-1000",
+        "._ada",
+    )
+    folder = write(
+        tmp_path / "c",
+        {"ada/adding.py": CODE, ".DS_Store": "x", **{f"{n}/x.py": CODE for n in names}},
+    )
     assert list(found(folder, course)) == [("ada", "01_adding")]
     assert list(found(folder, course, "01_adding")) == [("ada", "01_adding")]
 
 
 def test_dot_folders_in_one_students_repository_are_ignored(tmp_path: Path, course: Course) -> None:
-    folder = write(tmp_path / "ada", {"01_adding/adding.py": CODE, ".tools/x.py": CODE, ".git/x.py": CODE})
+    folder = write(
+        tmp_path / "ada", {"01_adding/adding.py": CODE, ".tools/x.py": CODE, ".git/x.py": CODE}
+    )
     assert list(found(folder, course)) == [("ada", "01_adding")]
 
 
 def test_file_with_the_expected_name_is_used(tmp_path: Path, course: Course) -> None:
-    folder = write(tmp_path / "ada", {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"})
-    assert texts(found(tmp_path / "ada" / "adding.py", course)) == {("ada", "01_adding"): {"adding.py": CODE}}
+    folder = write(
+        tmp_path / "ada",
+        {"adding.py": CODE, "helper.py": "x = 1\n", "old.zip": b"", "draft.ipynb": "{}"},
+    )
+    assert texts(found(tmp_path / "ada" / "adding.py", course)) == {
+        ("ada", "01_adding"): {"adding.py": CODE}
+    }
     shutil.move(folder, tmp_path / "class" / "ada")
-    assert texts(found(tmp_path / "class", course, "01_adding")) == {("ada", "01_adding"): {"adding.py": CODE}}
+    assert texts(found(tmp_path / "class", course, "01_adding")) == {
+        ("ada", "01_adding"): {"adding.py": CODE}
+    }
 
 
 def test_script_and_notebook_are_both_read(tmp_path: Path, course: Course) -> None:
     write(tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ada/01_adding/adding.ipynb": NOTEBOOK})
-    assert sorted(file.name for file in only(tmp_path / "c", course).files) == ["adding.ipynb", "adding.py"]
+    assert sorted(file.name for file in only(tmp_path / "c", course).files) == [
+        "adding.ipynb",
+        "adding.py",
+    ]
 
 
-@pytest.mark.parametrize("given_too", ["test_adding.py", "pictures.py", ".hidden.py", "README.py", "a.pyc", "notes.md"])
+@pytest.mark.parametrize(
+    "given_too", ["test_adding.py", "pictures.py", ".hidden.py", "README.py", "a.pyc", "notes.md"]
+)
 def test_released_files_are_not_submissions(tmp_path: Path, course: Course, given_too: str) -> None:
-    write(tmp_path, {"c/ada/01_adding/solution.py": CODE, f"c/ada/01_adding/{given_too}": "x = 1\n"})
+    write(
+        tmp_path, {"c/ada/01_adding/solution.py": CODE, f"c/ada/01_adding/{given_too}": "x = 1\n"}
+    )
     assert only(tmp_path / "c", course, None).files[0].name == "solution.py"
 
 
@@ -323,29 +380,43 @@ def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     several = {
         "two files": {"01_adding/a.py": CODE, "01_adding/b.py": TOTAL},
         "file and folder": {"adding.py": CODE, "01_adding/adding.py": CODE},
-        "folder and archive": {"01_adding/adding.py": CODE, "01_adding.zip": zipped({"adding.py": CODE})},
-        "odd file and archive": {"01_adding/a.py": CODE, "01_adding/b.zip": zipped({"adding.py": CODE})},
+        "folder and archive": {
+            "01_adding/adding.py": CODE,
+            "01_adding.zip": zipped({"adding.py": CODE}),
+        },
+        "odd file and archive": {
+            "01_adding/a.py": CODE,
+            "01_adding/b.zip": zipped({"adding.py": CODE}),
+        },
         "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": CODE},
     }
     for title, files in several.items():
-        folder = write(tmp_path / title, {f"ada/{name}": content for name, content in files.items()})
+        folder = write(
+            tmp_path / title, {f"ada/{name}": content for name, content in files.items()}
+        )
         assert problem(folder, course).startswith("Found "), title
     folder = write(tmp_path / "twice", {"ada.py": CODE, "ada/adding.py": CODE})
     assert problem(folder, course) == "Found ada and ada.py; hand in only one of them."
 
 
-@pytest.mark.parametrize("other", ["adding (1).py", "adding-1.py", "adding2.py", "old/adding.py", "a/b/adding.py"])
+@pytest.mark.parametrize(
+    "other", ["adding (1).py", "adding-1.py", "adding2.py", "old/adding.py", "a/b/adding.py"]
+)
 @pytest.mark.parametrize("place", ["c/ada/01_adding", "c/ada"])
 @pytest.mark.parametrize("option", [None, "01_adding"])
 def test_two_attempts_are_refused_unless_equal(
     tmp_path: Path, course: Course, other: str, place: str, option: str | None
 ) -> None:
-    folder = write(tmp_path / place, {"adding.py": CODE, other: "x = 1\n", "old/notes.py": "y = 1\n"})
+    folder = write(
+        tmp_path / place, {"adding.py": CODE, other: "x = 1\n", "old/notes.py": "y = 1\n"}
+    )
     assert problem(tmp_path / "c", course, option) == (
         f"Found adding.py and {other} with different contents; hand in only one of them."
     )
     write(folder, {other: CODE.replace("\n", "\r\n")})
-    assert texts(found(tmp_path / "c", course, option)) == {("ada", "01_adding"): {"adding.py": CODE}}
+    assert texts(found(tmp_path / "c", course, option)) == {
+        ("ada", "01_adding"): {"adding.py": CODE}
+    }
 
 
 def test_two_attempts_in_an_archive_are_refused(tmp_path: Path, course: Course) -> None:
@@ -362,11 +433,18 @@ def test_only_file_with_a_number_suffix_is_used(tmp_path: Path, course: Course) 
 
 
 def test_other_kind_of_file_in_a_subfolder_is_used(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ada/01_adding/book/adding.ipynb": NOTEBOOK})
-    assert [file.name for file in only(tmp_path / "c", course).files] == ["adding.py", "adding.ipynb"]
+    write(
+        tmp_path, {"c/ada/01_adding/adding.py": CODE, "c/ada/01_adding/book/adding.ipynb": NOTEBOOK}
+    )
+    assert [file.name for file in only(tmp_path / "c", course).files] == [
+        "adding.py",
+        "adding.ipynb",
+    ]
 
 
-def test_missing_file_names_the_expected_and_the_found_files(tmp_path: Path, course: Course) -> None:
+def test_missing_file_names_the_expected_and_the_found_files(
+    tmp_path: Path, course: Course
+) -> None:
     write(tmp_path, {"c/ada/01_adding/essay.pdf": "x"})
     expected = "No file adding.py or adding.ipynb was handed in; there is only essay.pdf."
     assert problem(tmp_path / "c", course, None) == expected
@@ -377,7 +455,14 @@ def test_missing_file_names_the_expected_and_the_found_files(tmp_path: Path, cou
 
 
 def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/02_totals/totals.py": TOTAL, "c/ada/data/x.csv": "1"})
+    write(
+        tmp_path,
+        {
+            "c/ada/01_ading/adding.py": CODE,
+            "c/ada/02_totals/totals.py": TOTAL,
+            "c/ada/data/x.csv": "1",
+        },
+    )
     submissions = found(tmp_path / "c", course)
     assert list(submissions) == [("ada", "01_adding"), ("ada", "02_totals")], "where it is missed"
     assert submissions["ada", "01_adding"].problem == (
@@ -385,15 +470,17 @@ def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
     )
     assert "did you mean" in problem(tmp_path / "c", course, "01_adding")
     write(tmp_path, {"d/ada/99_zebra/zebra.py": CODE})
-    assert problem(tmp_path / "d", course, None).endswith("`99_zebra`; there are 01_adding, 02_totals.")
+    assert problem(tmp_path / "d", course, None).endswith(
+        "`99_zebra`; there are 01_adding, 02_totals."
+    )
 
 
 def test_many_assignments_are_not_listed_in_each_refusal(tmp_path: Path, course: Course) -> None:
     many = [course.assignments[0].model_copy(update={"name": f"0{n}_task"}) for n in range(9)]
     write(tmp_path, {"c/ada/zebra/zebra.py": CODE})
-    assert problem(tmp_path / "c", course.model_copy(update={"assignments": tuple(many)}), None) == (
-        "The course has no assignment `zebra`; there are 9, from 00_task to 08_task."
-    )
+    assert problem(
+        tmp_path / "c", course.model_copy(update={"assignments": tuple(many)}), None
+    ) == ("The course has no assignment `zebra`; there are 9, from 00_task to 08_task.")
 
 
 def test_two_misspelt_folders_are_refused_separately(tmp_path: Path, course: Course) -> None:
@@ -413,17 +500,31 @@ def test_folder_of_another_assignment_is_ignored(tmp_path: Path, course: Course)
         "which is named like another assignment.",
     ]
     write(tmp_path, {"d/ada/2026_homework/adding.py": CODE, "d/ben/homework/x.py": CODE})
-    assert all(submission.files for submission in found(tmp_path / "d", course, "01_adding").values())
+    assert all(
+        submission.files for submission in found(tmp_path / "d", course, "01_adding").values()
+    )
 
 
 def test_a_stray_file_does_not_stop_the_class(tmp_path: Path, course: Course) -> None:
-    folder = write(tmp_path / "c", {"ada/01_adding/adding.py": CODE, "notes.py": CODE, "ada.py": CODE, "ben.zip": b""})
+    folder = write(
+        tmp_path / "c",
+        {"ada/01_adding/adding.py": CODE, "notes.py": CODE, "ada.py": CODE, "ben.zip": b""},
+    )
     submissions = found(folder, course)
-    assert list(submissions) == [("ada", "01_adding"), ("ada", "ada.py"), ("ben", "ben"), ("notes", "notes.py")]
+    assert list(submissions) == [
+        ("ada", "01_adding"),
+        ("ada", "ada.py"),
+        ("ben", "ben"),
+        ("notes", "notes.py"),
+    ]
     assert submissions["ada", "01_adding"].files
-    assert submissions["notes", "notes.py"].problem.startswith("notes.py lies beside the students' folders")
+    assert submissions["notes", "notes.py"].problem.startswith(
+        "notes.py lies beside the students' folders"
+    )
     folder = write(tmp_path / "s1", {"ada.py": CODE, "ben.py": CODE, "data/x.csv": "1"})
-    with pytest.raises(RefusedError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"):
+    with pytest.raises(
+        RefusedError, match=r"the files in s1 \(ada.py and ben.py\) is unknown. Pass --assign"
+    ):
         find_submissions(folder, course)
 
 
@@ -444,10 +545,13 @@ def hand_in_packed(folder: Path, content: bytes, pack: Callable[[dict], bytes] |
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")]
+    ("content", "text"),
+    [(b"", ""), (b"\xef\xbb\xbfx = 1\n", "x = 1\n"), (b"x = 1\r\ny = 2\r\n", "x = 1\r\ny = 2\r\n")],
 )
 @pytest.mark.parametrize("pack", [None, zipped])
-def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, text: str, pack) -> None:
+def test_text_is_read_unchanged(
+    tmp_path: Path, course: Course, content: bytes, text: str, pack
+) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert only(tmp_path / "c", course).files[0].text == text
 
@@ -462,19 +566,26 @@ def test_text_is_read_unchanged(tmp_path: Path, course: Course, content: bytes, 
     ],
 )
 @pytest.mark.parametrize("pack", [None, zipped])
-def test_file_that_is_not_text_is_refused(tmp_path: Path, course: Course, content: bytes, sentence: str, pack) -> None:
+def test_file_that_is_not_text_is_refused(
+    tmp_path: Path, course: Course, content: bytes, sentence: str, pack
+) -> None:
     hand_in_packed(tmp_path / "c" / "ada", content, pack)
     assert problem(tmp_path / "c", course) == sentence
 
 
-@pytest.mark.parametrize("content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "text"])
-def test_file_that_is_not_a_notebook_is_refused(tmp_path: Path, course: Course, content: str) -> None:
+@pytest.mark.parametrize(
+    "content", ['{"cells": [', "{}", "[]", '{"cells": 3}', "[" * 100_000, "", "text"]
+)
+def test_file_that_is_not_a_notebook_is_refused(
+    tmp_path: Path, course: Course, content: str
+) -> None:
     write(tmp_path, {"c/ada/adding.ipynb": content})
     sentence = "adding.ipynb is not a readable notebook. Was it saved completely?"
     assert problem(tmp_path / "c", course) == sentence
     write(tmp_path, {"c/ada/adding.py": CODE})
     assert (
-        problem(tmp_path / "c", course) == f"{sentence} The submission also contains adding.py; hand in only one file."
+        problem(tmp_path / "c", course)
+        == f"{sentence} The submission also contains adding.py; hand in only one file."
     )
 
 
@@ -502,7 +613,15 @@ def test_links_and_special_files_are_not_opened(tmp_path: Path, course: Course) 
     (folder / "gus.zip").symlink_to(secret / "adding.py")
     submissions = found(folder, course, "01_adding")
     assert submissions.pop(("zed", "01_adding")).files[0].text == CODE
-    assert [student for student, _ in submissions] == ["ada", "ben", "cleo", "dan", "eve", "fay", "gus"]
+    assert [student for student, _ in submissions] == [
+        "ada",
+        "ben",
+        "cleo",
+        "dan",
+        "eve",
+        "fay",
+        "gus",
+    ]
     assert all(submission.problem for submission in submissions.values())
     assert "pipe" in submissions["cleo", "01_adding"].problem
     assert "linked to" in submissions["ben", "01_adding"].problem
@@ -519,7 +638,9 @@ def test_unreadable_folder_is_refused(tmp_path: Path, course: Course) -> None:
         (folder / "ada").chmod(0o700)
 
 
-@pytest.mark.parametrize(("call", "number"), [("open", errno.EMFILE), ("open", errno.EIO), ("scandir", errno.ENFILE)])
+@pytest.mark.parametrize(
+    ("call", "number"), [("open", errno.EMFILE), ("open", errno.EIO), ("scandir", errno.ENFILE)]
+)
 def test_failure_of_the_machine_refuses_nobody(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch, call: str, number: int
 ) -> None:
@@ -552,7 +673,9 @@ def hand_in(tmp_path: Path, name: str, content: bytes) -> Path:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_unusual_compression_is_refused(tmp_path: Path, course: Course, method: int) -> None:
-    assert "unusual way" in problem(hand_in(tmp_path, "ada.zip", zipped({"adding.py": CODE}, method)), course)
+    assert "unusual way" in problem(
+        hand_in(tmp_path, "ada.zip", zipped({"adding.py": CODE}, method)), course
+    )
 
 
 def test_other_archives_are_refused(tmp_path: Path, course: Course) -> None:
@@ -575,9 +698,13 @@ def test_encrypted_archives_are_refused(tmp_path: Path, course: Course) -> None:
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)])
+@pytest.mark.parametrize(
+    "content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)]
+)
 @pytest.mark.parametrize("ending", ["zip", "tar.gz"])
-def test_broken_archives_are_refused(tmp_path: Path, course: Course, content: bytes, ending: str) -> None:
+def test_broken_archives_are_refused(
+    tmp_path: Path, course: Course, content: bytes, ending: str
+) -> None:
     folder = hand_in(tmp_path, f"ada.{ending}", content)
     write(folder, {"ben.py": CODE})
     submissions = found(folder, course, "01_adding")
@@ -592,11 +719,20 @@ def test_truncated_archives_are_refused(tmp_path: Path, course: Course) -> None:
     assert "broken" in problem(folder, course)
 
 
-ODD_NAMES = ["../adding.py", "/etc/adding.py", "a/../../adding.py", "..\\adding.py", "a//adding.py", "C:/adding.py"]
+ODD_NAMES = [
+    "../adding.py",
+    "/etc/adding.py",
+    "a/../../adding.py",
+    "..\\adding.py",
+    "a//adding.py",
+    "C:/adding.py",
+]
 
 
 @pytest.mark.parametrize("name", [*ODD_NAMES, "d/" * 40 + "adding.py", "n" * 2000])
-def test_archive_paths_outside_of_the_folder_are_refused(tmp_path: Path, course: Course, name: str) -> None:
+def test_archive_paths_outside_of_the_folder_are_refused(
+    tmp_path: Path, course: Course, name: str
+) -> None:
     folder = hand_in(tmp_path, "ada.zip", zipped({name: "x = 1\n", "adding.py": CODE}))
     assert "invalid name" in problem(folder, course)
 
@@ -628,7 +764,10 @@ def test_archives_inside_archives_are_refused(tmp_path: Path, course: Course) ->
 
 def bomb(name: str, megabytes: int) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as entry:
+    with (
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w") as entry,
+    ):
         for _ in range(megabytes):
             entry.write(bytes(1 << 20))
     return buffer.getvalue()
@@ -648,7 +787,10 @@ def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
     submissions = found(folder, course, "01_adding")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert all("files" in s.problem or "larger" in s.problem or "unpacks" in s.problem for s in submissions.values())
+    assert all(
+        "files" in s.problem or "larger" in s.problem or "unpacks" in s.problem
+        for s in submissions.values()
+    )
     assert len(submissions) == 4 and peak < 2 * STUDENT_BYTES
 
 
@@ -658,7 +800,9 @@ def test_archive_with_too_many_entries_is_refused(tmp_path: Path, course: Course
     entry = one[start : one.index(b"PK\5\6")]
     many = (STUDENT_BYTES - len(one)) // len(entry) - 1
     directory = entry * many
-    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, many & 0xFFFF, many & 0xFFFF, len(directory), start, 0)
+    end = struct.pack(
+        "<4s4H2LH", b"PK\5\6", 0, 0, many & 0xFFFF, many & 0xFFFF, len(directory), start, 0
+    )
     folder = hand_in(tmp_path, "ada.zip", one[:start] + directory + end)
     tracemalloc.start()
     assert "more than 1000 files" in problem(folder, course)
@@ -675,10 +819,19 @@ def test_a_link_in_a_zip_is_refused(tmp_path: Path, course: Course) -> None:
     assert "a link or a device" in problem(hand_in(tmp_path, "ada.zip", buffer.getvalue()), course)
 
 
-def test_invalid_archive_of_one_student_does_not_affect_the_class(tmp_path: Path, course: Course) -> None:
-    files = {"ada/01_adding/adding.py": CODE, "ben/01_adding/../x.py": "x", "ben/01_adding/adding.py": CODE}
+def test_invalid_archive_of_one_student_does_not_affect_the_class(
+    tmp_path: Path, course: Course
+) -> None:
+    files = {
+        "ada/01_adding/adding.py": CODE,
+        "ben/01_adding/../x.py": "x",
+        "ben/01_adding/adding.py": CODE,
+    }
     files |= {f"cleo/junk/{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}
-    files |= {"dan/01_adding/adding.py": "é".encode("latin-1"), "eve/01_adding/adding.py": bytes(30 << 20)}
+    files |= {
+        "dan/01_adding/adding.py": "é".encode("latin-1"),
+        "eve/01_adding/adding.py": bytes(30 << 20),
+    }
     archive = tmp_path / "class.zip"
     archive.write_bytes(zipped(files))
     submissions = found(archive, course, "01_adding")
@@ -697,10 +850,15 @@ def test_class_archive_is_limited(tmp_path: Path, course: Course) -> None:
 
 def test_backslashes_and_unmarked_utf_8_in_a_zip_are_read(tmp_path: Path, course: Course) -> None:
     """Some programs of Windows write their own separator, and others write UTF-8 without saying so."""
-    content = zipped({r"class\ada\01_adding\adding.py": CODE, r"class\b_n\01_adding\adding.py": CODE})
+    content = zipped(
+        {r"class\ada\01_adding\adding.py": CODE, r"class\b_n\01_adding\adding.py": CODE}
+    )
     content = content.replace(b"b_n", b"b\xc3\xa9")
     (tmp_path / "class.zip").write_bytes(content)
-    assert list(found(tmp_path / "class.zip", course)) == [("ada", "01_adding"), ("bé", "01_adding")]
+    assert list(found(tmp_path / "class.zip", course)) == [
+        ("ada", "01_adding"),
+        ("bé", "01_adding"),
+    ]
 
 
 def test_reading_submissions_writes_no_files(tmp_path: Path, course: Course) -> None:
@@ -728,7 +886,9 @@ def check_any_bytes(folder: Path, content: bytes) -> None:
             continue
         assert submissions and len({s.student for s in submissions}) == len(submissions)
         for submission in submissions:
-            assert submission.assignment == "01_adding" and bool(submission.files) != bool(submission.problem)
+            assert submission.assignment == "01_adding" and bool(submission.files) != bool(
+                submission.problem
+            )
             assert submission.student.isprintable() and "/" not in submission.student
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -751,7 +911,9 @@ def test_damaged_archives_raise_no_exception(tmp_path_factory, data: st.DataObje
         at = data.draw(st.integers(0, len(content) - 1))
         piece = data.draw(st.binary(min_size=1, max_size=8))
         content[at : at + len(piece)] = piece
-    content = content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
+    content = (
+        content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
+    )
     check_any_bytes(tmp_path_factory.mktemp("changed"), bytes(content))
 
 
@@ -760,7 +922,9 @@ NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
-def test_any_names_in_archives_raise_no_exception(tmp_path_factory, files: list[tuple[str, bytes]]) -> None:
+def test_any_names_in_archives_raise_no_exception(
+    tmp_path_factory, files: list[tuple[str, bytes]]
+) -> None:
     named = {name.encode("utf-8", "replace").decode(): content for name, content in files}
     check_any_bytes(tmp_path_factory.mktemp("names"), zipped(named))
 
@@ -777,7 +941,9 @@ def test_forged_size_in_an_archive_is_ignored(tmp_path: Path, course: Course) ->
 # -- names --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ada", "Ada Lovelace", "zoë", "李雷", "a.b+c@uni.example", "s-123_x"])
+@pytest.mark.parametrize(
+    "name", ["ada", "Ada Lovelace", "zoë", "李雷", "a.b+c@uni.example", "s-123_x"]
+)
 def test_ordinary_names_are_unchanged(name: str) -> None:
     assert student_name(name) == name == safe_name(name)
 
@@ -790,12 +956,18 @@ def test_ordinary_names_are_unchanged(name: str) -> None:
 def test_unusual_names_are_made_safe(name: str) -> None:
     folder = safe_name(name)
     assert folder.isprintable() and not set('/\\<>:"|?*\n') & set(folder)
-    assert folder not in ("", ".", "..") and not folder.startswith((".", "-", " ")) and not folder.endswith((".", " "))
+    assert (
+        folder not in ("", ".", "..")
+        and not folder.startswith((".", "-", " "))
+        and not folder.endswith((".", " "))
+    )
     assert len(folder.encode()) <= 255 and folder.split(".")[0].lower() not in ("con", "nul")
     assert folder != "ada"
 
 
-@pytest.mark.parametrize("name", ["::error::x", "##vso[task.complete]", ":::add-mask:::a", "a ##[error]b"])
+@pytest.mark.parametrize(
+    "name", ["::error::x", "##vso[task.complete]", ":::add-mask:::a", "a ##[error]b"]
+)
 def test_names_cannot_be_workflow_commands(name: str) -> None:
     student = student_name(name)
     assert student != name and "::" not in student and "##" not in student
@@ -820,7 +992,14 @@ def test_name_with_a_digest_gets_no_second_one(name: str) -> None:
 
 
 @settings(max_examples=80)
-@given(st.lists(st.text("aA<-0123456789abcdef", min_size=1, max_size=14), min_size=1, max_size=4, unique=True))
+@given(
+    st.lists(
+        st.text("aA<-0123456789abcdef", min_size=1, max_size=14),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    )
+)
 def test_imitated_names_stay_distinct(names: list[str]) -> None:
     """A student whose name imitates another's name or folder has a separate folder."""
     others = [make(name) for name in names for make in (student_name, safe_name, folder_name)]

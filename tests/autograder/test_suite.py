@@ -22,8 +22,19 @@ def course(tmp_path):
 
 
 def run_pytest(folder, *arguments):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *arguments]
-    environment = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=importlib",
+        *arguments,
+    ]
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")
+    }
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     return result.stdout + result.stderr
 
@@ -48,7 +59,9 @@ def test_forbidden_name_in_a_file_fails_the_test_that_forbids_it(course, tmp_pat
     mark = '@pytest.mark.forbids("operator.add")\ndef test_two_and_three'
     tests.write_text(tests.read_text("utf-8").replace("def test_two_and_three", mark), "utf-8")
     file = tmp_path / "adding.py"
-    file.write_text("import operator\n" + ALTERNATIVE.replace("sum((a, b))", "operator.add(a, b)"), "utf-8")
+    file.write_text(
+        "import operator\n" + ALTERNATIVE.replace("sum((a, b))", "operator.add(a, b)"), "utf-8"
+    )
     output = run_pytest(course, SUITE, "--autograder-submission", str(file))
     assert "1 failed, 3 passed, 1 skipped" in output and "operator.add" in output
 
@@ -115,7 +128,9 @@ def test_without(reference):
 def test_plugin_does_not_affect_a_project_with_the_same_names(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
     (tmp_path / "test_own.py").write_text(TESTS.split("@pytest.fixture")[0], "utf-8")
-    (tmp_path / "test_without.py").write_text("def test_without(reference, student): ...\n", "utf-8")
+    (tmp_path / "test_without.py").write_text(
+        "def test_without(reference, student): ...\n", "utf-8"
+    )
     output = run_pytest(tmp_path, "-v", "--unsafe")
     assert "1 passed, 1 error" in output and "fixture 'reference' not found" in output
     assert "autograder:" not in output

@@ -61,7 +61,9 @@ main()
 def test_a_command_that_checks_in_a_child_has_one_thread(tmp_path):
     name = "00_why_transformers"
     shutil.copytree(ROOT / "assignments" / name, tmp_path / "course" / name)
-    environment = {name: text for name, text in os.environ.items() if not name.endswith("NUM_THREADS")}
+    environment = {
+        name: text for name, text in os.environ.items() if not name.endswith("NUM_THREADS")
+    }
     done = subprocess.run(
         [sys.executable, "-c", COUNTING, "progress", str(tmp_path / "course")],
         env=environment,

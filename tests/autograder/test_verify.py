@@ -48,7 +48,9 @@ def columns() -> dict[str, TierReport]:
 @pytest.fixture
 def without(tiers) -> Iterator[Callable[[str, str, set[str]], TierReport]]:
     """Return the column of a tier whose workers lack one boundary."""
-    with tempfile.TemporaryDirectory() as folder:  # not one of pytest's: those are closed to other users
+    with (
+        tempfile.TemporaryDirectory() as folder
+    ):  # not one of pytest's: those are closed to other users
         os.chmod(folder, 0o755)
 
         def of(tier: str, removal: str, only: set[str]) -> TierReport:
@@ -92,7 +94,9 @@ def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
 def test_verify_leaves_no_files_or_processes(columns):
     assert columns
     places = [Path(place) for place in ("/", "/tmp", "/dev/shm", Path.home())]
-    assert [file for place in places if place.is_dir() for file in place.glob(f"{LEFT_BEHIND}_*")] == []
+    assert [
+        file for place in places if place.is_dir() for file in place.glob(f"{LEFT_BEHIND}_*")
+    ] == []
     assert verify.TOKEN_NAME not in os.environ
 
 
@@ -103,9 +107,20 @@ WALLS_DOWN = [
     (
         "namespaces",
         "limits",
-        {"memory", "number of threads", "descriptors", "processor time", "size of a file", "limits stay"},
+        {
+            "memory",
+            "number of threads",
+            "descriptors",
+            "processor time",
+            "size of a file",
+            "limits stay",
+        },
     ),
-    ("namespaces", "filter", {"network", "new processes", "other programs", "signals to others", "system-call filter"}),
+    (
+        "namespaces",
+        "filter",
+        {"network", "new processes", "other programs", "signals to others", "system-call filter"},
+    ),
     ("host-network", "filter", {"network", "new processes", "system-call filter"}),
     ("landlock", "filter", {"network", "new processes", "system-call filter", "nothing left over"}),
     ("landlock", "landlock", {"tests and solutions", "files of the system", "processes hidden"}),
@@ -116,10 +131,17 @@ WALLS_DOWN = [
     ("namespaces", "deadline", {"wall clock"}),
     ("namespaces", "descriptors", {"descriptors"}),
 ]
-SAMPLE = (("namespaces", "filter"), ("host-network", "filter"), ("landlock", "landlock"), ("namespaces", "deadline"))
+SAMPLE = (
+    ("namespaces", "filter"),
+    ("host-network", "filter"),
+    ("landlock", "landlock"),
+    ("namespaces", "deadline"),
+)
 
 
-@pytest.mark.parametrize(("tier", "removal", "expected"), sampled(WALLS_DOWN, lambda case: case[:2] in SAMPLE))
+@pytest.mark.parametrize(
+    ("tier", "removal", "expected"), sampled(WALLS_DOWN, lambda case: case[:2] in SAMPLE)
+)
 def test_removed_boundary_is_reported_as_open(without, tier, removal, expected):
     column = without(tier, removal, expected)
     assert column.works, column.reason
@@ -143,7 +165,9 @@ def column(tier: str, verdict: str = "held", works: bool = True) -> TierReport:
         MatrixCell("memory", "held"),
         MatrixCell("network", verdict, () if verdict == "held" else ("make a socket",)),
     )
-    return TierReport(tier, works, "" if works else "There is no kernel for it.", cells=cells if works else ())
+    return TierReport(
+        tier, works, "" if works else "There is no kernel for it.", cells=cells if works else ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,7 +190,11 @@ def test_exit_code_is_1_if_a_promised_boundary_is_open(monkeypatch, columns, cod
 
 
 def test_table_lists_operations_that_succeeded(monkeypatch):
-    shown = [column("namespaces", "open"), column("landlock", works=False), column("unsafe", "not promised")]
+    shown = [
+        column("namespaces", "open"),
+        column("landlock", works=False),
+        column("unsafe", "not promised"),
+    ]
     monkeypatch.setattr(verify, "verify", lambda: shown)
     text = CliRunner().invoke(app, ["doctor", "--verify"]).stdout
     row = next(line for line in text.splitlines() if "network" in line)

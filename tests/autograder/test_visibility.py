@@ -24,16 +24,31 @@ SENTENCE = "The results of hidden tests are shown after 27 November 2026, 23:59 
 SUITE = "ab" * 32
 TESTS = (
     TestResult("test_small", "add", "It adds.", "passed", 1, 1, hidden=False),
-    TestResult("test_any", "add", "Any numbers.", "failed", 0, 3, "Not equal.", full_message="add(3, 4) is 9, not 7."),
+    TestResult(
+        "test_any",
+        "add",
+        "Any numbers.",
+        "failed",
+        0,
+        3,
+        "Not equal.",
+        full_message="add(3, 4) is 9, not 7.",
+    ),
     TestResult("test_push", "total", "It pushes.", "failed", 0, 2, "Push(7) is 0.", hidden=False),
     TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
 )
-GRADE = Grade("ada", NAME, "graded", 5, 10, TESTS, suite_sha256=SUITE, test_seconds=(0.1, 0.2, 0.3, 0.4))
+GRADE = Grade(
+    "ada", NAME, "graded", 5, 10, TESTS, suite_sha256=SUITE, test_seconds=(0.1, 0.2, 0.3, 0.4)
+)
 
 
-def course(folder: Path, feedback: str, due: str | None = "2026-11-27 23:59", late: str = "") -> Course:
+def course(
+    folder: Path, feedback: str, due: str | None = "2026-11-27 23:59", late: str = ""
+) -> Course:
     write_tiny_course(folder)
-    text = COURSE.replace("feedback: hints", f"feedback: {feedback}\ntimezone: Europe/Berlin\n{late}")
+    text = COURSE.replace(
+        "feedback: hints", f"feedback: {feedback}\ntimezone: Europe/Berlin\n{late}"
+    )
     if due:
         text = text.replace("    title: Adding\n", f"    title: Adding\n    due: {due}\n")
     (folder / "course.yml").write_text(text, "utf-8")
@@ -62,7 +77,10 @@ def test_level_changes_with_the_due_date(tmp_path, feedback, before, after):
 
 
 def test_without_a_due_date_the_level_before_it_applies(tmp_path):
-    assert visibility(course(tmp_path, "{before_due: parts, after_due: full}", due=None), NAME) == ("parts", None)
+    assert visibility(course(tmp_path, "{before_due: parts, after_due: full}", due=None), NAME) == (
+        "parts",
+        None,
+    )
 
 
 def test_the_last_extension_and_the_grace_time_delay_the_level_for_everybody(tmp_path):
@@ -80,8 +98,14 @@ def test_the_last_extension_and_the_grace_time_delay_the_level_for_everybody(tmp
             "part",
             'must be `visible`, `parts`, `hints` or `full`, or a block of these, not the text "part"; did you mean',
         ),
-        ("{before_due: none}", "`before_due` of `feedback` must be `visible`, `parts`, `hints` or `full`"),
-        ("{befor_due: parts}", "`befor_due` is not a setting of `feedback`; did you mean `before_due`?"),
+        (
+            "{before_due: none}",
+            "`before_due` of `feedback` must be `visible`, `parts`, `hints` or `full`",
+        ),
+        (
+            "{befor_due: parts}",
+            "`befor_due` is not a setting of `feedback`; did you mean `before_due`?",
+        ),
         ("3", "`feedback` of the course must be a block of `name: value` lines, not 3."),
     ],
 )
@@ -111,7 +135,9 @@ def test_parts_show_the_points_and_no_hidden_test(tmp_path):
 
 def test_visible_shows_neither_points_nor_results(tmp_path):
     shown = as_shown(course(tmp_path, "{before_due: visible}"), GRADE, BEFORE)
-    assert [row[:3] for row in described(shown) if row[0] == "1 hidden test"] == [("1 hidden test", 0, 0)] * 2
+    assert [row[:3] for row in described(shown) if row[0] == "1 hidden test"] == [
+        ("1 hidden test", 0, 0)
+    ] * 2
     assert (shown.score, shown.max_score) == (1, 3)
     assert as_shown(course(tmp_path, "visible"), GRADE, AFTER).tests[1].message == (
         "The results of hidden tests are not shown."
@@ -129,8 +155,12 @@ def test_full_shows_inputs_and_numbers_after_the_due_date(tmp_path):
 # ------------------------------------------------------------------ from grading to the pages and exports
 
 
-@pytest.mark.parametrize(("feedback", "graded"), [("hints", "hints"), ("full", "full"), ("{after_due: full}", "both")])
-def test_the_setting_changes_the_suite_only_where_it_changes_the_messages(tmp_path, feedback, graded):
+@pytest.mark.parametrize(
+    ("feedback", "graded"), [("hints", "hints"), ("full", "full"), ("{after_due: full}", "both")]
+)
+def test_the_setting_changes_the_suite_only_where_it_changes_the_messages(
+    tmp_path, feedback, graded
+):
     """With other messages, the submissions are graded again; the date alone needs no new grading."""
     found = course(tmp_path, feedback)
     assert found.feedback.graded == graded
@@ -156,15 +186,27 @@ def wrong(tmp_path_factory, sandbox) -> Grade:
 def test_grader_stores_both_messages_and_the_seconds(wrong):
     by_name = {test.name: test for test in wrong.tests}
     failed = by_name["test_any_two_numbers"]
-    assert failed.hidden and "was expected" not in failed.message and "was expected" in failed.full_message
+    assert (
+        failed.hidden
+        and "was expected" not in failed.message
+        and "was expected" in failed.full_message
+    )
     assert not by_name["test_two_and_three_are_five"].hidden
-    assert len(wrong.test_seconds) == len(wrong.tests) and sum(wrong.test_seconds) <= wrong.seconds + 0.01
+    assert (
+        len(wrong.test_seconds) == len(wrong.tests)
+        and sum(wrong.test_seconds) <= wrong.seconds + 0.01
+    )
 
 
 @pytest.mark.parametrize(
     ("due", "feedback", "there", "not_there"),
     [
-        ("2099-01-01", "{before_due: visible}", "3 <small>of 3 points in the visible tests", "Any two whole numbers"),
+        (
+            "2099-01-01",
+            "{before_due: visible}",
+            "3 <small>of 3 points in the visible tests",
+            "Any two whole numbers",
+        ),
         (
             "2099-01-01",
             "{before_due: parts, after_due: full}",
@@ -172,7 +214,12 @@ def test_grader_stores_both_messages_and_the_seconds(wrong):
             "Any two whole numbers",
         ),
         ("2099-01-01", "{after_due: full}", "Any two whole numbers", "was expected"),
-        ("2020-01-01", "{before_due: visible, after_due: full}", "was expected", "in the visible tests"),
+        (
+            "2020-01-01",
+            "{before_due: visible, after_due: full}",
+            "was expected",
+            "in the visible tests",
+        ),
     ],
 )
 def test_page_shows_what_the_date_allows(tmp_path, wrong, due, feedback, there, not_there):
@@ -210,8 +257,15 @@ def test_exports_for_students_show_what_the_date_allows(tmp_path, wrong, due, sh
         ("visible", "hidden"),
     ],
 )
-def test_gradescope_shows_hidden_tests_when_the_course_does(tmp_path, monkeypatch, feedback, hidden):
+def test_gradescope_shows_hidden_tests_when_the_course_does(
+    tmp_path, monkeypatch, feedback, hidden
+):
     asked = []
-    monkeypatch.setattr("autograder.extras.lms.exports.gradescope.files", lambda *given: asked.append(given[2]) or {})
-    autograder.export("gradescope", course=course(tmp_path, feedback), assignment=NAME, output=tmp_path / "g.zip")
+    monkeypatch.setattr(
+        "autograder.extras.lms.exports.gradescope.files",
+        lambda *given: asked.append(given[2]) or {},
+    )
+    autograder.export(
+        "gradescope", course=course(tmp_path, feedback), assignment=NAME, output=tmp_path / "g.zip"
+    )
     assert asked == [hidden]

@@ -73,7 +73,9 @@ def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.Monke
     assert not session.goes_on
 
 
-def test_watch_continues_after_a_loop_and_a_crash(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_continues_after_a_loop_and_a_crash(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", HANGS)
     session = Session(folder, seconds=1.0)
     write(folder, "while True:\n    pass\n")
@@ -130,7 +132,9 @@ def test_watch_shows_only_the_first_failures_in_full(folder: Path) -> None:
     tests = folder / "test_adding.py"
     text = tests.read_text()
     more = text[text.index("@pytest.mark.part") : text.index('@pytest.mark.part("total")')]
-    tests.write_text(text + "".join("\n\n" + more.replace("test_two", f"test_{n}_two") for n in range(3)))
+    tests.write_text(
+        text + "".join("\n\n" + more.replace("test_two", f"test_{n}_two") for n in range(3))
+    )
     write(folder, "")
     assert "✗ 2 more do not pass yet" in Session(folder).step()
 
@@ -210,10 +214,14 @@ def tmux(folder: Path) -> Iterator[Callable[..., str]]:
     server = f"autograder-{os.getpid()}"
 
     def call(*arguments: str) -> str:
-        done = subprocess.run(["tmux", "-L", server, *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["tmux", "-L", server, *arguments], capture_output=True, text=True, check=True
+        )
         return done.stdout
 
-    command = f"cd '{folder}' && '{sys.executable}' -c '{COMMAND}' watch; echo left with $?; read line"
+    command = (
+        f"cd '{folder}' && '{sys.executable}' -c '{COMMAND}' watch; echo left with $?; read line"
+    )
     call("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command)
     try:
         yield call

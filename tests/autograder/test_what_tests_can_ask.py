@@ -154,9 +154,13 @@ def test_exception_classes_of_the_student(student):
     checks.raises(student.EmptyError, student.mean, [], naming="numbers")
     checks.raises(student.StillEmptierError, student.mean, [])
     checks.raises(ValueError, student.mean, [])
-    with pytest.raises(checks.CheckFailed, match=r"mean\(\[1\]\) returned 1, but an EmptyError was expected"):
+    with pytest.raises(
+        checks.CheckFailed, match=r"mean\(\[1\]\) returned 1, but an EmptyError was expected"
+    ):
         checks.raises(student.EmptyError, student.mean, [1])
-    with pytest.raises(checks.CheckFailed, match=r"raised a TypeError \(.*\), but an EmptyError was expected"):
+    with pytest.raises(
+        checks.CheckFailed, match=r"raised a TypeError \(.*\), but an EmptyError was expected"
+    ):
         checks.raises(student.EmptyError, student.mean, 3)
 
 
@@ -205,7 +209,9 @@ def test_a_path_as_a_text_leads_nowhere_in_the_worker(told, tmp_path):
         "Your code raised a FileNotFoundError: [Errno 2] No such file or directory:"
     )
 
-    assert "raised a FileNotFoundError" in told(lambda student: student.save(str(tmp_path / "numbers.csv")))
+    assert "raised a FileNotFoundError" in told(
+        lambda student: student.save(str(tmp_path / "numbers.csv"))
+    )
 
 
 def test_a_submission_is_one_module(told):

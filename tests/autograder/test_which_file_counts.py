@@ -24,8 +24,23 @@ from tests.autograder.tiny_course import write_files
 
 NAME = "01_adding"
 COPIES = [
-    *("adding copy.py", "adding - Copy.py", "adding_final.py", "final.py", "adding_v2.py", "Kopie von adding.py"),
-    *("Adding.py", "ADDING.PY", "adding-Copy1.py", "adding (1).py", "untitled.py", "draft/adding.py", "draft/mine.py"),
+    *(
+        "adding copy.py",
+        "adding - Copy.py",
+        "adding_final.py",
+        "final.py",
+        "adding_v2.py",
+        "Kopie von adding.py",
+    ),
+    *(
+        "Adding.py",
+        "ADDING.PY",
+        "adding-Copy1.py",
+        "adding (1).py",
+        "untitled.py",
+        "draft/adding.py",
+        "draft/mine.py",
+    ),
 ]
 
 
@@ -49,7 +64,9 @@ def notebook(*cells: str) -> str:
     return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def handed_in(course: Course, folder: Path, files: dict[str, str], place: str = f"ada/{NAME}") -> Submission:
+def handed_in(
+    course: Course, folder: Path, files: dict[str, str], place: str = f"ada/{NAME}"
+) -> Submission:
     write_files(folder / "class", {f"{place}/{name}": text for name, text in files.items()})
     (submission,) = find_submissions(folder / "class", course, NAME)
     return submission
@@ -71,12 +88,16 @@ def test_a_changed_copy_beside_the_stub_counts(
         assert found.notes == (f"{called} was graded: there is no answer in adding.py.",)
 
 
-@pytest.mark.parametrize("name", ["Copy of adding.ipynb", "Untitled.ipynb", "adding (2).ipynb", "mine.py"])
+@pytest.mark.parametrize(
+    "name", ["Copy of adding.ipynb", "Untitled.ipynb", "adding (2).ipynb", "mine.py"]
+)
 def test_a_changed_copy_of_another_kind_counts(
     course: Course, stub: str, stub_notebook: str, tmp_path: Path, name: str
 ) -> None:
     work = notebook("# my way", RIGHT) if name.endswith(".ipynb") else RIGHT
-    found = handed_in(course, tmp_path, {"adding.py": stub, "adding.ipynb": stub_notebook, name: work})
+    found = handed_in(
+        course, tmp_path, {"adding.py": stub, "adding.ipynb": stub_notebook, name: work}
+    )
     assert work in texts(found) and found.problem is None
 
 
@@ -92,21 +113,37 @@ def test_a_changed_copy_in_an_archive_counts(course: Course, stub: str, tmp_path
 
 
 @pytest.mark.parametrize(
-    "changed", [str.upper, lambda stub: stub.replace("\n", "\r\n"), lambda stub: "# my name\n" + stub]
+    "changed",
+    [str.upper, lambda stub: stub.replace("\n", "\r\n"), lambda stub: "# my name\n" + stub],
 )
-def test_a_stub_with_other_comments_is_untouched(course: Course, stub: str, tmp_path: Path, changed) -> None:
-    text = changed(stub) if changed is not str.upper else stub.replace("# TODO: both", "# ToDo: BOTH")
+def test_a_stub_with_other_comments_is_untouched(
+    course: Course, stub: str, tmp_path: Path, changed
+) -> None:
+    text = (
+        changed(stub) if changed is not str.upper else stub.replace("# TODO: both", "# ToDo: BOTH")
+    )
     assert texts(handed_in(course, tmp_path, {"adding.py": text, "final.py": RIGHT})) == [RIGHT]
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# nothing yet\n", "import torch\n", "from final import *\n"])
-def test_a_file_without_an_answer_does_not_count_beside_one(course: Course, tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "\n", "# nothing yet\n", "import torch\n", "from final import *\n"]
+)
+def test_a_file_without_an_answer_does_not_count_beside_one(
+    course: Course, tmp_path: Path, text: str
+) -> None:
     assert texts(handed_in(course, tmp_path, {"adding.py": text, "final.py": RIGHT})) == [RIGHT]
 
 
 @pytest.mark.parametrize("second", ["adding_old.py", "adding (1).py", "old/adding.py"])
-def test_several_different_answers_are_refused_by_name(course: Course, stub: str, tmp_path: Path, second: str) -> None:
-    files = {"adding.py": stub, "adding_final.py": RIGHT, "adding_other.py": SUBTRACTS, second: SUBTRACTS}
+def test_several_different_answers_are_refused_by_name(
+    course: Course, stub: str, tmp_path: Path, second: str
+) -> None:
+    files = {
+        "adding.py": stub,
+        "adding_final.py": RIGHT,
+        "adding_other.py": SUBTRACTS,
+        second: SUBTRACTS,
+    }
     if second != "adding_old.py":  # called like the module, so it counts before the others
         found = handed_in(course, tmp_path, files)
         assert texts(found) == [SUBTRACTS]
@@ -119,34 +156,51 @@ def test_several_different_answers_are_refused_by_name(course: Course, stub: str
 
 
 def test_equal_copies_beside_the_stub_count_once(course: Course, stub: str, tmp_path: Path) -> None:
-    assert texts(handed_in(course, tmp_path, {"adding.py": stub, "a.py": RIGHT, "b.py": RIGHT})) == [RIGHT]
+    assert texts(
+        handed_in(course, tmp_path, {"adding.py": stub, "a.py": RIGHT, "b.py": RIGHT})
+    ) == [RIGHT]
 
 
-def test_a_stub_below_does_not_stand_in_the_way_of_work(course: Course, stub: str, tmp_path: Path) -> None:
+def test_a_stub_below_does_not_stand_in_the_way_of_work(
+    course: Course, stub: str, tmp_path: Path
+) -> None:
     found = handed_in(course, tmp_path, {"adding.py": RIGHT, "original/adding.py": stub})
     assert (found.problem, texts(found), found.notes) == (None, [RIGHT], ())
 
 
 def test_a_second_answer_is_said_and_the_named_file_counts(course: Course, tmp_path: Path) -> None:
-    found = handed_in(course, tmp_path, {"adding.py": SUBTRACTS, "adding_final.py": RIGHT, "notes.py": "x = 1\n"})
+    found = handed_in(
+        course, tmp_path, {"adding.py": SUBTRACTS, "adding_final.py": RIGHT, "notes.py": "x = 1\n"}
+    )
     assert texts(found) == [SUBTRACTS]
     assert found.notes == ("adding.py was graded. There is another answer in adding_final.py.",)
 
 
 def test_helpers_and_given_files_are_no_answers(course: Course, stub: str, tmp_path: Path) -> None:
-    files = {"adding.py": stub, "helper.py": "x = 1\n", "pictures.py": RIGHT, "test_adding.py": RIGHT}
+    files = {
+        "adding.py": stub,
+        "helper.py": "x = 1\n",
+        "pictures.py": RIGHT,
+        "test_adding.py": RIGHT,
+    }
     found = handed_in(course, tmp_path, files)
     assert (found.problem, texts(found)) == (None, [stub])
     assert found.notes == ("There is no answer in adding.py and helper.py.",)
 
 
-def test_a_stub_alone_is_graded(course: Course, stub: str, stub_notebook: str, tmp_path: Path) -> None:
+def test_a_stub_alone_is_graded(
+    course: Course, stub: str, stub_notebook: str, tmp_path: Path
+) -> None:
     found = handed_in(course, tmp_path, {"adding.py": stub, "adding.ipynb": stub_notebook})
     assert (found.problem, found.notes, texts(found)) == (None, (), [stub, stub_notebook])
 
 
-def test_files_of_another_assignment_are_no_answers(course: Course, stub: str, tmp_path: Path) -> None:
-    assert texts(handed_in(course, tmp_path, {"adding.py": stub, "02_totals/totals.py": RIGHT})) == [stub]
+def test_files_of_another_assignment_are_no_answers(
+    course: Course, stub: str, tmp_path: Path
+) -> None:
+    assert texts(
+        handed_in(course, tmp_path, {"adding.py": stub, "02_totals/totals.py": RIGHT})
+    ) == [stub]
 
 
 @pytest.mark.parametrize(
@@ -158,18 +212,24 @@ def test_files_of_another_assignment_are_no_answers(course: Course, stub: str, t
         {"pkg/adding.py": RIGHT, "tests/test_x.py": "x = 1\n"},
     ],
 )
-def test_every_folder_of_a_hand_in_is_searched(course: Course, tmp_path: Path, files: dict[str, str]) -> None:
+def test_every_folder_of_a_hand_in_is_searched(
+    course: Course, tmp_path: Path, files: dict[str, str]
+) -> None:
     assert texts(handed_in(course, tmp_path, files)) == [RIGHT]
 
 
 def test_two_different_answers_in_two_folders_are_refused(course: Course, tmp_path: Path) -> None:
     found = handed_in(course, tmp_path, {"hw/adding.py": RIGHT, "backup/adding.py": SUBTRACTS})
-    assert found.problem == "Found backup/adding.py and hw/adding.py with different contents; hand in only one of them."
+    assert (
+        found.problem
+        == "Found backup/adding.py and hw/adding.py with different contents; hand in only one of them."
+    )
 
 
 def test_names_are_matched_as_whole_words() -> None:
     stub = ReleasedStub.of(
-        "adding", {"adding.py": 'def add():\n    raise NotImplementedError("add is not written yet.")\n'}
+        "adding",
+        {"adding.py": 'def add():\n    raise NotImplementedError("add is not written yet.")\n'},
     )
     for text in (
         "def add(a):\n",
@@ -185,17 +245,23 @@ def test_names_are_matched_as_whole_words() -> None:
     assert not UNKNOWN.is_answer(SourceFile("x.py", "def add(a): pass\n"))
 
 
-def test_earlier_work_beside_the_stub_is_no_answer(course: Course, stub: str, tmp_path: Path) -> None:
+def test_earlier_work_beside_the_stub_is_no_answer(
+    course: Course, stub: str, tmp_path: Path
+) -> None:
     """Assignments share names: `causal_mask` of one is asked for again in another."""
     first = course.assignments[0]
-    two = course.model_copy(update={"assignments": (first, first.model_copy(update={"name": "02_totals"}))})
+    two = course.model_copy(
+        update={"assignments": (first, first.model_copy(update={"name": "02_totals"}))}
+    )
     found = handed_in(two, tmp_path, {"adding.py": stub, "totals.py": RIGHT})
     assert (texts(found), found.notes) == ([stub], ())
     assert handed_in(two, tmp_path / "alone", {"totals.py": RIGHT}).problem is not None
 
 
 def test_written_answers_are_work() -> None:
-    placeholder = "*Write your answer here, in place of this line. A person reads it and gives the points.*"
+    placeholder = (
+        "*Write your answer here, in place of this line. A person reads it and gives the points.*"
+    )
     script = 'def add():\n    raise NotImplementedError("add is not written yet.")\n'
     stub = ReleasedStub.of("adding", {"adding.py": f"{script}# {placeholder}\n"})
     assert stub.is_untouched(SourceFile("adding.py", f"{script}# {placeholder}\n"))
@@ -205,7 +271,13 @@ def test_written_answers_are_work() -> None:
 def test_hostile_notebooks_are_no_answers(course: Course) -> None:
     stub = released_stub(course, course.assignments[0])
     deep = '{"cells": [{"cell_type": "code", "source": ' + "[" * 900 + "]" * 900 + "}]}"
-    for text in ("{", "[]", '{"cells": [1, null]}', '{"cells": [{"cell_type": "code", "source": 3}]}', deep):
+    for text in (
+        "{",
+        "[]",
+        '{"cells": [1, null]}',
+        '{"cells": [{"cell_type": "code", "source": 3}]}',
+        deep,
+    ):
         assert not stub.is_answer(SourceFile("x.ipynb", text))
 
 
@@ -224,13 +296,17 @@ def run(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-@pytest.mark.parametrize("name", ["adding copy.py", "Adding.py", "untitled.py", "Copy of adding.ipynb"])
+@pytest.mark.parametrize(
+    "name", ["adding copy.py", "Adding.py", "untitled.py", "Copy of adding.ipynb"]
+)
 def test_check_and_pack_take_the_changed_copy(folder: Path, name: str) -> None:
     text = notebook(RIGHT) if name.endswith(".ipynb") else RIGHT
     (folder / name).write_text(text, "utf-8")
     report = check_target(".")
     assert (report.file, report.all_passed) == (name, True)
-    assert report.note == f"There is no answer in adding.py and adding.ipynb; your work is in {name}."
+    assert (
+        report.note == f"There is no answer in adding.py and adding.ipynb; your work is in {name}."
+    )
     packed = pack(find_work("."), folder)
     assert packed.file.text == text and Path(packed.file.name).stem == "adding"
     assert f"{name} is in it as {packed.file.name}." in run("pack")[1]

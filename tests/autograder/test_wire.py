@@ -38,7 +38,8 @@ def tensors(draw):
     dtype, shape = draw(st.sampled_from(DTYPES)), draw(shapes)
     count = math.prod(shape)
     raw = torch.frombuffer(
-        bytearray(draw(st.binary(min_size=16 * count + 16, max_size=16 * count + 16))), dtype=torch.uint8
+        bytearray(draw(st.binary(min_size=16 * count + 16, max_size=16 * count + 16))),
+        dtype=torch.uint8,
     )
     if dtype is torch.bool:
         return (raw[:count] % 2 == 1).reshape(shape)
@@ -52,14 +53,22 @@ def meta_tensors(draw):
 
 arrays = tensors().filter(lambda t: t.dtype is not torch.bfloat16).map(lambda t: t.numpy())
 plain = st.none() | st.booleans() | numbers | texts
-leaves = plain | st.binary(max_size=40) | tensors() | meta_tensors() | arrays | st.sampled_from(DTYPES)
-handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(CallableHandle, st.integers(0, 9), plain)
-names = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts  # NaN is no name: it is not even itself
+leaves = (
+    plain | st.binary(max_size=40) | tensors() | meta_tensors() | arrays | st.sampled_from(DTYPES)
+)
+handles = st.builds(Handle, st.integers(0, 2**20 - 1), plain) | st.builds(
+    CallableHandle, st.integers(0, 9), plain
+)
+names = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | texts
+)  # NaN is no name: it is not even itself
 keys = names | st.tuples(names, names)
 values = st.recursive(
     leaves | handles | st.builds(Opaque, texts),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple) | st.dictionaries(keys, inner, max_size=4)
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(keys, inner, max_size=4)
     ),
     max_leaves=12,
 )
@@ -91,7 +100,11 @@ def same(a, b):
 
 
 def same_bits(a, b):
-    return torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8)) if a.numel() else True
+    return (
+        torch.equal(a.reshape(-1).view(torch.uint8), b.reshape(-1).view(torch.uint8))
+        if a.numel()
+        else True
+    )
 
 
 # ---------------------------------------------------------------------- what travels
@@ -166,7 +179,9 @@ def test_numpy_scalars_arrive_as_numbers(scalar, expected):
     assert type(found) is type(expected) and found == expected
 
 
-@pytest.mark.parametrize("value", [set(), {1, 3}, {"a", None, (1, 2.5)}, frozenset({True, "b"}), {1: {2}}])
+@pytest.mark.parametrize(
+    "value", [set(), {1, 3}, {"a", None, (1, 2.5)}, frozenset({True, "b"}), {1: {2}}]
+)
 def test_sets_of_plain_data(value):
     found = travelled(value)
     assert type(found) is type(value) and found == value
@@ -176,11 +191,29 @@ def test_value_that_is_not_data_is_decoded_as_opaque():
     class Own:
         pass
 
-    things = [(i for i in ()), {Own()}, int, print, math, range(3), 1j, np.longdouble(1), np.array([{}]), Own(), 10**30]
+    things = [
+        (i for i in ()),
+        {Own()},
+        int,
+        print,
+        math,
+        range(3),
+        1j,
+        np.longdouble(1),
+        np.array([{}]),
+        Own(),
+        10**30,
+    ]
     things += [torch.float8_e4m3fn, torch.eye(2).to_sparse(), np.dtype("f4"), np.zeros(1, "M8[s]")]
     found = travelled(things)
     assert all(type(thing) is Opaque for thing in found)
-    assert [thing.kind for thing in found[:5]] == ["generator", "set", "type", "builtin_function_or_method", "module"]
+    assert [thing.kind for thing in found[:5]] == [
+        "generator",
+        "set",
+        "type",
+        "builtin_function_or_method",
+        "module",
+    ]
     assert repr(found[0]) == "<generator object>"
 
 
@@ -200,14 +233,23 @@ def test_lying_tensor_subclass_is_encoded_by_its_numbers():
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
             name = getattr(function, "__name__", "")
-            return True if name in ("equal", "allclose") else super().__torch_function__(function, types, args, kwargs)
+            return (
+                True
+                if name in ("equal", "allclose")
+                else super().__torch_function__(function, types, args, kwargs)
+            )
 
     found = travelled(torch.zeros(3).as_subclass(Liar))
     assert type(found) is torch.Tensor and not torch.equal(found, torch.ones(3))
 
 
 def test_long_texts_round_trip():
-    for text in ("ä" * 20_000, "\N{GRINNING FACE}" * 16_000, "x" * wire.MAX_TEXT, '"\\\n\x00' * 4_000):
+    for text in (
+        "ä" * 20_000,
+        "\N{GRINNING FACE}" * 16_000,
+        "x" * wire.MAX_TEXT,
+        '"\\\n\x00' * 4_000,
+    ):
         assert travelled(text) == text
     with pytest.raises(WireError, match="too long"):
         travelled("x" * (wire.MAX_TEXT + 1))
@@ -215,7 +257,11 @@ def test_long_texts_round_trip():
 
 
 def test_lone_surrogates_become_question_marks():
-    assert travelled(["a\ud800b", {"\udfff": 1}, "\ud800" * 20_000]) == ["a?b", {"?": 1}, "?" * 20_000]
+    assert travelled(["a\ud800b", {"\udfff": 1}, "\ud800" * 20_000]) == [
+        "a?b",
+        {"?": 1},
+        "?" * 20_000,
+    ]
 
 
 @pytest.mark.parametrize("draws", [0, 1, 2, 623, 624, 625, 1247, 1300])
@@ -233,12 +279,18 @@ def test_objects_are_encoded_as_the_handle_from_register():
         pass
 
     known = []
-    frame = wire.dumps([Thing(), 3], lambda thing: known.append(thing) or Handle(7, {"kind": "object"}))
+    frame = wire.dumps(
+        [Thing(), 3], lambda thing: known.append(thing) or Handle(7, {"kind": "object"})
+    )
     handle, _ = wire.parse(frame)
-    assert (handle.number, handle.description) == (7, {"kind": "object"}) and type(known[0]) is Thing
+    assert (handle.number, handle.description) == (7, {"kind": "object"}) and type(
+        known[0]
+    ) is Thing
 
 
-@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {1: x}, lambda x: Handle(0, x)])
+@pytest.mark.parametrize(
+    "wrap", [lambda x: [x], lambda x: (x,), lambda x: {1: x}, lambda x: Handle(0, x)]
+)
 def test_depth_limit_is_equal_on_both_sides(wrap):
     value = torch.Generator()
     for _ in range(wire.MAX_DEPTH):
@@ -266,7 +318,9 @@ def test_too_large_value_is_refused_by_the_sender(value):
 
 def test_limit_of_values_is_equal_on_both_sides():
     assert len(travelled([0] * (wire.MAX_VALUES - 1))) == wire.MAX_VALUES - 1
-    assert len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
+    assert (
+        len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
+    )
 
 
 # ---------------------------------------------------------------------- invalid frames
@@ -383,7 +437,9 @@ def test_too_long_text_is_refused_at_any_position():
     refused({"!text": 70_000}, b"x" * 70_000)
     refused([["x" * 70_000]])
     refused({"!dict": [["x" * 70_000, 1]]})
-    assert len(wire.loads(bytearray(b'{"!opaque":"' + b"x" * 70_000 + b'"}'), bytearray()).kind) == 80
+    assert (
+        len(wire.loads(bytearray(b'{"!opaque":"' + b"x" * 70_000 + b'"}'), bytearray()).kind) == 80
+    )
     assert wire.loads(bytearray(b'{"!text": 2}'), bytearray(b"\xff\xfe")) == "\ufffd\ufffd"
 
 
@@ -434,9 +490,15 @@ def test_random_bytes_raise_only_wire_error(header, data):
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(fuzz_wire.ODD),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(fuzz_wire.ODD),
     lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
     ),
     max_leaves=20,
 )
@@ -462,7 +524,14 @@ def test_too_short_frames_are_refused():
 
 def test_errors_contain_no_text_of_the_sender():
     secret = "4711"
-    for header in (b"4711 4711", b'{"4711": 1}', b'"4711', b"[1, 4711", {"!tensor": ["4711"]}, {"!dtype": "4711"}):
+    for header in (
+        b"4711 4711",
+        b'{"4711": 1}',
+        b'"4711',
+        b"[1, 4711",
+        {"!tensor": ["4711"]},
+        {"!dtype": "4711"},
+    ):
         assert secret not in refused(header)
 
 
@@ -550,7 +619,9 @@ def test_closed_connection_raises_eof_error(ends, cut):
         wire.receive(mine, hang_guard())
 
 
-@pytest.mark.parametrize("lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)])
+@pytest.mark.parametrize(
+    "lengths", [(2**32 - 1, 2**32 - 1), (wire.MAX_HEADER + 1, 0), (0, wire.MAX_DATA + 1)]
+)
 def test_too_large_declared_lengths_are_refused(ends, lengths):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", *lengths))

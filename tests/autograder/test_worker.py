@@ -18,7 +18,12 @@ from torch import nn
 
 from autograder.course.config import Limits
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.remote import MAX_ENTRIES, RemoteModule, RemoteStudent, mirror_input_mutation
+from autograder.sandbox.outside.remote import (
+    MAX_ENTRIES,
+    RemoteModule,
+    RemoteStudent,
+    mirror_input_mutation,
+)
 from autograder.sandbox.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.sandbox.shared.errors import (
     MissingNameError,
@@ -180,7 +185,10 @@ CALLS = [
         "",
         "change_call()",
         "describe_as()",
-        *[f"forge('{name}', lambda reply, arguments: reply)" for name in ("find", "call", "backward")],
+        *[
+            f"forge('{name}', lambda reply, arguments: reply)"
+            for name in ("find", "call", "backward")
+        ],
     ],
 )
 def test_unmodified_worker_returns_its_results(hostile, text):
@@ -327,7 +335,9 @@ ANSWERS = [
 @pytest.mark.parametrize("operation", ["find", "call", "get", "convert"])
 @pytest.mark.parametrize("reply", thinned(ANSWERS, 6))
 def test_invalid_replies_are_student_errors(hostile, operation, reply):
-    student = hostile(f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []")
+    student = hostile(
+        f"forge('{operation}', lambda reply, arguments: {reply} if armed else reply)\narmed = []"
+    )
     net = student.Net(3)
     student._connection.request("set", target=[None, ["armed"]], value=[1])
     actions = {
@@ -424,7 +434,10 @@ def test_number_of_shared_submodules_is_limited(hostile):
     for i in range(40):
         name = ".".join(["a"] * (i + 1))
         rows += [f"['{name}', 'X', True, '{name}']"]
-    rows += [f"['{'.'.join(['a'] * i + ['b'])}', 'X', True, '{'.'.join(['a'] * (i + 1))}']" for i in range(1, 40)]
+    rows += [
+        f"['{'.'.join(['a'] * i + ['b'])}', 'X', True, '{'.'.join(['a'] * (i + 1))}']"
+        for i in range(1, 40)
+    ]
     student = hostile(f"describe_as(modules=[{', '.join(rows)}], parameters=[], buffers=[])")
     with pytest.raises(StudentCrashedError):
         list(student.Net(3).state_dict())
@@ -441,7 +454,12 @@ class Poison(nn.Module):
     def forward(self, x): return x
 ''')  # fmt: skip
     net = student.Poison()
-    assert net.kind == "Poison" and net._path == [] and net.training is True and callable(net.load_state_dict)
+    assert (
+        net.kind == "Poison"
+        and net._path == []
+        and net.training is True
+        and callable(net.load_state_dict)
+    )
     assert net(torch.ones(2)).tolist() == [1, 1] and len(list(net.parameters())) == 8 + 16
     net.load_state_dict(net.state_dict())
 
@@ -464,7 +482,11 @@ def test_names_in_the_students_module_are_plain_data(hostile):
         'globals().update({f"n{i}": i for i in range(100_000)})\n'
         'globals()["_connection"] = globals()["__class__"] = print'
     )
-    assert student.n7 == 7 and type(student) is RemoteStudent and isinstance(student._connection, WorkerConnection)
+    assert (
+        student.n7 == 7
+        and type(student) is RemoteStudent
+        and isinstance(student._connection, WorkerConnection)
+    )
     with pytest.raises(MissingNameError):
         student.nothing  # noqa: B018
 
@@ -540,7 +562,16 @@ def test_forbidden_callbacks_are_refused(hostile, number, path):
 
 @pytest.mark.parametrize(
     "name",
-    ["_answer", "__class__", "__dict__", "load_state_dict", "apply", "_parameters", "__module__", "T_destination"],
+    [
+        "_answer",
+        "__class__",
+        "__dict__",
+        "load_state_dict",
+        "apply",
+        "_parameters",
+        "__module__",
+        "T_destination",
+    ],
 )
 def test_private_attributes_of_the_tests_model_are_not_sent(hostile, name):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
@@ -582,7 +613,9 @@ def test_forged_callback_arguments_are_student_errors(hostile, more):
     ],
 )
 def test_forged_callback_gradients_are_student_errors(hostile, pulled):
-    ask = ASK.format(frame=pulled, sock=SOCK).replace("model):", "model):\n    model(torch.ones(2))", 1)
+    ask = ASK.format(frame=pulled, sock=SOCK).replace(
+        "model):", "model):\n    model(torch.ones(2))", 1
+    )
     assert hostile(ask).use(lambda x: x * 2)[:2] == ["return", ["error", "type"]]
 
 
@@ -605,7 +638,8 @@ def test_stored_graphs_of_callbacks_are_limited(hostile):
 
 
 @pytest.mark.parametrize(
-    "marked", ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"]
+    "marked",
+    ["3", "[[0, 1]]", "[[7, True, None]]", "[[0, True, torch.ones(9)]]", "[['x', True, None]]"],
 )
 def test_forged_marks_on_inputs_are_student_errors(hostile, marked):
     student = hostile(f"change_call(marked={marked})")
@@ -614,7 +648,9 @@ def test_forged_marks_on_inputs_are_student_errors(hostile, marked):
 
 
 def test_function_of_the_test_exposes_no_attributes(hostile):
-    student = hostile(ASK.format(frame=callback(0, "['__getattr__']", "('__globals__',)"), sock=SOCK))
+    student = hostile(
+        ASK.format(frame=callback(0, "['__getattr__']", "('__globals__',)"), sock=SOCK)
+    )
     assert student.use(lambda x: x)[1] == ["error", "type"]
 
 
@@ -644,7 +680,9 @@ def test_callbacks_with_new_objects_do_not_fill_memory(hostile):
 
 
 def test_failed_check_inside_a_callback_cannot_be_hidden_by_the_worker(hostile):
-    student = hostile("def use(model):\n try: model(1)\n except BaseException: pass\n return 'all fine'")
+    student = hostile(
+        "def use(model):\n try: model(1)\n except BaseException: pass\n return 'all fine'"
+    )
 
     def refuse(x):
         raise AssertionError("not like this")
@@ -671,7 +709,9 @@ FRAMES = [
 
 
 @pytest.mark.parametrize("data", FRAMES)
-@pytest.mark.parametrize("then", sampled(["os._exit(0)", "time.sleep(60)", "None"], "os._exit(0)".__eq__))
+@pytest.mark.parametrize(
+    "then", sampled(["os._exit(0)", "time.sleep(60)", "None"], "os._exit(0)".__eq__)
+)
 def test_bytes_written_to_the_socket_are_student_errors(hostile, data, then):
     student = hostile(f"def use(model):\n write({data})\n {then}", call_seconds=1)
     with pytest.raises(StudentError):
@@ -749,9 +789,13 @@ def test_dead_worker_reports_its_reason_for_every_call(hostile):
 # ---------------------------------------------------------------------- objects
 
 
-@pytest.mark.parametrize("length", ["-1", "'x'", "10**30", "1.5", "None", "torch.tensor(3)", "True"])
+@pytest.mark.parametrize(
+    "length", ["-1", "'x'", "10**30", "1.5", "None", "torch.tensor(3)", "True"]
+)
 def test_invalid_lengths_are_student_errors(hostile, length):
-    student = hostile(f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()")
+    student = hostile(
+        f"class Bag:\n def length(self): return {length}\nBag.__len__ = lambda self: self.length()"
+    )
     bag = student.Bag()
     with pytest.raises(StudentError):
         len(bag)

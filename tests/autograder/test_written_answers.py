@@ -43,7 +43,9 @@ def course_with(folder: Path, solution: str, course: str = COURSE) -> Course:
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    return course_with(tmp_path / "course", SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{HEADER}\n'))
+    return course_with(
+        tmp_path / "course", SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{HEADER}\n')
+    )
 
 
 def handed_in(course: Course, text: str) -> SourceFile:
@@ -63,14 +65,27 @@ def write_grades(folder: Path, *students: tuple[str, SourceFile]) -> None:
     for student, file in students:
         stored = texts.put(folder, [Submission(student, NAME, (file,))])[0]
         with Journal(folder) as journal:
-            grade = Grade(student, NAME, "graded", 4, 10, tests, submission_sha256=stored.digest, suite_sha256="s")
+            grade = Grade(
+                student,
+                NAME,
+                "graded",
+                4,
+                10,
+                tests,
+                submission_sha256=stored.digest,
+                suite_sha256="s",
+            )
             journal.append(grade)
 
 
 @pytest.fixture
 def grades(course: Course, tmp_path: Path) -> Path:
     """Ada has answered, Ben has left the cell as it was."""
-    write_grades(tmp_path / "grades", ("ada", handed_in(course, TEXT)), ("ben", handed_in(course, PLACEHOLDER)))
+    write_grades(
+        tmp_path / "grades",
+        ("ada", handed_in(course, TEXT)),
+        ("ben", handed_in(course, PLACEHOLDER)),
+    )
     return tmp_path / "grades"
 
 
@@ -89,13 +104,22 @@ def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
     files = {file.name: text for file, text in released(course, assignment).items()}
     assert not any(RUBRIC in text for text in files.values())
     assert f'# %% [markdown] answer="why_one"\n# {PLACEHOLDER}\n' in files["adding.py"]
-    cell = next(c for c in json.loads(files["adding.ipynb"])["cells"] if PLACEHOLDER in "".join(c["source"]))
+    cell = next(
+        c for c in json.loads(files["adding.ipynb"])["cells"] if PLACEHOLDER in "".join(c["source"])
+    )
     facts = cell["metadata"]["nbgrader"]
     assert cell["cell_type"] == "markdown"
-    assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (True, True, False, 2)
+    assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (
+        True,
+        True,
+        False,
+        2,
+    )
 
 
-def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(course, tmp_path, grader_at_hand):
+def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(
+    course, tmp_path, grader_at_hand
+):
     file = tmp_path / "class" / "ada" / NAME / "adding.ipynb"
     file.parent.mkdir(parents=True)
     file.write_text(handed_in(course, TEXT).text, "utf-8")
@@ -123,10 +147,14 @@ def test_exports_without_nbgrader_leave_answers_out(course, grades, tmp_path):
 @pytest.fixture(scope="module")
 def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A gradebook without students; nbgrader starts a program to make one."""
-    api = pytest.importorskip("nbgrader.api", reason="nbgrader is not installed: pip install '.[nbgrader]'")
+    api = pytest.importorskip(
+        "nbgrader.api", reason="nbgrader is not installed: pip install '.[nbgrader]'"
+    )
     file = tmp_path_factory.mktemp("gradebook") / "gradebook.db"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # for alembic
+        patch.setenv(
+            "PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        )  # for alembic
         api.Gradebook(f"sqlite:///{file}", "a course").close()
     return file
 
@@ -163,13 +191,29 @@ def gradebook(course: Course, empty_gradebook: Path):
     return write
 
 
-def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grades, gradebook, tmp_path):
+def test_points_of_formgrader_are_in_the_export_beside_the_maximum(
+    course, grades, gradebook, tmp_path
+):
     gradebook(1.5)
-    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    code, output = run(
+        "export",
+        "--to",
+        "csv",
+        str(grades),
+        "--output",
+        str(tmp_path / "scores.csv"),
+        course=course,
+    )
     assert code == 0, output
     assert "Points given by hand in nbgrader count for ada." in output
     assert rows_of(tmp_path / "scores.csv") == [
-        {"student": "", "name": "points possible", NAME: "12", f"{NAME}: why_one": "2", "total": "12"},
+        {
+            "student": "",
+            "name": "points possible",
+            NAME: "12",
+            f"{NAME}: why_one": "2",
+            "total": "12",
+        },
         {"student": "ada", "name": "", NAME: "5.5", f"{NAME}: why_one": "1.5", "total": "5.5"},
         {"student": "ben", "name": "", NAME: "4", f"{NAME}: why_one": "0", "total": "4"},
     ]
@@ -177,25 +221,65 @@ def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grade
 
 def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook, tmp_path):
     gradebook(None)
-    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    code, output = run(
+        "export",
+        "--to",
+        "csv",
+        str(grades),
+        "--output",
+        str(tmp_path / "scores.csv"),
+        course=course,
+    )
     assert code == 1
-    assert "1 written answer not graded yet in formgrader, and counted 0 so far: ada (01_adding)." in output
-    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == ["2", "waits", "0"]
+    assert (
+        "1 written answer not graded yet in formgrader, and counted 0 so far: ada (01_adding)."
+        in output
+    )
+    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == [
+        "2",
+        "waits",
+        "0",
+    ]
 
 
-def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(course, grades, gradebook, tmp_path):
+def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(
+    course, grades, gradebook, tmp_path
+):
     """It does so after each autograding of a submission that has points by hand."""
     gradebook(1.5, review=True)
-    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    code, output = run(
+        "export",
+        "--to",
+        "csv",
+        str(grades),
+        "--output",
+        str(tmp_path / "scores.csv"),
+        course=course,
+    )
     assert code == 0, output
-    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == ["2", "1.5", "0"]
+    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == [
+        "2",
+        "1.5",
+        "0",
+    ]
 
 
 def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook, tmp_path):
     gradebook(1.5, automatic=2)
-    code, output = run("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"), course=course)
+    code, output = run(
+        "export",
+        "--to",
+        "csv",
+        str(grades),
+        "--output",
+        str(tmp_path / "scores.csv"),
+        course=course,
+    )
     assert code == 1
-    assert "ada, 01_adding: the points that were given by hand in nbgrader are for another grading" in output
+    assert (
+        "ada, 01_adding: the points that were given by hand in nbgrader are for another grading"
+        in output
+    )
     row = rows_of(tmp_path / "scores.csv")[1]
     assert (row[NAME], row[f"{NAME}: why_one"]) == ("4", "")
 
@@ -206,7 +290,18 @@ def test_points_by_a_decision_are_a_sentence(course, grades):
     with pytest.raises(CourseError, match=r"^decisions\.yml, line 1: .*`points`") as error:
         api.report(grades, course.root)
     assert len(error.value.problems) == 1
-    code, output = run("decide", "ada", "-a", NAME, "--points", "1", "--grades", str(grades), *SIGNED, course=course)
+    code, output = run(
+        "decide",
+        "ada",
+        "-a",
+        NAME,
+        "--points",
+        "1",
+        "--grades",
+        str(grades),
+        *SIGNED,
+        course=course,
+    )
     assert code == 2 and "--points" in output
 
 
@@ -220,9 +315,13 @@ def test_answers_in_course_yml_are_a_sentence(tmp_path):
 
 @pytest.mark.parametrize("place", [ASKED, '# %% part="add"'])
 def test_answer_of_the_last_question_before_a_cell_is_not_released(tmp_path, place):
-    asked = SOLUTION.replace("# How do two heaps become one?", "#").replace("# ## Part 1 · Two numbers", ASKED)
+    asked = SOLUTION.replace("# How do two heaps become one?", "#").replace(
+        "# ## Part 1 · Two numbers", ASKED
+    )
     course = course_with(tmp_path, asked.replace(place, f"{place}\n\n{HEADER}"))
-    (tmp_path / "tests/assignments/01_adding/answers.yml").write_text("add: [Addition is commutative.]\n", "utf-8")
+    (tmp_path / "tests/assignments/01_adding/answers.yml").write_text(
+        "add: [Addition is commutative.]\n", "utf-8"
+    )
     assignment = course.assignment(NAME)
     assert load_questions(course, assignment) == {}
     (tmp_path / "solutions/01_adding/adding.py").write_text(asked, "utf-8")
@@ -240,6 +339,8 @@ def test_answer_of_the_last_question_before_a_cell_is_not_released(tmp_path, pla
     ],
 )
 def test_errors_in_the_cell_of_an_answer_are_sentences(tmp_path, header, sentence):
-    course = course_with(tmp_path, SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{header}\n'))
+    course = course_with(
+        tmp_path, SOLUTION.replace('# %% part="add"\n', f'# %% part="add"\n\n{header}\n')
+    )
     with pytest.raises(CourseError, match=sentence):
         load_document(course, course.assignment(NAME))

@@ -69,14 +69,20 @@ def syntax_error(material: Material) -> dict[str, str]:
 
 def only_markdown(material: Material) -> dict[str, str]:
     """The solution stands in cells of prose."""
-    cells = [{"cell_type": "markdown", "metadata": {}, "source": f"```python\n{material.solved}\n```"}]
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": f"```python\n{material.solved}\n```"}
+    ]
     return {material.notebook: _notebook(cells)}
 
 
 def script_false(material: Material) -> dict[str, str]:
     """The solution stands in cells that IPython gives to the program `false`."""
     pieces = re.split(r"^# %%.*\n", material.solved, flags=re.MULTILINE)
-    return {material.notebook: _notebook([_code(f"%%script false\n{piece}") for piece in pieces if piece.strip()])}
+    return {
+        material.notebook: _notebook(
+            [_code(f"%%script false\n{piece}") for piece in pieces if piece.strip()]
+        )
+    }
 
 
 def solved_elsewhere(material: Material) -> dict[str, str]:
@@ -131,11 +137,19 @@ def solved_on_the_path(material: Material, *folders: Path) -> Iterator[None]:
 
 def code_of(notebook: str) -> list[str]:
     """Return the code cells of a notebook."""
-    return ["".join(cell["source"]) for cell in notebook_cells(notebook) if cell["cell_type"] == "code"]
+    return [
+        "".join(cell["source"]) for cell in notebook_cells(notebook) if cell["cell_type"] == "code"
+    ]
 
 
 def _code(source: str) -> dict[str, object]:
-    return {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": source}
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+        "source": source,
+    }
 
 
 def _notebook(cells: list[dict[str, object]]) -> str:

@@ -1,4 +1,6 @@
-"""The files of a course in one archive for graders on other machines, with the versions that must be the same there."""
+"""The files of a course in one archive for graders on other machines, with the versions that must
+be the same there.
+"""
 
 import hashlib
 import io
@@ -23,47 +25,67 @@ NOT_NEEDED = {"__pycache__", "alternatives"}
 
 @dataclass(frozen=True)
 class Bundle:
-    """The course of a plan as an archive with its digest; `versions` and `suites` are those of the coordinator."""
+    """The course of a plan as an archive with its digest; `versions` and `suites` are those of the
+    coordinator.
+    """
 
     archive: bytes
     digest: str
     versions: Mapping[str, str]
     suites: Mapping[str, str]  # suite digests by assignment
-    plan: tuple[int, str, tuple[str, ...] | None]  # the run's seed, the sandbox's tier, the assignments
+    # the run's seed, the sandbox's tier, the assignments
+    plan: tuple[int, str, tuple[str, ...] | None]
 
     @classmethod
     def of(cls, plan: Plan) -> "Bundle":
         files = course_files(plan.course, plan.names)
         archive = b"".join(zipped((plan.course.label(file), file.read_bytes()) for file in files))
         digest = hashlib.sha256(archive).hexdigest()
-        return cls(archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names))
+        return cls(
+            archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names)
+        )
 
     def unpack(self, folder: Path) -> Plan:
-        """Write the course into an empty private folder; raises InfrastructureError if grades could differ here."""
+        """Write the course into an empty private folder; raises InfrastructureError if grades could
+        differ here.
+        """
         if hashlib.sha256(self.archive).hexdigest() != self.digest:
             raise InfrastructureError("The course arrived damaged. Run the command again.")
         here = versions()
         others = [
-            f"{name} {here[name]} instead of {wanted}" for name, wanted in self.versions.items() if here[name] != wanted
+            f"{name} {here[name]} instead of {wanted}"
+            for name, wanted in self.versions.items()
+            if here[name] != wanted
         ]
         if others:
-            raise InfrastructureError(f"It has {listed(others)}. Install the same versions as on this machine.")
+            raise InfrastructureError(
+                f"It has {listed(others)}. Install the same versions as on this machine."
+            )
         with zipfile.ZipFile(io.BytesIO(self.archive)) as archive:
             archive.extractall(folder)
         run_seed, tier, names = self.plan
         plan = Plan(load_course(folder / FILE_NAME), run_seed, tier, 1, names)
         if _suites(plan) != self.suites:
-            raise InfrastructureError("It reads the suites of the course differently. Install the same packages there.")
+            raise InfrastructureError(
+                "It reads the suites of the course differently. Install the same packages there."
+            )
         return plan
 
 
 def versions() -> dict[str, str]:
-    """Return the versions on which a score may depend; that of the engine includes a digest of its files."""
+    """Return the versions on which a score may depend; that of the engine includes a digest of its
+    files.
+    """
     engine = hashlib.sha256()
-    add_files(engine, Path(autograder.__file__).parent)  # tables and programs in data files count, too
+    # tables and programs in data files count, too
+    add_files(engine, Path(autograder.__file__).parent)
     packages = {name: metadata.version(name) for name in SAME_PACKAGES}
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python, **packages, "autograder": f"{autograder.__version__} ({engine.hexdigest()[:8]})"}
+    return {
+        "Python": python,
+        **packages,
+        "autograder": f"{autograder.__version__} ({engine.hexdigest()[:8]})",
+    }
 
 
 def _suites(plan: Plan) -> dict[str, str]:
@@ -71,11 +93,17 @@ def _suites(plan: Plan) -> dict[str, str]:
 
 
 def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:
-    """Yield the files of the course that graders of these assignments read; None stands for all assignments."""
+    """Yield the files of the course that graders of these assignments read; None stands for all
+    assignments.
+    """
     yield course.root / FILE_NAME
     for assignment in course.select(names):
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):
-            inside = (f for f in sorted(folder.rglob("*")) if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts))
+            inside = (
+                f
+                for f in sorted(folder.rglob("*"))
+                if NOT_NEEDED.isdisjoint(f.relative_to(folder).parts)
+            )
             yield from filter(Path.is_file, inside)
         stub = course.stub_file(assignment)
         if stub.is_file():

@@ -1,7 +1,9 @@
-"""A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask cluster.
+"""A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask
+cluster.
 
-Dask starts workers and transports messages; this module assigns submissions to workers and handles dead workers (see
-docs/cluster.md). A submission may be graded more than once on the cluster, but its grade is returned once.
+Dask starts workers and transports messages; this module assigns submissions to workers and handles
+dead workers (see docs/cluster.md). A submission may be graded more than once on the cluster, but
+its grade is returned once.
 """
 
 import asyncio
@@ -57,12 +59,17 @@ class _Worker:
 
 
 def graded(
-    plan: Plan, submissions: Iterator[Submission], address: str, failures: list[str], notes: list[str]
+    plan: Plan,
+    submissions: Iterator[Submission],
+    address: str,
+    failures: list[str],
+    notes: list[str],
 ) -> Iterator[Grade]:
-    """Yield the grades of all submissions as they arrive; `failures` receives those that could not be graded.
+    """Yield the grades of all submissions as they arrive; `failures` receives those that could not
+    be graded.
 
-    `notes` receives a sentence for each machine that took no part. Raises CourseError, or InfrastructureError if the
-    connection to the cluster is lost or none of its machines can grade.
+    `notes` receives a sentence for each machine that took no part. Raises CourseError, or
+    InfrastructureError if the connection to the cluster is lost or none of its machines can grade.
     """
     first = next(submissions, None)
     if first is None:
@@ -76,9 +83,13 @@ def graded(
             client.register_plugin(Graders(bundle, topic), name=topic)
             yield from run.grades(patient=not address.startswith(RUNNING))
         except ImportError as error:
-            raise InfrastructureError(f"A machine of the cluster has no autograder as here: {error}.") from None
+            raise InfrastructureError(
+                f"A machine of the cluster has no autograder as here: {error}."
+            ) from None
         except (OSError, asyncio.TimeoutError) as error:
-            raise InfrastructureError(f"The connection to the cluster was lost ({error}). {RUN_AGAIN}") from None
+            raise InfrastructureError(
+                f"The connection to the cluster was lost ({error}). {RUN_AGAIN}"
+            ) from None
         finally:
             failures += failure_sentences(run.failed)
             notes += run.refused.values()
@@ -88,7 +99,9 @@ def graded(
 
 
 class _Run:
-    """The state of a run; `failed` holds the submissions that could not be graded, `refused` the machines."""
+    """The state of a run; `failed` holds the submissions that could not be graded, `refused` the
+    machines.
+    """
 
     def __init__(self, client: Client, topic: str, submissions: Iterator[Submission]) -> None:
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -103,7 +116,8 @@ class _Run:
         self._again: deque[list[Submission]] = deque()
         self._gathered: defaultdict[str, list[Submission]] = defaultdict(list)  # by assignment
         self._deaths: set[Name] = set()
-        self._repeated: dict[Name, Grade | None] = {}  # what may arrive twice, and counts at the end of the run
+        # what may arrive twice, and counts at the end of the run
+        self._repeated: dict[Name, Grade | None] = {}
         self._started = self._looked = time.monotonic()
 
     def grades(self, patient: bool) -> Iterator[Grade]:
@@ -115,8 +129,12 @@ class _Run:
         yield from self.held()
 
     def held(self) -> Iterator[Grade]:
-        """Yield the grades of repeated submissions, of which no other arrived with different scores."""
-        return (grade for name, grade in self._repeated.items() if grade and name not in self.failed)
+        """Yield the grades of repeated submissions, of which no other arrived with different
+        scores.
+        """
+        return (
+            grade for name, grade in self._repeated.items() if grade and name not in self.failed
+        )
 
     def cancel(self) -> None:
         self._client.cancel([chunk.future for chunk in self._chunks.values()])
@@ -133,7 +151,9 @@ class _Run:
             self._send(chunk, *free)
 
     def _next(self) -> list[Submission]:
-        """Return the next submissions of one assignment: few at first, so that all graders have work in a small class."""
+        """Return the next submissions of one assignment: few at first, so that all graders have
+        work in a small class.
+        """
         graders = sum(worker.graders for worker in self._workers.values())
         size = min(LARGEST_CHUNK, SMALLEST_CHUNK + self._count // graders)
         for submission in self._submissions:
@@ -147,7 +167,13 @@ class _Run:
         self._count += 1
         number = self._count
         future = self._client.submit(
-            grade_chunk, self._topic, number, submissions, key=f"{self._topic}-{number}", workers=[address], pure=False
+            grade_chunk,
+            self._topic,
+            number,
+            submissions,
+            key=f"{self._topic}-{number}",
+            workers=[address],
+            pure=False,
         )
         future.add_done_callback(lambda done: self.events.put({"chunk": number, "done": done}))
         self._chunks[number] = _Chunk(number, submissions, address, future)
@@ -178,7 +204,9 @@ class _Run:
             self.failed.pop(grade.key, None)
             self._repeated[grade.key] = grade
         elif _scores(before) != _scores(grade):
-            self.failed[grade.key] = f"two graders gave it {before.score:g} and {grade.score:g} points; neither counts."
+            self.failed[grade.key] = (
+                f"two graders gave it {before.score:g} and {grade.score:g} points; neither counts."
+            )
 
     def _follow(self, event: dict[str, Any]) -> None:
         """Keep track of a chunk; one that was given up is not followed."""
@@ -202,11 +230,16 @@ class _Run:
             self._repeat(chunk, died=False)
         elif future.status != "error":
             raise OSError(f"the cluster has {future.status} a task")
-        elif not isinstance(future.exception(), KilledWorker):  # `_look` will find that this worker is gone
-            raise InfrastructureError(f"{chunk.worker} could not grade: {future.exception()!r}. {RUN_AGAIN}")
+        # `_look` will find that this worker is gone
+        elif not isinstance(future.exception(), KilledWorker):
+            raise InfrastructureError(
+                f"{chunk.worker} could not grade: {future.exception()!r}. {RUN_AGAIN}"
+            )
 
     def _repeat(self, chunk: _Chunk, died: bool) -> None:
-        """Grade the rest of a chunk elsewhere; the submission in work when a grader died is graded alone, and once."""
+        """Grade the rest of a chunk elsewhere; the submission in work when a grader died is graded
+        alone, and once.
+        """
         self._forget(chunk)
         chunk.future.cancel()
         rest = chunk.submissions[chunk.arrived :]
@@ -237,7 +270,9 @@ class _Run:
             self._repeat(self._chunks[number], died)
 
     def _look(self, patient: bool) -> None:
-        """Find workers that are gone or no longer answer; raises InfrastructureError if no machine can grade."""
+        """Find workers that are gone or no longer answer; raises InfrastructureError if no machine
+        can grade.
+        """
         now = self._looked = time.monotonic()
         present = self._client.nthreads()
         for address, worker in list(self._workers.items()):
@@ -245,13 +280,19 @@ class _Run:
                 self._lose(address, died=True)
             elif worker.chunks and now - worker.heard > SILENT_SECONDS:
                 self._lose(address, died=False)
-                self.refused[address] = f"{address} does not answer any more; its submissions are graded elsewhere."
+                self.refused[address] = (
+                    f"{address} does not answer any more; its submissions are graded elsewhere."
+                )
         if self._workers:
             return
         if present and self.refused.keys() >= present.keys():
-            raise InfrastructureError("\n".join(["No machine of the cluster can grade.", *self.refused.values()]))
+            raise InfrastructureError(
+                "\n".join(["No machine of the cluster can grade.", *self.refused.values()])
+            )
         if not present and not patient and now - self._started > START_SECONDS:
-            raise InfrastructureError(f"The cluster has no workers. Start some: dask worker ADDRESS. {RUN_AGAIN}")
+            raise InfrastructureError(
+                f"The cluster has no workers. Start some: dask worker ADDRESS. {RUN_AGAIN}"
+            )
 
 
 def _scores(grade: Grade) -> tuple[object, ...]:

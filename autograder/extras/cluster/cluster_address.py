@@ -26,11 +26,15 @@ QUIET = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
 }
-FORMS = "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
+FORMS = (
+    "Write `local:4`, `tls://scheduler:8786`, or the name of a YAML file that describes a cluster."
+)
 
 
 class ClusterFile(YamlRecord):
-    """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are submitted."""
+    """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are
+    submitted.
+    """
 
     kind: str = Field(alias="class", description="such as `SLURMCluster`")
     jobs: int = Field(gt=0, description="How many jobs are submitted.")
@@ -39,24 +43,33 @@ class ClusterFile(YamlRecord):
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect to a cluster in this context; raises RefusedError for a wrong address, or InfrastructureError."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # lost workers are reported by the run
+    """Connect to a cluster in this context; raises RefusedError for a wrong address, or
+    InfrastructureError.
+    """
+    # lost workers are reported by the run
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as started:
         started.enter_context(dask.config.set(QUIET))
         try:
             if address.startswith(RUNNING):
-                client = Client(address, security=_check_running(address), set_as_default=False, timeout="30s")
+                client = Client(
+                    address, security=_check_running(address), set_as_default=False, timeout="30s"
+                )
             else:
                 with _interruptions_held_back():
                     client = Client(started.enter_context(_started(address)), set_as_default=False)
         except (OSError, RuntimeError, asyncio.TimeoutError) as error:
-            raise InfrastructureError(f"There is no connection to the cluster {address}: {error}.") from None
+            raise InfrastructureError(
+                f"There is no connection to the cluster {address}: {error}."
+            ) from None
         yield started.enter_context(client)
 
 
 @contextmanager
 def _interruptions_held_back() -> Iterator[None]:
-    """Answer Ctrl-C and SIGTERM after the context: Dask cannot close a cluster that is only half made."""
+    """Answer Ctrl-C and SIGTERM after the context: Dask cannot close a cluster that is only half
+    made.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are answered in the main thread
         return
@@ -103,13 +116,20 @@ def batch_cluster(file: Path) -> Any:
         raise RefusedError("\n".join(document.problems))
     known = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
     if record.kind not in known:
-        raise RefusedError(f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}.")
+        raise RefusedError(
+            f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}."
+        )
     home = str(Path.home())
     options = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
     safe = {"security": Security.temporary(), "protocol": "tls://"}
     try:
         options |= record.arguments.pop("scheduler_options", {})
-        arguments = {"shared_temp_directory": home, **record.arguments, **safe, "scheduler_options": options}
+        arguments = {
+            "shared_temp_directory": home,
+            **record.arguments,
+            **safe,
+            "scheduler_options": options,
+        }
         cluster = getattr(dask_jobqueue, record.kind)(**arguments)
     except (TypeError, ValueError) as error:
         raise RefusedError(f"{file.name}: {record.kind} cannot be made: {error}") from None
@@ -126,7 +146,9 @@ def _check_running(address: str) -> Security:
             f"--cluster {address} is refused: without encryption, everybody on the network could run programs as "
             "you. Start the cluster with certificates and write tls:// (docs/cluster.md shows how)."
         )
-    if not all(dask.config.get(f"distributed.comm.tls.{name}", None) for name in ("ca-file", "client.cert")):
+    if not all(
+        dask.config.get(f"distributed.comm.tls.{name}", None) for name in ("ca-file", "client.cert")
+    ):
         raise RefusedError(
             f"--cluster {address} needs certificates. Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE and "
             "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT (docs/cluster.md shows how)."

@@ -1,7 +1,7 @@
 """A grader as a subprocess: `python -m autograder.extras.cluster.grader_process DESCRIPTOR FOLDER`.
 
-When the other end of its connection closes, or after a while without submissions, it removes its folder and ends. It
-first finishes the submission that it is grading.
+When the other end of its connection closes, or after a while without submissions, it removes its
+folder and ends. It first finishes the submission that it is grading.
 """
 
 import os
@@ -33,13 +33,18 @@ class GraderProcess:
     """A grader in a subprocess of this process; raises InfrastructureError if it cannot grade."""
 
     def __init__(self, bundle: Bundle, scratch: str) -> None:
-        self._folder = tempfile.mkdtemp(prefix="grader-", dir=scratch)  # readable for this user alone
+        # readable for this user alone
+        self._folder = tempfile.mkdtemp(prefix="grader-", dir=scratch)
         self._socket, theirs = socket.socketpair()
         with theirs:
             command = module_command(__name__, str(theirs.fileno()), self._folder)
-            # in a session of its own, it does not hear Ctrl-C: it ends when this process closes the connection
+            # in a session of its own, it does not hear Ctrl-C: it ends when this process closes the
+            # connection
             self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
         self._connection = Connection(self._socket.fileno())
         try:
@@ -55,7 +60,9 @@ class GraderProcess:
         return self._process.poll() is None
 
     def grade(self, submission: Submission) -> tuple[str, str]:
-        """Return `("grade", line)`, `("failed", sentence)` or `("course", sentence)`; raises GraderDiedError."""
+        """Return `("grade", line)`, `("failed", sentence)` or `("course", sentence)`; raises
+        GraderDiedError.
+        """
         answer: tuple[str, str] = self._ask(submission)
         return answer
 
@@ -81,7 +88,8 @@ class GraderProcess:
 def main(descriptor: int, folder: Path) -> None:
     os.set_inheritable(descriptor, False)
     connection = Connection(descriptor)
-    os.register_at_fork(after_in_child=connection.close)  # otherwise the other end would not see this process end
+    # otherwise the other end would not see this process end
+    os.register_at_fork(after_in_child=connection.close)
     try:
         connection.send(_prepare(connection.recv(), folder))
         while connection.poll(IDLE_SECONDS):

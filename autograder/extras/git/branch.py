@@ -36,8 +36,8 @@ def commit_of(files: Mapping[str, bytes], moment: datetime) -> Commit:
 def push(store: Store, branch: str, commit: Commit, replace: bool = False) -> Pushed:
     """Let the branch stand at this commit; nothing else in the repository is touched.
 
-    Raises RefusedError if the branch holds what the course did not write, unless it may be replaced, and if the
-    repository cannot be written.
+    Raises RefusedError if the branch holds what the course did not write, unless it may be
+    replaced, and if the repository cannot be written.
     """
     ref = f"refs/heads/{branch}"
     there = store.refs(ref).get(ref, "")
@@ -50,14 +50,18 @@ def push(store: Store, branch: str, commit: Commit, replace: bool = False) -> Pu
     for kind, content in commit.objects.values():
         store.git.run("hash-object", "-w", "-t", kind, "--stdin", given=content)
     lease = f"--force-with-lease={ref}:{there}"
-    store.git.run("push", "--quiet", "--no-verify", "--no-follow-tags", lease, REMOTE, f"{commit.name}:{ref}")
+    store.git.run(
+        "push", "--quiet", "--no-verify", "--no-follow-tags", lease, REMOTE, f"{commit.name}:{ref}"
+    )
     return "pushed"
 
 
 def _is_ours(store: Store, ref: str, there: str) -> bool:
     """Whether the commit at the head was made here, and has no history that would be lost."""
     commit = store.fetch(Head(ref, there))
-    header = store.git.run("cat-file", "commit", commit).decode("utf-8", "replace").partition("\n\n")[0]
+    header = (
+        store.git.run("cat-file", "commit", commit).decode("utf-8", "replace").partition("\n\n")[0]
+    )
     lines = header.splitlines()
     is_alone = not any(line.startswith("parent ") for line in lines)
     return is_alone and any(line.startswith(f"committer {AUTHOR} <{ADDRESS}> ") for line in lines)
@@ -74,14 +78,20 @@ def _tree(objects: dict[str, tuple[str, bytes]], files: Mapping[str, bytes]) -> 
         else:
             entries[first] = "100644", _add(objects, "blob", content)
     for folder, inside in folders.items():
-        entries[f"{folder}/"] = "40000", _tree(objects, inside)  # the order in which git compares folders
+        # the order in which git compares folders
+        entries[f"{folder}/"] = "40000", _tree(objects, inside)
     ordered = sorted(entries.items(), key=lambda entry: entry[0].encode())
-    rows = [f"{mode} {name.rstrip('/')}\0".encode() + bytes.fromhex(oid) for name, (mode, oid) in ordered]
+    rows = [
+        f"{mode} {name.rstrip('/')}\0".encode() + bytes.fromhex(oid)
+        for name, (mode, oid) in ordered
+    ]
     return _add(objects, "tree", b"".join(rows))
 
 
 def _add(objects: dict[str, tuple[str, bytes]], kind: str, content: bytes) -> str:
     """Add an object and return its name."""
-    name = hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).hexdigest()
+    name = hashlib.sha1(
+        f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False
+    ).hexdigest()
     objects[name] = kind, content
     return name

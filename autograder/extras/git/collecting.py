@@ -1,4 +1,6 @@
-"""Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
+"""Collect from repositories: look at all heads, fetch those that changed, and store the work as
+from an archive.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
@@ -32,7 +34,9 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass
 class GitReport(CollectReport):
-    """The result of collecting from repositories: also how many there are, were fetched, and could not be read."""
+    """The result of collecting from repositories: also how many there are, were fetched, and could
+    not be read.
+    """
 
     repositories: int = 0
     fetched: int = 0
@@ -53,7 +57,9 @@ class GitReport(CollectReport):
 
 @dataclass(frozen=True)
 class _Fetched:
-    """What was found of the repositories with one address: their submissions, or the reasons that there are none."""
+    """What was found of the repositories with one address: their submissions, or the reasons that
+    there are none.
+    """
 
     handed: list[RawSubmission] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -66,7 +72,9 @@ def _now() -> datetime:
 
 
 def stores_of(submitted: Path) -> Path:
-    """Return the folder of the stores and of the times of hand-in, beside the folder of submissions."""
+    """Return the folder of the stores and of the times of hand-in, beside the folder of
+    submissions.
+    """
     place = submitted.absolute()
     return place.with_name(f"{place.name}-git")
 
@@ -119,7 +127,13 @@ class _Look:
     def result(self) -> _Fetched:
         first = self.group[0]
         name = f"{safe_name(first.student)}-{digest_of(first.url)}"
-        git = Git(self.folder / "stores" / f"{name}.git", first.url, self.limits, self.stopped, (self.lock,))
+        git = Git(
+            self.folder / "stores" / f"{name}.git",
+            first.url,
+            self.limits,
+            self.stopped,
+            (self.lock,),
+        )
         store = Store(git)
         seen = Seen(self.folder / "seen" / f"{name}.jsonl")
         handed = list[RawSubmission]()
@@ -136,10 +150,14 @@ class _Look:
                 handed += self._submissions(store, seen, (ref, commit), one, found)
                 notes += [f"{shown(one.student)}: {work.note}" for work in found if work.note]
             except NotHandedInError as reason:
-                notes.append(f"{shown(one.student)} has handed in nothing at {one.shown_url}: {reason}")
+                notes.append(
+                    f"{shown(one.student)} has handed in nothing at {one.shown_url}: {reason}"
+                )
             except RefusedError as problem:
                 store.discard()
-                problems.append(f"{shown(one.student)}: {one.shown_url} was not collected: {problem}")
+                problems.append(
+                    f"{shown(one.student)}: {one.shown_url} was not collected: {problem}"
+                )
         return _Fetched(handed, notes, problems, fetched)
 
     def _head(self, store: Store, seen: Seen, one: Repository) -> tuple[str, str, bool]:
@@ -158,7 +176,12 @@ class _Look:
         return work_in(store.tree(commit), self.course, told, one.path, self.released)
 
     def _submissions(
-        self, store: Store, seen: Seen, head: tuple[str, str], one: Repository, found: Sequence[Work]
+        self,
+        store: Store,
+        seen: Seen,
+        head: tuple[str, str],
+        one: Repository,
+        found: Sequence[Work],
     ) -> list[RawSubmission]:
         entries = [entry for work in found for entry in work.entries]
         sizes = store.sizes({entry.oid for entry in entries})
@@ -179,7 +202,9 @@ class _Look:
 
 
 def _file(entry: TreeEntry, content: bytes | None) -> File:
-    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not read."""
+    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not
+    read.
+    """
     name = entry.path.rpartition("/")[2]
 
     def load(limit: int) -> bytes:

@@ -30,7 +30,8 @@ _SAID = re.compile(r"^(?:remote: )?(?:fatal|error): (.+)$", re.MULTILINE | re.IG
 
 @dataclass(frozen=True)
 class Git:
-    """Git with one bare store and one repository; `inherited` are open files that its processes hold, such as a lock.
+    """Git with one bare store and one repository; `inherited` are open files that its processes
+    hold, such as a lock.
 
     `stopped` is set when the command ends early; then its processes are ended, too.
     """
@@ -42,9 +43,15 @@ class Git:
     inherited: tuple[int, ...] = ()
 
     def run(self, *words: str, given: bytes = b"", most: int | None = None) -> bytes:
-        """Return what git prints, at most `most` bytes of it; raises RefusedError with the reason if git fails."""
+        """Return what git prints, at most `most` bytes of it; raises RefusedError with the reason
+        if git fails.
+        """
         most = self.limits.bytes if most is None else most
-        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as reason:
+        with (
+            tempfile.TemporaryFile() as told,
+            tempfile.TemporaryFile() as asked,
+            tempfile.TemporaryFile() as reason,
+        ):
             asked.write(given)
             asked.seek(0)
             process = self._start(words, most, (asked.fileno(), told.fileno(), reason.fileno()))
@@ -56,7 +63,9 @@ class Git:
             told.seek(0)
             return told.read()
 
-    def _start(self, words: Sequence[str], most: int, streams: tuple[int, int, int]) -> "subprocess.Popen[bytes]":
+    def _start(
+        self, words: Sequence[str], most: int, streams: tuple[int, int, int]
+    ) -> "subprocess.Popen[bytes]":
         asked, told, reason = streams
         seconds = max(1, round(self.limits.seconds))
         command = ["/bin/sh", "-c", _LIMITED, "sh", str(-(-most // _BLOCK)), str(seconds)]
@@ -72,7 +81,9 @@ class Git:
                 pass_fds=self.inherited,
             )
         except FileNotFoundError:
-            raise InfrastructureError("The shell /bin/sh is missing, with which git is limited.") from None
+            raise InfrastructureError(
+                "The shell /bin/sh is missing, with which git is limited."
+            ) from None
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> str:
         """Wait for the end; return the reason if the process had to be ended, else an empty text."""
@@ -95,15 +106,24 @@ class Git:
 
     def _why(self, code: int, problem: str) -> str:
         if code == 127 and "git" in problem:
-            raise InfrastructureError("Repositories need the program git, version 2.31 or later. Install it.")
-        if -code == signal.SIGXFSZ or code == 128 + signal.SIGXFSZ or any(word in problem for word in _TOO_LARGE):
+            raise InfrastructureError(
+                "Repositories need the program git, version 2.31 or later. Install it."
+            )
+        if (
+            -code == signal.SIGXFSZ
+            or code == 128 + signal.SIGXFSZ
+            or any(word in problem for word in _TOO_LARGE)
+        ):
             return self._too_large
         if _CUT_OFF in problem and size_of(self.store) >= self.limits.bytes - _BLOCK:
             return self._too_large
         if -code == signal.SIGXCPU or code == 128 + signal.SIGXCPU or _TOO_SLOW in problem:
             return self._too_slow
         lines = _SAID.findall(problem) or problem.strip().splitlines()[-1:] or [f"exit code {code}"]
-        said = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in _SECRET.sub("//", lines[0]))
+        said = "".join(
+            c if c.isprintable() else "\N{REPLACEMENT CHARACTER}"
+            for c in _SECRET.sub("//", lines[0])
+        )
         return f"git says: {said[:200].rstrip('. ')}."
 
     @property

@@ -1,7 +1,9 @@
-"""The environment and the settings of every git process: nothing of this machine's or a repository's own applies.
+"""The environment and the settings of every git process: nothing of this machine's or a
+repository's own applies.
 
-Settings are passed in the environment, where other users of the machine cannot read the address of a repository. Only
-what reaches the instructor's own keys is kept: the home folder (for `.netrc` and `.ssh`) and the agent of ssh.
+Settings are passed in the environment, where other users of the machine cannot read the address of
+a repository. Only what reaches the instructor's own keys is kept: the home folder (for `.netrc` and
+`.ssh`) and the agent of ssh.
 """
 
 import os
@@ -9,7 +11,16 @@ import os
 PROTOCOLS = ("https", "ssh", "file")
 REMOTE = "forge"
 NOWHERE = os.devnull
-_KEPT = ("PATH", "HOME", "SSH_AUTH_SOCK", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "https_proxy", "no_proxy")
+_KEPT = (
+    "PATH",
+    "HOME",
+    "SSH_AUTH_SOCK",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "https_proxy",
+    "no_proxy",
+)
 _SSH = "ssh -o BatchMode=yes"
 _SETTINGS = {
     "core.hooksPath": NOWHERE,
@@ -29,14 +40,16 @@ _SETTINGS = {
     "transfer.fsckObjects": "true",
     "transfer.bundleURI": "false",
     "fetch.negotiationAlgorithm": "noop",
-    "fetch.unpackLimit": "1",  # one file for all that a repository sends, which the limit of a file's size bounds
+    # one file for all that a repository sends, which the limit of a file's size bounds
+    "fetch.unpackLimit": "1",
     "fetch.writeCommitGraph": "false",
     "pack.threads": "1",
     "gc.auto": "0",
     "maintenance.auto": "false",
     "safe.bareRepository": "all",
 }
-# The settings of the repository itself, which may be a student's, do not apply where it is on this machine.
+# The settings of the repository itself, which may be a student's, do not apply where it is on this
+# machine.
 _ON_THIS_MACHINE = (
     f"git -c core.hooksPath={NOWHERE} -c core.fsmonitor=false -c core.alternateRefsCommand=true "
     "-c receive.autoGC=false -c gc.auto=0"
@@ -44,7 +57,9 @@ _ON_THIS_MACHINE = (
 
 
 def environment(url: str, store: str) -> dict[str, str]:
-    """Return the whole environment of a git process that works in `store` and knows the repository at `url`."""
+    """Return the whole environment of a git process that works in `store` and knows the repository
+    at `url`.
+    """
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     settings = {**_SETTINGS, "safe.directory": store, f"remote.{REMOTE}.url": url}
     if url.startswith("file:"):

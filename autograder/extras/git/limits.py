@@ -7,7 +7,9 @@ from autograder.source.gate import MEGABYTE
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of one repository: what it sends and what is stored of it, its files, and the seconds of each step."""
+    """The limits of one repository: what it sends and what is stored of it, its files, and the
+    seconds of each step.
+    """
 
     bytes: int = 100 * MEGABYTE
     files: int = 20_000

@@ -1,4 +1,6 @@
-"""One command at a time works with a folder of stores, and what a killed one left running counts as well."""
+"""One command at a time works with a folder of stores, and what a killed one left running counts as
+well.
+"""
 
 import os
 import time
@@ -16,7 +18,8 @@ _LOOK_EVERY = 0.05
 
 @contextmanager
 def held(folder: Path, what: str) -> Iterator[int]:
-    """Hold the lock of a folder, which is created; yield its file, through which other processes hold it as well.
+    """Hold the lock of a folder, which is created; yield its file, through which other processes
+    hold it as well.
 
     Raises RefusedError if another command holds it for long; `what` says what that does.
     """
@@ -24,7 +27,9 @@ def held(folder: Path, what: str) -> Iterator[int]:
 
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(
+        folder / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
     until = time.monotonic() + SECONDS
     try:
         while True:
@@ -33,7 +38,9 @@ def held(folder: Path, what: str) -> Iterator[int]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise RefusedError(f"{folder} is in use: another command {what}. Wait until it ends.") from None
+                    raise RefusedError(
+                        f"{folder} is in use: another command {what}. Wait until it ends."
+                    ) from None
                 time.sleep(_LOOK_EVERY)
         yield descriptor
     finally:

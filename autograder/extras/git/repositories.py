@@ -29,7 +29,8 @@ _SECRET = re.compile(r"//[^/@\s]*@")
 class Repository:
     """A student's repository for one assignment, or for all if `assignment` is empty.
 
-    `branch` is a branch or a tag, empty for the one that the repository shows first; `path` is a folder in it.
+    `branch` is a branch or a tag, empty for the one that the repository shows first; `path` is a
+    folder in it.
     """
 
     student: str
@@ -42,7 +43,9 @@ class Repository:
     def shown_url(self) -> str:
         """The address for messages, without a password."""
         address = _SECRET.sub("//", self.url)
-        return address if address.isprintable() and len(address) <= ADDRESS_LENGTH else shown(address)
+        return (
+            address if address.isprintable() and len(address) <= ADDRESS_LENGTH else shown(address)
+        )
 
 
 def read_repositories(
@@ -50,17 +53,22 @@ def read_repositories(
 ) -> list[Repository]:
     """Return the repositories of a table or of an address with a placeholder.
 
-    `assignment` and `branch` are for all that do not name their own. Raises RefusedError for a table that cannot be read,
-    and for addresses and names that git could take for something else.
+    `assignment` and `branch` are for all that do not name their own. Raises RefusedError for a
+    table that cannot be read, and for addresses and names that git could take for something else.
     """
     if PLACEHOLDER in source or ACCOUNT in source:
         found = _of_pattern(source, roster)
     elif "://" in source or _SSH.fullmatch(source):
-        raise RefusedError(f"The address {shown(source)} has no {PLACEHOLDER} where each student's name belongs.")
+        raise RefusedError(
+            f"The address {shown(source)} has no {PLACEHOLDER} where each student's name belongs."
+        )
     else:
         found = _of_table(read_sheet(Path(source)), course)
     whole = [
-        Repository(one.student, one.url, one.assignment or assignment, one.branch or branch, one.path) for one in found
+        Repository(
+            one.student, one.url, one.assignment or assignment, one.branch or branch, one.path
+        )
+        for one in found
     ]
     if not whole:
         raise RefusedError(f"{shown(source)} names no repository.")
@@ -90,12 +98,16 @@ def by_url(repositories: Iterable[Repository]) -> list[list[Repository]]:
 
 def _of_pattern(pattern: str, roster: Roster) -> list[Repository]:
     if not roster.people:
-        raise RefusedError(f"{pattern} needs the students: say --roster, or put roster.csv beside course.yml.")
+        raise RefusedError(
+            f"{pattern} needs the students: say --roster, or put roster.csv beside course.yml."
+        )
     found = []
     for person in roster.people:
         account = _account(person)
         if ACCOUNT in pattern and not account:
-            raise RefusedError(f"The roster has no {_SITE} account of {shown(person.name or person.id)}.")
+            raise RefusedError(
+                f"The roster has no {_SITE} account of {shown(person.name or person.id)}."
+            )
         words = {PLACEHOLDER: person.id, ACCOUNT: account}
         found.append(Repository(person.id, _filled(pattern, words)))
     return found
@@ -115,12 +127,16 @@ def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
     columns = {meaning: sheet.column(*names) for meaning, names in COLUMNS.items()}
     missing = [meaning for meaning in ("student", "url") if columns[meaning] is None]
     if missing:
-        raise RefusedError(f"{sheet.name} has no column `{missing[0]}`; `student` and `url` are needed.")
+        raise RefusedError(
+            f"{sheet.name} has no column `{missing[0]}`; `student` and `url` are needed."
+        )
     found = []
     for row in range(len(sheet.rows)):
         cells = {meaning: sheet.cell(row, column) for meaning, column in columns.items()}
         if not cells["student"]:
-            raise RefusedError(f"{sheet.name}: the address {shown(cells['url'])} belongs to no student.")
+            raise RefusedError(
+                f"{sheet.name}: the address {shown(cells['url'])} belongs to no student."
+            )
         if not cells["url"]:
             continue  # a student who has not joined yet
         if cells["assignment"]:
@@ -134,7 +150,9 @@ def _check(repositories: Sequence[Repository]) -> None:
     for one in repositories:
         whose = shown(one.student)
         if one.student.startswith("-"):
-            raise RefusedError(f"The name {whose} begins with a hyphen, and git could take it for an option.")
+            raise RefusedError(
+                f"The name {whose} begins with a hyphen, and git could take it for an option."
+            )
         if not (_ADDRESS.fullmatch(one.url) or _SSH.fullmatch(one.url)):
             raise RefusedError(
                 f"{whose}: {one.shown_url} is not the address of a repository. It begins with "

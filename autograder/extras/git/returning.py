@@ -28,7 +28,9 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass
 class Returned:
-    """How many branches were pushed or stayed as they were; who has no grade; and why a repository failed."""
+    """How many branches were pushed or stayed as they were; who has no grade; and why a repository
+    failed.
+    """
 
     pushed: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -72,14 +74,24 @@ def return_to_git(
     on_repository: OnProgress,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Returned:
-    """Push the feedback in a folder of grades to these repositories; at most one branch of each changes."""
+    """Push the feedback in a folder of grades to these repositories; at most one branch of each
+    changes.
+    """
     groups = by_url(repositories)
     returned = Returned()
     place = folder.absolute() / FOLDER
     on_repository(0, len(groups))
-    with held(place, "returns feedback from it") as lock, repository_threads(limits) as (pool, stopped):
+    with (
+        held(place, "returns feedback from it") as lock,
+        repository_threads(limits) as (pool, stopped),
+    ):
         clear(place)  # of a killed command
-        giving = _Giving(Git(place, "", limits, stopped, (lock,)), StudentPages(folder, course), effective, options)
+        giving = _Giving(
+            Git(place, "", limits, stopped, (lock,)),
+            StudentPages(folder, course),
+            effective,
+            options,
+        )
         for done, outcome in enumerate(pool.map(giving.give, groups), start=1):
             _count(returned, outcome)
             on_repository(done, len(groups))
@@ -108,11 +120,15 @@ class _Giving:
         grades = self._grades(group)
         if not grades:
             return _Outcome(first.student, "ungraded")
-        store = Store(replace(self.git, url=first.url, store=self.git.store / f"{digest_of(first.url)}.git"))
+        store = Store(
+            replace(self.git, url=first.url, store=self.git.store / f"{digest_of(first.url)}.git")
+        )
         try:
             commit = self._commit(grades, alone=bool(first.assignment))
             store.open()
-            return _Outcome(first.student, push(store, self.options.branch, commit, self.options.replace))
+            return _Outcome(
+                first.student, push(store, self.options.branch, commit, self.options.replace)
+            )
         except RefusedError as problem:
             told = f"{shown(first.student)}: {first.shown_url} got no feedback: {problem}"
             return _Outcome(first.student, "failed", told)
@@ -140,5 +156,9 @@ def _count(returned: Returned, outcome: _Outcome) -> None:
     if outcome.what == "failed":
         returned.problems.append(outcome.problem)
         return
-    places = {"pushed": returned.pushed, "unchanged": returned.unchanged, "ungraded": returned.ungraded}
+    places = {
+        "pushed": returned.pushed,
+        "unchanged": returned.unchanged,
+        "ungraded": returned.ungraded,
+    }
     places[outcome.what].append(outcome.student)

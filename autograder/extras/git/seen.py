@@ -1,7 +1,8 @@
-"""When the course first saw each commit: the time of hand-in, which no date inside a repository can change.
+"""When the course first saw each commit: the time of hand-in, which no date inside a repository can
+change.
 
-A file of JSON lines for each repository, in the order in which the commits were seen. It is replaced as a whole, so
-that a killed command leaves the old or the new one.
+A file of JSON lines for each repository, in the order in which the commits were seen. It is
+replaced as a whole, so that a killed command leaves the old or the new one.
 """
 
 import json
@@ -52,7 +53,8 @@ class Seen:
             self._write()
 
     def handed_in(self, ref: str, commit: str, assignment: str) -> str:
-        """Return when the work of an assignment was first seen as it is in this commit, as ISO-8601.
+        """Return when the work of an assignment was first seen as it is in this commit, as
+        ISO-8601.
 
         A later commit that changes other files only is no new attempt.
         """
@@ -64,15 +66,21 @@ class Seen:
         return own[place].seen
 
     def _place(self, ref: str, commit: str) -> int | None:
-        places = (n for n, each in enumerate(self._sightings) if (each.ref, each.commit) == (ref, commit))
+        places = (
+            n for n, each in enumerate(self._sightings) if (each.ref, each.commit) == (ref, commit)
+        )
         return next(places, None)
 
     def _write(self) -> None:
-        write_whole(self._file, "".join(f"{json.dumps(asdict(each))}\n" for each in self._sightings))
+        write_whole(
+            self._file, "".join(f"{json.dumps(asdict(each))}\n" for each in self._sightings)
+        )
 
 
 def _read(file: Path) -> list[Sighting]:
-    """Read the sightings; raises InfrastructureError if they cannot be read, as all work would be late."""
+    """Read the sightings; raises InfrastructureError if they cannot be read, as all work would be
+    late.
+    """
     try:
         lines = file.read_text("utf-8").splitlines() if file.exists() else []
         found = [Sighting(**json.loads(line)) for line in lines]

@@ -1,4 +1,6 @@
-"""The bare store of one repository: what its heads are, fetched as little as possible, and read without a checkout."""
+"""The bare store of one repository: what its heads are, fetched as little as possible, and read
+without a checkout.
+"""
 
 import hashlib
 import re
@@ -49,7 +51,9 @@ class Head:
 
 
 class Store:
-    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or if it is too large."""
+    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or
+    if it is too large.
+    """
 
     def __init__(self, git: Git) -> None:
         self.git = git
@@ -64,7 +68,8 @@ class Store:
             self._busy.touch()
             for folder in ("objects", "refs"):
                 (self.git.store / folder).mkdir(exist_ok=True)
-            write_whole(self.git.store / "HEAD", "ref: refs/heads/main\n")  # all that `git init` would make
+            # all that `git init` would make
+            write_whole(self.git.store / "HEAD", "ref: refs/heads/main\n")
             self._settle()
 
     def discard(self) -> None:
@@ -88,7 +93,11 @@ class Store:
 
     def refs(self, *names: str) -> dict[str, str]:
         """Return the commits of the refs with exactly these names, those that exist."""
-        lines = self.git.run("ls-remote", REMOTE, *names, most=_HEADS_BYTES).decode("utf-8", "replace").splitlines()
+        lines = (
+            self.git.run("ls-remote", REMOTE, *names, most=_HEADS_BYTES)
+            .decode("utf-8", "replace")
+            .splitlines()
+        )
         found = dict[str, str]()
         for match in filter(None, map(_HEAD.fullmatch, lines)):
             if match[2] in names:
@@ -96,9 +105,17 @@ class Store:
         return found
 
     def fetch(self, head: Head) -> str:
-        """Fetch a head without its history and, if the server can, without its files; return the commit that came."""
+        """Fetch a head without its history and, if the server can, without its files; return the
+        commit that came.
+        """
         name = _local(head.ref)
-        options = ("--depth=1", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--quiet")
+        options = (
+            "--depth=1",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--filter=blob:none",
+            "--quiet",
+        )
         self._busy.touch()
         self.git.run("fetch", *options, REMOTE, f"+{head.ref}:{name}")
         self._settle()
@@ -110,7 +127,11 @@ class Store:
     def commit_of(self, ref: str) -> str:
         """Return the commit of a head that was fetched; empty if it was not."""
         try:
-            return self.git.run("rev-parse", "--verify", "--quiet", f"{_local(ref)}^{{commit}}").decode().strip()
+            return (
+                self.git.run("rev-parse", "--verify", "--quiet", f"{_local(ref)}^{{commit}}")
+                .decode()
+                .strip()
+            )
         except RefusedError:
             return ""
 
@@ -118,7 +139,9 @@ class Store:
         """Return all entries of a commit; raises RefusedError if there are too many."""
         most = self.git.limits.files
         try:
-            listed = self.git.run("ls-tree", "-r", "-z", "--full-tree", commit, most=most * _PATH_BYTES)
+            listed = self.git.run(
+                "ls-tree", "-r", "-z", "--full-tree", commit, most=most * _PATH_BYTES
+            )
         except RefusedError as problem:
             if "sends more" in str(problem):
                 raise RefusedError(f"it holds more than {most} files.") from None
@@ -136,7 +159,9 @@ class Store:
             return known
         self._busy.touch()
         options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--quiet", "--stdin")
-        self.git.run("fetch", *options, REMOTE, given="".join(f"{oid}\n" for oid in missing).encode())
+        self.git.run(
+            "fetch", *options, REMOTE, given="".join(f"{oid}\n" for oid in missing).encode()
+        )
         self._settle()
         return self._known(oids)
 
@@ -144,25 +169,39 @@ class Store:
         """Return the contents of these blobs of known sizes."""
         asked = "".join(f"{oid}\n" for oid in sizes).encode()
         most = sum(sizes.values()) + 200 * len(sizes)
-        return dict(_batch(self.git.run("cat-file", "--batch", given=asked, most=most))) if sizes else {}
+        return (
+            dict(_batch(self.git.run("cat-file", "--batch", given=asked, most=most)))
+            if sizes
+            else {}
+        )
 
     def _known(self, oids: Collection[str]) -> dict[str, int]:
         asked = "".join(f"{oid}\n" for oid in oids).encode()
-        lines = self.git.run("cat-file", "--batch-check", given=asked).decode().splitlines() if oids else []
+        lines = (
+            self.git.run("cat-file", "--batch-check", given=asked).decode().splitlines()
+            if oids
+            else []
+        )
         facts = [line.split() for line in lines]
         return {oid: int(rest[1]) for oid, *rest in facts if len(rest) == 2 and rest[0] == "blob"}
 
     def _default(self) -> Head:
-        lines = self.git.run("ls-remote", "--symref", REMOTE, "HEAD", most=_HEADS_BYTES).decode("utf-8", "replace")
+        lines = self.git.run("ls-remote", "--symref", REMOTE, "HEAD", most=_HEADS_BYTES).decode(
+            "utf-8", "replace"
+        )
         pointer = _POINTER.search(lines)
-        found = {match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))}
+        found = {
+            match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))
+        }
         if "HEAD" not in found:
             raise NotHandedInError("there is no commit yet.")
         ref = pointer[1] if pointer and pointer[1].startswith("refs/heads/") else "HEAD"
         return Head(ref, found["HEAD"])
 
     def _settle(self) -> None:
-        """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""
+        """Take back what git wrote into the store's settings: a missing object is not fetched
+        unasked.
+        """
         write_whole(self.git.store / "config", _CONFIG)
         self._busy.unlink()
 

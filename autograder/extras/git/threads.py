@@ -10,7 +10,9 @@ from autograder.extras.git.limits import Limits
 
 @contextmanager
 def repository_threads(limits: Limits) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
-    """Yield threads for repositories, and an event that ends their processes if the command ends early."""
+    """Yield threads for repositories, and an event that ends their processes if the command ends
+    early.
+    """
     stopped = Event()
     pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="repository")
     try:

@@ -16,7 +16,9 @@ MOST_FILES = 20  # of one assignment
 
 @dataclass(frozen=True)
 class Work:
-    """The files of one assignment in a commit; `problem` says why they cannot be used, `note` what was left out."""
+    """The files of one assignment in a commit; `problem` says why they cannot be used, `note` what
+    was left out.
+    """
 
     assignment: str
     entries: tuple[TreeEntry, ...] = ()
@@ -26,8 +28,12 @@ class Work:
     @property
     def digest(self) -> str:
         """A digest that changes when the work does."""
-        facts = [f"{PurePosixPath(each.path).name}\0{each.mode}\0{each.oid}" for each in self.entries]
-        return hashlib.sha256("\n".join([*sorted(facts), self.problem]).encode("utf-8", "surrogateescape")).hexdigest()
+        facts = [
+            f"{PurePosixPath(each.path).name}\0{each.mode}\0{each.oid}" for each in self.entries
+        ]
+        return hashlib.sha256(
+            "\n".join([*sorted(facts), self.problem]).encode("utf-8", "surrogateescape")
+        ).hexdigest()
 
 
 def released_blobs(course: Course) -> dict[str, frozenset[str]]:
@@ -46,45 +52,71 @@ def work_in(
     path: str,
     released: Mapping[str, Collection[str]],
 ) -> list[Work]:
-    """Return the work in a commit: for this assignment, or for all of which there is more than the released files."""
+    """Return the work in a commit: for this assignment, or for all of which there is more than the
+    released files.
+    """
     inside = _inside(tree, path)
     if assignment is not None:
         found = _of(inside, course, assignment)
         return [found or _any_sources(inside, assignment)]
     every = [(each, _of(inside, course, each)) for each in course.assignments]
-    return [work for each, work in every if work is not None and not _is_untouched(work, released[each.name])]
+    return [
+        work
+        for each, work in every
+        if work is not None and not _is_untouched(work, released[each.name])
+    ]
 
 
 def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
-    """Return the entries below a folder of the repository, without those of programs and those that lie too deep."""
+    """Return the entries below a folder of the repository, without those of programs and those that
+    lie too deep.
+    """
     folder = "".join(f"{part}/" for part in path.split("/") if part not in ("", "."))
     found = []
     for each in tree:
         parts = each.path.split("/")
-        if each.path.startswith(folder) and len(parts) <= DEPTH and not any(map(is_furniture, parts)):
+        if (
+            each.path.startswith(folder)
+            and len(parts) <= DEPTH
+            and not any(map(is_furniture, parts))
+        ):
             found.append(each)
     return found
 
 
 def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> Work | None:
-    """Return the work whose files have the expected names, from the folder that is meant if there are several."""
+    """Return the work whose files have the expected names, from the folder that is meant if there
+    are several.
+    """
     folders: dict[str, list[TreeEntry]] = {}
     for each in inside:
         file = PurePosixPath(each.path)
         if each.odd and file.name == assignment.name:
-            return Work(assignment.name, problem=f"{shown(each.path)} is {each.odd}. Put the files themselves there.")
-        if suffix(file.name) in SOURCES and plain_stem(file.name) in (assignment.stem, assignment.name):
+            return Work(
+                assignment.name,
+                problem=f"{shown(each.path)} is {each.odd}. Put the files themselves there.",
+            )
+        if suffix(file.name) in SOURCES and plain_stem(file.name) in (
+            assignment.stem,
+            assignment.name,
+        ):
             folders.setdefault(str(file.parent), []).append(each)
     if not folders:
         return None
     place = min(folders, key=lambda folder: _rank(folder, assignment))
-    others = [folder for folder in folders if folder != place and _is_near(folder, assignment, course)]
-    note = f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
+    others = [
+        folder for folder in folders if folder != place and _is_near(folder, assignment, course)
+    ]
+    note = (
+        f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
+    )
     return _usable(folders[place], assignment, note)
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
-    """Return all programs and notebooks as the work, if none has the expected name; `grade` chooses among them."""
+    """Return all programs and notebooks as the work, if none has the expected name; `grade` chooses
+    among them.
+    """
     sources = [each for each in inside if suffix(each.path) in SOURCES]
     return _usable(sources[:MOST_FILES], assignment, "")
 
@@ -104,7 +136,9 @@ def _rank(folder: str, assignment: Assignment) -> tuple[bool, int, str]:
 
 def _is_near(folder: str, assignment: Assignment, course: Course) -> bool:
     """Whether this folder can be meant as well: it is not that of another assignment."""
-    return PurePosixPath(folder).name not in {each.name for each in course.assignments} - {assignment.name}
+    return PurePosixPath(folder).name not in {each.name for each in course.assignments} - {
+        assignment.name
+    }
 
 
 def _is_untouched(work: Work, released: Collection[str]) -> bool:

@@ -8,7 +8,15 @@ from pathlib import Path
 from autograder.extras.lms.sheet import Sheet, read_sheet, titles
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
-from autograder.submissions.identity import Described, Directory, Id, Match, anything, letters, plain
+from autograder.submissions.identity import (
+    Described,
+    Directory,
+    Id,
+    Match,
+    anything,
+    letters,
+    plain,
+)
 from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml
@@ -17,7 +25,8 @@ MOODLE = titles("moodle")
 CANVAS = titles("canvas")
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
-_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$", re.IGNORECASE)  # `Title (123)` is an assignment of Canvas
+# `Title (123)` is an assignment of Canvas
+_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$", re.IGNORECASE)
 _LOGIN = re.compile(r"user ?_?name|login|file ?name", re.IGNORECASE)
 _NAME = re.compile(r"name", re.IGNORECASE)
 _EITHER = re.compile(r"student|alias|participant", re.IGNORECASE)
@@ -34,7 +43,9 @@ _IDS = frozenset(map(plain, (*MOODLE["id_number"], *MOODLE["email"], *MOODLE["us
 
 @dataclass(frozen=True)
 class Person:
-    """A student: `id` names the folder and the grades, `described` is all that identifies the student."""
+    """A student: `id` names the folder and the grades, `described` is all that identifies the
+    student.
+    """
 
     id: str
     name: str = ""
@@ -67,11 +78,15 @@ class Roster:
         return self._directory.find(described)
 
     def match_all(self, everybody: Mapping[int, Described]) -> dict[int, Match[Person]]:
-        """Return the person for each description, also by a name turned round if only one fits on either side."""
+        """Return the person for each description, also by a name turned round if only one fits on
+        either side.
+        """
         return self._directory.match_all(everybody)
 
     def members(self, group: str) -> list[Person]:
-        """Return the students of this group; empty if there is no such group, or two with similar names."""
+        """Return the students of this group; empty if there is no such group, or two with similar
+        names.
+        """
         names = self._groups.get(letters(group), set()) if letters(group) else set()
         if len(names) != 1:
             return []
@@ -82,15 +97,25 @@ class Roster:
         people = {student: self.graded(student, name) for student, name in known.items()}
         ids = {person: student for student, person in people.items() if person}
         called = {plain(name) for name in known.values() if name}
-        listed = [person for person in self.people if person in ids or plain(person.name) not in called]
+        listed = [
+            person for person in self.people if person in ids or plain(person.name) not in called
+        ]
         ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
-        members = {group: self._members_of(group, known[group]) for group in known if not people[group]}
+        members = {
+            group: self._members_of(group, known[group]) for group in known if not people[group]
+        }
         return ClassList(
             names={ids[person]: person.name for person in listed},
             sections={ids[person]: person.sections for person in listed if person.sections},
-            groups={group: tuple(ids[person] for person in persons) for group, persons in members.items() if persons},
+            groups={
+                group: tuple(ids[person] for person in persons)
+                for group, persons in members.items()
+                if persons
+            },
             originals={
-                ids[person]: person.id for person in listed if graded_name(person.id) == ids[person] != person.id
+                ids[person]: person.id
+                for person in listed
+                if graded_name(person.id) == ids[person] != person.id
             },
         )
 
@@ -98,10 +123,11 @@ class Roster:
         return self.members(group) or self.members(name)
 
     def student_id(self, text: str, known: Mapping[str, str], originals: Mapping[str, str]) -> str:
-        """Return the id in the grades that a name, a login or an address identifies; the text itself if none or several.
+        """Return the id in the grades that a name, a login or an address identifies; the text
+        itself if none or several.
 
-        `known` has the students in the grades and their names, empty if unknown; `originals` the ids that were changed
-        for a folder's name.
+        `known` has the students in the grades and their names, empty if unknown; `originals` the
+        ids that were changed for a folder's name.
         """
         if text in known:
             return text
@@ -109,7 +135,10 @@ class Roster:
         for student, name in known.items():
             person = self.graded(student, name) or Person(student)
             directory.add(
-                student, person.identity | anything(student, originals.get(student, "")) | Described((), (name,))
+                student,
+                person.identity
+                | anything(student, originals.get(student, ""))
+                | Described((), (name,)),
             )
         return directory.find(anything(text)) or text
 
@@ -135,7 +164,9 @@ class Roster:
         return f"in the roster, {shown(other.name or other.id)} has another number."
 
     def graded(self, student: str, name: str = "") -> Person | None:
-        """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
+        """Return the person with this id in the grades; None if the `name` differs: sites use the
+        same numbers.
+        """
         known = None if Id(student).is_number and name else self._by_student.get(student)
         described = Described((Id(student),), (name,)) if name else anything(student)
         return known or self.find(described)
@@ -144,14 +175,16 @@ class Roster:
 def read_roster(path: Path | None) -> Roster:
     """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
-    A column `group` lists the groups of students that hand in together, `section` the section. Raises RefusedError if
-    there is no column of ids or an id occurs twice.
+    A column `group` lists the groups of students that hand in together, `section` the section.
+    Raises RefusedError if there is no column of ids or an id occurs twice.
     """
     if path is None:
         return Roster()
     sheet = read_sheet(path)
     named = sheet.column("name", *MOODLE["name"]) is not None or _has_first_and_last(sheet)
-    column = sheet.column(*(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"], *MOODLE["email"])
+    column = sheet.column(
+        *(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"], *MOODLE["email"]
+    )
     if column is None:
         raise RefusedError(
             f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
@@ -169,7 +202,11 @@ def read_roster(path: Path | None) -> Roster:
             raise RefusedError(f"{sheet.name} has the id {identity} twice.")
         called = _first_and_last(sheet, row) or sheet.cell(row, name)
         people[identity] = Person(
-            identity, called, row_description(sheet, row), _groups(sheet, row), _sections(sheet, row)
+            identity,
+            called,
+            row_description(sheet, row),
+            _groups(sheet, row),
+            _sections(sheet, row),
         )
     return Roster(people.values())
 
@@ -231,14 +268,18 @@ def _has_first_and_last(sheet: Sheet) -> bool:
 
 
 def _is_of_first_or_last(sheet: Sheet, title: str) -> bool:
-    """Whether this column has a part of a name only: "Nome" is a first name beside "Cognome", else a full name."""
+    """Whether this column has a part of a name only: "Nome" is a first name beside "Cognome", else
+    a full name.
+    """
     return plain(title) in _FIRST_OR_LAST and _has_first_and_last(sheet)
 
 
 def _last_and_first(sheet: Sheet, row: int) -> tuple[str, str]:
     if not _has_first_and_last(sheet):
         return "", ""
-    return sheet.cell(row, sheet.column(*COLUMNS["last"])), sheet.cell(row, sheet.column(*COLUMNS["first"]))
+    return sheet.cell(row, sheet.column(*COLUMNS["last"])), sheet.cell(
+        row, sheet.column(*COLUMNS["first"])
+    )
 
 
 def _first_and_last(sheet: Sheet, row: int) -> str:
@@ -258,10 +299,16 @@ def participant(identifier: str) -> str:
 
 
 def hidden_name(identifier: str) -> str:
-    """Return the word for participants in an anonymous Moodle download: `Participant` of `Participant 17`."""
-    return identifier.removesuffix(participant(identifier)).strip() if participant(identifier) else ""
+    """Return the word for participants in an anonymous Moodle download: `Participant` of
+    `Participant 17`.
+    """
+    return (
+        identifier.removesuffix(participant(identifier)).strip() if participant(identifier) else ""
+    )
 
 
 def is_participant_word(text: str) -> bool:
-    """Whether this is Moodle's word for a participant in one of its languages, which stands in place of a name."""
+    """Whether this is Moodle's word for a participant in one of its languages, which stands in
+    place of a name.
+    """
     return plain(text) in _PARTICIPANT_WORDS

@@ -1,4 +1,6 @@
-"""A table of a course site: read cell by cell, and filled in with all other cells, their order and the encoding kept."""
+"""A table of a course site: read cell by cell, and filled in with all other cells, their order and
+the encoding kept.
+"""
 
 import codecs
 import csv
@@ -18,13 +20,18 @@ SEPARATORS = (",", ";", "\t")
 LINE_ENDS = ("\r\n", "\n", "\r")
 _COMPARED_LINES = 5
 _SEPARATOR_LINE = re.compile(r"\s*sep=(.)[\r\n]+", re.IGNORECASE)  # for Excel
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 class Sheet:
     """The rows of a file; `fill` changes a cell, `data` is the file with all changes.
 
-    `rows` leaves out blank rows and what stands above the titles, such as a title of the whole table; `data` has them.
+    `rows` leaves out blank rows and what stands above the titles, such as a title of the whole
+    table; `data` has them.
     """
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -53,7 +60,9 @@ class Sheet:
         return next((titles.index(plain(name)) for name in names if plain(name) in titles), None)
 
     def cell(self, row: int, column: int | None) -> str:
-        """Return a value without surrounding spaces; empty if the row is short or the column is missing."""
+        """Return a value without surrounding spaces; empty if the row is short or the column is
+        missing.
+        """
         if column is None or column >= len(self.rows[row]):
             return ""
         return self.rows[row][column].strip()
@@ -72,7 +81,10 @@ class Sheet:
 
 def titles(site: str) -> dict[str, list[str]]:
     """Return the titles of columns in the tables of a site, by their meaning, from `columns.yml`."""
-    return {meaning: _flat(names) for meaning, names in read_table(__file__, "columns.yml")[site].items()}
+    return {
+        meaning: _flat(names)
+        for meaning, names in read_table(__file__, "columns.yml")[site].items()
+    }
 
 
 def _flat(names: Sequence[str | list[str]]) -> list[str]:
@@ -93,14 +105,18 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _decode(data: bytes, name: str) -> tuple[str, str]:
-    encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "utf-8")
+    encoding = next(
+        (encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), "utf-8"
+    )
     text = _decoded(data, encoding)
     for other in ("cp1252", "latin-1"):  # of Excel on Windows, and what has a letter for every byte
         if text is None:
             encoding = other
             text = _decoded(data, encoding)
     if text is None or data.startswith(b"PK") or "\0" in text:
-        raise RefusedError(f"{name} is a workbook or another kind of file, not a table in text; save it as CSV.")
+        raise RefusedError(
+            f"{name} is a workbook or another kind of file, not a table in text; save it as CSV."
+        )
     return encoding, text
 
 
@@ -119,7 +135,9 @@ def _without_separator_line(text: str) -> tuple[str, str]:
 
 
 def _separator(text: str) -> str:
-    """Return the separator that the first lines have equally often, as a line above the titles can hold another."""
+    """Return the separator that the first lines have equally often, as a line above the titles can
+    hold another.
+    """
     lines = list(filter(str.strip, text.splitlines()))[:_COMPARED_LINES]
     outside = ["".join(line.split('"')[::2]) for line in lines]
     return max(SEPARATORS, key=lambda separator: _how_equally_often(separator, outside))
@@ -131,7 +149,9 @@ def _how_equally_often(separator: str, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _lines_above_titles(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first rows have one cell, if the next one has several: they are not the titles."""
+    """Return how many of the first rows have one cell, if the next one has several: they are not
+    the titles.
+    """
     return next((number for number, row in enumerate(rows) if _cells_in(row) > 1), 0)
 
 

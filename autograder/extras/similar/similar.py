@@ -1,6 +1,8 @@
-"""Find the submissions of a class that are unusually alike; `extras.similar.similarity` compares their code.
+"""Find the submissions of a class that are unusually alike; `extras.similar.similarity` compares
+their code.
 
-Submissions that contain nearly all of one of the course's own answers are found, too: a public course has public answers.
+Submissions that contain nearly all of one of the course's own answers are found, too: a public
+course has public answers.
 """
 
 from collections.abc import Mapping
@@ -19,10 +21,12 @@ from autograder.source.text import cells
 from autograder.submissions.find import find_submissions
 
 MOST_TOKENS = 10_000  # the time and memory of a comparison grow with the product of both lengths
-MOST_LETTERS = 200_000  # of code to be read: reading takes seconds and a hundred megabytes for each half megabyte
+# of code to be read: reading takes seconds and a hundred megabytes for each half megabyte
+MOST_LETTERS = 200_000
 
-# A copy contains at least 0.94 of the answer, also with other names and with its functions in another order. Of the
-# course's own answers, which are written independently, none contains more than 0.85 of another one.
+# A copy contains at least 0.94 of the answer, also with other names and with its functions in
+# another order. Of the course's own answers, which are written independently, none contains more
+# than 0.85 of another one.
 NEARLY_ALL = 0.9
 SHORTEST = 100  # tokens: honest students write a shorter answer in the same words
 SOLUTION = "the solution"
@@ -32,8 +36,8 @@ SOLUTION = "the solution"
 class CourseAnswer:
     """A submission that contains nearly all of one of the course's own answers.
 
-    `share` is the share of the answer that it contains. `words` are the names, comments and strings of the answer
-    that the submission has, too; `of_words` is the number of those in the answer.
+    `share` is the share of the answer that it contains. `words` are the names, comments and strings
+    of the answer that the submission has, too; `of_words` is the number of those in the answer.
     """
 
     student: str
@@ -53,8 +57,9 @@ class CourseAnswer:
 class Similar:
     """The similar pairs of a class, most alike first, and the code of each student by name.
 
-    `course_answers` are the submissions that contain an answer of the course, with most of its words first. `empty`
-    names students without code of their own, `too_long` those whose code is too long to be compared.
+    `course_answers` are the submissions that contain an answer of the course, with most of its
+    words first. `empty` names students without code of their own, `too_long` those whose code is
+    too long to be compared.
     """
 
     pairs: list[Pair] = field(default_factory=list)
@@ -71,10 +76,11 @@ class Similar:
 
 
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
-    """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`, from 0 to 1.
+    """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`,
+    from 0 to 1.
 
-    Raises RefusedError if there are no submissions, CourseError if the assignment has no readable solution, and
-    InfrastructureError without rapidfuzz.
+    Raises RefusedError if there are no submissions, CourseError if the assignment has no readable
+    solution, and InfrastructureError without rapidfuzz.
     """
     document = load_document(course, assignment)
     stub = Stub.of(document.stub)
@@ -97,7 +103,9 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
 
 
 def _course_answers(codes: Mapping[str, Code], answers: Mapping[str, Code]) -> list[CourseAnswer]:
-    long_enough = {name: answer for name, answer in answers.items() if len(answer.tokens) >= SHORTEST}
+    long_enough = {
+        name: answer for name, answer in answers.items() if len(answer.tokens) >= SHORTEST
+    }
     matches = []
     for student, code in codes.items():
         for name, answer in long_enough.items():
@@ -109,7 +117,10 @@ def _course_answers(codes: Mapping[str, Code], answers: Mapping[str, Code]) -> l
 
 
 def read_code(submission: Submission, stub: Stub) -> Code | None:
-    """Return a submission's own code; of two files, the one with more tokens. None if there is too much to read."""
+    """Return a submission's own code; of two files, the one with more tokens.
+
+    None if there is too much to read.
+    """
     texts = [_python(file) for file in submission.files if not submission.problem]
     if any(len(text) > MOST_LETTERS for text in texts):
         return None
@@ -119,6 +130,8 @@ def read_code(submission: Submission, stub: Stub) -> Code | None:
 
 def _python(file: SourceFile) -> str:
     try:
-        return "\n".join(without_calls(text).rstrip("\n") for _, text in cells(file.text, file.name))
+        return "\n".join(
+            without_calls(text).rstrip("\n") for _, text in cells(file.text, file.name)
+        )
     except (ValueError, RecursionError):
         return ""

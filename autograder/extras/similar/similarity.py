@@ -1,8 +1,8 @@
 """Find pairs of submissions that are unusually alike: a starting point for review, not a verdict.
 
-Short answers to the same task are naturally alike. Therefore code shared by most of the class has a low weight, code
-that occurs in a right answer of the course a lower weight than other code, and code shared by only two students the
-highest.
+Short answers to the same task are naturally alike. Therefore code shared by most of the class has a
+low weight, code that occurs in a right answer of the course a lower weight than other code, and
+code shared by only two students the highest.
 """
 
 import itertools
@@ -16,7 +16,8 @@ from autograder.extras.similar.tokens import Code
 from autograder.installation.distribution import install_extra
 from autograder.records import InfrastructureError
 
-# Calibrated on sample classes of thirty with planted copies that differ in names, order and comments.
+# Calibrated on sample classes of thirty with planted copies that differ in names, order and
+# comments.
 GRAM = 6  # tokens in a gram, and the minimum length of a reported passage
 KNOWN = 0.3  # weight of an unusual passage that occurs in one of the course's own answers
 WORD = 0.02  # weight of each name, comment or string shared by only these two
@@ -37,8 +38,9 @@ class Passage:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions: `common` is the share of the shorter one that the other contains, `unusual` the same share
-    weighted by rarity; `words` are names, comments and strings that only these two contain.
+    """Two submissions: `common` is the share of the shorter one that the other contains, `unusual`
+    the same share weighted by rarity; `words` are names, comments and strings that only these two
+    contain.
     """
 
     one: str
@@ -60,7 +62,9 @@ class Pair:
             "unusual": round(self.unusual, 3),
             "common": round(self.common, 3),
             "words": list(self.words),
-            "passages": [{"lines": [list(p.one), list(p.other)], "tokens": p.length} for p in self.passages],
+            "passages": [
+                {"lines": [list(p.one), list(p.other)], "tokens": p.length} for p in self.passages
+            ],
         }
 
 
@@ -70,13 +74,17 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
     weigh = _Weights(codes, known)
     rare_words = _shared_by_two(codes, frozenset().union(*(code.words for code in known)))
     candidates = _candidates(codes, weigh, rare_words)[: most * LOOKED_AT]
-    pairs = [_pair(one, other, codes, weigh, rare_words.get((one, other), ())) for one, other in candidates]
+    pairs = [
+        _pair(one, other, codes, weigh, rare_words.get((one, other), ()))
+        for one, other in candidates
+    ]
     listed = [pair for pair in pairs if pair.likeness >= least and pair.passages]
     return sorted(listed, key=lambda pair: (-pair.likeness, pair.one, pair.other))[:most]
 
 
 def contained(answer: Code, code: Code) -> float:
-    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM in a row.
+    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM
+    in a row.
 
     The order of functions and what else the code contains make no difference.
     """
@@ -104,7 +112,8 @@ class _Weights:
         return rarity * (KNOWN if gram in self._known else 1.0)
 
     def of(self, tokens: Sequence[str]) -> float:
-        """Return the weight of a passage: each token has the weight of the gram that begins with it.
+        """Return the weight of a passage: each token has the weight of the gram that begins with
+        it.
 
         The last tokens have the weight of the last gram.
         """
@@ -116,7 +125,9 @@ def _grams(tokens: Sequence[str]) -> list[Gram]:
     return [tuple(tokens[i : i + GRAM]) for i in range(max(1, len(tokens) - GRAM + 1))]
 
 
-def _shared_by_two(codes: Mapping[str, Code], known: frozenset[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+def _shared_by_two(
+    codes: Mapping[str, Code], known: frozenset[str]
+) -> dict[tuple[str, str], tuple[str, ...]]:
     users: dict[str, list[str]] = defaultdict(list)
     for student in sorted(codes):
         for word in codes[student].words - known:
@@ -150,7 +161,9 @@ def _shorter(codes: Mapping[str, Code], pair: tuple[str, str]) -> int:
     return min(len(codes[student].tokens) for student in pair)
 
 
-def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]) -> Pair:
+def _pair(
+    one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]
+) -> Pair:
     first = codes[one]
     second = codes[other]
     passages = []
@@ -161,11 +174,20 @@ def _pair(one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, word
         unusual += weigh.of(first.tokens[begin : begin + length])
         passages.append(Passage(_lines(first, begin, length), _lines(second, at, length), length))
     shorter = _shorter(codes, (one, other))
-    return Pair(one, other, min(1.0, common / shorter), min(1.0, unusual / shorter), tuple(words), tuple(passages))
+    return Pair(
+        one,
+        other,
+        min(1.0, common / shorter),
+        min(1.0, unusual / shorter),
+        tuple(words),
+        tuple(passages),
+    )
 
 
 def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
-    """Yield equal passages; each function is compared with the most similar one, independent of position."""
+    """Yield equal passages; each function is compared with the most similar one, independent of
+    position.
+    """
     try:
         from rapidfuzz.distance import LCSseq
     except ModuleNotFoundError:

@@ -18,7 +18,9 @@ def check_room(path: Path) -> None:
 
 
 def write_alike(path: Path, title: str, found: Similar) -> Path:
-    """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
+    """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without
+    jinja2.
+    """
     check_room(path)
     pairs = []
     for pair in found.pairs:
@@ -27,10 +29,16 @@ def write_alike(path: Path, title: str, found: Similar) -> Path:
         pairs.append((pair, ((pair.one, one), (pair.other, other))))
     numbers = {"submissions": len(found.codes), "most_words": MOST_WORDS}
     answers = found.course_answers
-    return write_page(path, "similar.html.j2", title=title, pairs=pairs, course_answers=answers, **numbers)
+    return write_page(
+        path, "similar.html.j2", title=title, pairs=pairs, course_answers=answers, **numbers
+    )
 
 
 def _lines(code: Code, passages: Iterable[tuple[int, int]]) -> list[tuple[int, str, bool]]:
-    """Return each line of a student's code with its number and whether the other submission shares it."""
+    """Return each line of a student's code with its number and whether the other submission shares
+    it.
+    """
     both = {line for first, last in passages for line in range(first, last + 1)} & set(code.lines)
-    return [(number, row, number in both) for number, row in enumerate(code.text.splitlines(), start=1)]
+    return [
+        (number, row, number in both) for number, row in enumerate(code.text.splitlines(), start=1)
+    ]

@@ -1,7 +1,7 @@
 """A student's own code as tokens, independent of names, comments, formatting and the stub.
 
-Two texts that differ only in variable names, spacing of annotations, comments or line breaks give the same tokens.
-Nothing is executed, and a text that is not valid Python is tokenized as well.
+Two texts that differ only in variable names, spacing of annotations, comments or line breaks give
+the same tokens. Nothing is executed, and a text that is not valid Python is tokenized as well.
 """
 
 import ast
@@ -51,8 +51,12 @@ class Stub:
     words: frozenset[str]
 
     def has(self, line: Sequence[str]) -> bool:
-        """Whether a line was given: unchanged, or the header of a given function without its annotations."""
-        return tuple(line) in self.lines or (line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2]))
+        """Whether a line was given: unchanged, or the header of a given function without its
+        annotations.
+        """
+        return tuple(line) in self.lines or (
+            line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2])
+        )
 
     @classmethod
     def of(cls, text: str) -> "Stub":
@@ -89,12 +93,18 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
             words |= {value.strip()} if kind not in Token.Literal.String.Affix else set()
             token = TEXT
         else:
-            token = NAME if (before, previous) == ("self", ".") else _token(kind, value, previous, own, given)
+            token = (
+                NAME
+                if (before, previous) == ("self", ".")
+                else _token(kind, value, previous, own, given)
+            )
         if token != TEXT or tokens[-1:] != [TEXT]:  # adjacent string tokens are merged
             tokens.append(token)
         before = previous
         previous = value
-    return {line: tokens for line, tokens in lines.items() if tokens}, {word for word in words if len(word) > 3}
+    return {line: tokens for line, tokens in lines.items() if tokens}, {
+        word for word in words if len(word) > 3
+    }
 
 
 def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
@@ -106,9 +116,16 @@ def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
         line += value.count("\n")
 
 
-def _token(kind: Token, value: str, previous: str, own: set[str] | None, given: frozenset[str]) -> str:
+def _token(
+    kind: Token, value: str, previous: str, own: set[str] | None, given: frozenset[str]
+) -> str:
     """Replace own names by a placeholder; names of libraries and given names are kept."""
-    if value in given or not _WORD.fullmatch(value) or kind in Token.Keyword or kind in Token.Operator:
+    if (
+        value in given
+        or not _WORD.fullmatch(value)
+        or kind in Token.Keyword
+        or kind in Token.Operator
+    ):
         return value
     if own is None:
         return value if previous == "." else NAME
@@ -122,5 +139,9 @@ def _own_names(text: str) -> set[str] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     nodes = ast.walk(tree)  # without recursion: a hostile text can be nested deeply
-    defining = (node for node in nodes if not isinstance(getattr(node, "ctx", None), (ast.Load, ast.Del)))
-    return {getattr(node, _NAMED_BY[type(node)]) for node in defining if type(node) in _NAMED_BY} - {None}
+    defining = (
+        node for node in nodes if not isinstance(getattr(node, "ctx", None), (ast.Load, ast.Del))
+    )
+    return {
+        getattr(node, _NAMED_BY[type(node)]) for node in defining if type(node) in _NAMED_BY
+    } - {None}

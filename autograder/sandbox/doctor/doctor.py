@@ -21,9 +21,11 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class TierReport:
-    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step.
+    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next
+    step.
 
-    `cells` are its boundaries, if they were verified. `problems` name assignments of a course that cannot be graded.
+    `cells` are its boundaries, if they were verified. `problems` name assignments of a course that
+    cannot be graded.
     """
 
     tier: str
@@ -44,7 +46,9 @@ def _examine(tier: str) -> TierReport:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
-    together, hint = (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
+    together, hint = (
+        (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
+    )
     if tier == "unsafe":
         together = ""
         hint = "Use it only for files that you trust."

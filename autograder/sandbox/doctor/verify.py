@@ -24,8 +24,8 @@ TRIAL_SECONDS = 60.0  # a busy machine may need long for two seconds of its proc
 TRIAL_LIMITS = PROBE_LIMITS.model_copy(update={"submission_seconds": 50})
 TOKEN_NAME = "AUTOGRADER_VERIFY"
 GONE_SECONDS = 5
-# what /proc says of a process without any right. Not its bounding set, which an ordinary user cannot empty:
-# without new privileges nothing can be drawn from it
+# what /proc says of a process without any right. Not its bounding set, which an ordinary user
+# cannot empty: without new privileges nothing can be drawn from it
 POWERLESS = {"NoNewPrivs": 1, "Seccomp": 2, "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapAmb": 0}
 THREADS = "number of threads"
 RIGHTS = "no rights to gain"
@@ -46,9 +46,15 @@ def is_sound(reports: Iterable[TierReport]) -> bool:
 def verify_tier(
     tier: str, entry: str = TRIAL_ENTRY, folders: Iterable[Path] = (), only: Iterable[str] = ()
 ) -> TierReport:
-    """Test the boundaries of one tier, or those named in `only`. Other arguments serve tests of this module."""
+    """Test the boundaries of one tier, or those named in `only`.
+
+    Other arguments serve tests of this module.
+    """
     try:
-        with _scenery() as facts, Sandbox(tier, entry=entry, folders=folders, warm=False) as sandbox:
+        with (
+            _scenery() as facts,
+            Sandbox(tier, entry=entry, folders=folders, warm=False) as sandbox,
+        ):
             note = sandbox.note
             _tell("nothing", sandbox, facts)  # raises when no worker can be walled in at all
             cells = []
@@ -66,23 +72,34 @@ def verify_tier(
 
 @contextmanager
 def _scenery() -> Iterator[dict[str, Any]]:
-    """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
+    """Provide targets: a course, a world-writable folder, a listening port, and a secret in the
+    environment.
+    """
     token = secrets.token_hex(8)
     home = os.path.expanduser("~")
-    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
         hidden = Path(folder, "test_hidden.py")
         victim = Path(folder, "playground", "victim")
         victim.parent.mkdir()
         for file in (hidden, victim):
             file.write_text("ANSWER = 42\n")
-        for path, rights in ((folder, 0o755), (victim.parent, 0o777), (hidden, 0o644), (victim, 0o666)):
+        for path, rights in (
+            (folder, 0o755),
+            (victim.parent, 0o777),
+            (hidden, 0o644),
+            (victim, 0o666),
+        ):
             os.chmod(path, rights)  # the sandbox alone protects them
         os.environ[TOKEN_NAME] = token
         try:
             yield {
                 "hidden": str(hidden),
                 "playground": str(victim.parent),
-                "home": "/root" if home in ("/", "~") else home,  # some containers' users have no folder of their own
+                # some containers' users have no folder of their own
+                "home": "/root" if home in ("/", "~") else home,
                 "listener": listener.getsockname(),
                 "grader": os.getpid(),
                 "others": sorted(family(os.getpid())),
@@ -99,16 +116,27 @@ def _trying(
     """Yield a worker that has performed a trial, and its answer (None: no answer)."""
     allowed = TRIAL_LIMITS.model_copy(update=limits)
     with sandbox.spawn(allowed) as worker:
-        yield worker, ask(worker, {**facts, "trial": trial, "limits": allowed.model_dump()}, TRIAL_SECONDS)
+        yield (
+            worker,
+            ask(worker, {**facts, "trial": trial, "limits": allowed.model_dump()}, TRIAL_SECONDS),
+        )
 
 
-def _tell(trial: str, sandbox: Sandbox, facts: Facts, killed_for: str = "", **limits: float) -> list[str]:
-    """Return the operations that the worker reports; one that ended otherwise than expected may have done anything."""
+def _tell(
+    trial: str, sandbox: Sandbox, facts: Facts, killed_for: str = "", **limits: float
+) -> list[str]:
+    """Return the operations that the worker reports; one that ended otherwise than expected may
+    have done anything.
+    """
     with _trying(trial, sandbox, facts, **limits) as (worker, found):
         worker.socket.shutdown(socket.SHUT_WR)
         ending = worker.end(kill=False)
     if found is None:
-        return [] if ending.reason == killed_for else [f"end without an answer ({ending.reason} {ending.code})"]
+        return (
+            []
+            if ending.reason == killed_for
+            else [f"end without an answer ({ending.reason} {ending.code})"]
+        )
     return found
 
 
@@ -121,7 +149,11 @@ def _look_powerful(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
 
 def _powers(pid: int) -> list[str]:
     found = re.findall(r"^(\w+):\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return [f"keep {name} {value}" for name, value in found if name in POWERLESS and int(value, 16) != POWERLESS[name]]
+    return [
+        f"keep {name} {value}"
+        for name, value in found
+        if name in POWERLESS and int(value, 16) != POWERLESS[name]
+    ]
 
 
 def _leave(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
@@ -178,6 +210,8 @@ FROM_OUTSIDE: dict[str, Callable[[str, Sandbox, Facts], list[str]]] = {
 # the tiers that promise each boundary
 WALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*TRIALS, RIGHTS, REMAINS), SAFE_TIERS),
-    **dict.fromkeys(("size of a file", "descriptors", "processor time", "wall clock", "output"), tuple(TIERS)),
+    **dict.fromkeys(
+        ("size of a file", "descriptors", "processor time", "wall clock", "output"), tuple(TIERS)
+    ),
     "names of hidden files": ("namespaces", "host-network"),
 }

@@ -1,8 +1,8 @@
 """Modules that a student's file imports and that are not there.
 
-An import at the top of the file that fails binds a stand-in, which raises the import's own error as soon as it is
-used. An import inside `try` or in a function fails as always. A stand-in can be named in annotations, and what is
-decorated with it, or derived from it, becomes a stand-in, too.
+An import at the top of the file that fails binds a stand-in, which raises the import's own error as
+soon as it is used. An import inside `try` or in a function fails as always. A stand-in can be named
+in annotations, and what is decorated with it, or derived from it, becomes a stand-in, too.
 """
 
 import ast
@@ -17,9 +17,36 @@ Missing = tuple[str, int]  # the name of what is not there, and the line of its 
 
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With)
 _RAISING = (
-    *("__iter__", "__len__", "__bool__", "__int__", "__float__", "__index__", "__enter__", "__exit__", "__contains__"),
-    *("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__matmul__", "__rmatmul__"),
-    *("__truediv__", "__rtruediv__", "__pow__", "__rpow__", "__neg__", "__setitem__", "__delitem__"),
+    *(
+        "__iter__",
+        "__len__",
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__index__",
+        "__enter__",
+        "__exit__",
+        "__contains__",
+    ),
+    *(
+        "__add__",
+        "__radd__",
+        "__sub__",
+        "__rsub__",
+        "__mul__",
+        "__rmul__",
+        "__matmul__",
+        "__rmatmul__",
+    ),
+    *(
+        "__truediv__",
+        "__rtruediv__",
+        "__pow__",
+        "__rpow__",
+        "__neg__",
+        "__setitem__",
+        "__delitem__",
+    ),
     *("__lt__", "__le__", "__gt__", "__ge__", "__instancecheck__", "__subclasscheck__"),
 )
 
@@ -38,7 +65,9 @@ class Absent:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the stand-in when it decorates something or takes other stand-ins; raise for any other call."""
+        """Return the stand-in when it decorates something or takes other stand-ins; raise for any
+        other call.
+        """
         given = [*args, *kwargs.values()]
         decorates = len(given) == 1 and isinstance(given[0], (type, types.FunctionType))
         if decorates or (given and all(isinstance(each, Absent) for each in given)):
@@ -59,7 +88,10 @@ class Absent:
         def refuse(kind: type, *args: Any, **kwargs: Any) -> NoReturn:
             raise _anew(error)
 
-        members = {"__new__": refuse, "__init_subclass__": classmethod(lambda kind, **options: None)}
+        members = {
+            "__new__": refuse,
+            "__init_subclass__": classmethod(lambda kind, **options: None),
+        }
         return (type("Absent", (), members),)
 
     def _raise(self, *args: Any) -> NoReturn:
@@ -90,13 +122,19 @@ def top_imports(tree: ast.Module) -> set[int]:
 
 @contextmanager
 def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
-    """While the text runs, bind stand-ins for what its imports at the top do not find; give a list of these."""
+    """While the text runs, bind stand-ins for what its imports at the top do not find; give a list
+    of these.
+    """
     found: list[Missing] = []
     lines = top_imports(tree)
     own_import = builtins.__import__
 
     def import_or_absent(
-        name: str, space: Any = None, local: Any = None, names: Sequence[str] | None = (), level: int = 0
+        name: str,
+        space: Any = None,
+        local: Any = None,
+        names: Sequence[str] | None = (),
+        level: int = 0,
     ) -> Any:
         importer = sys._getframe(1)
         if importer.f_code.co_filename != filename or importer.f_lineno not in lines:
@@ -119,10 +157,14 @@ def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
 
 
 def _with_stand_ins(module: Any, names: Sequence[str], missing: Sequence[str]) -> types.ModuleType:
-    """Return a module with these names of another one, and stand-ins for those that it does not have."""
+    """Return a module with these names of another one, and stand-ins for those that it does not
+    have.
+    """
     copy = types.ModuleType(module.__name__)
     copy.__dict__.update({each: getattr(module, each) for each in names if each not in missing})
     for each in missing:
-        error = ImportError(f"cannot import name {each!r} from {module.__name__!r}", name=module.__name__)
+        error = ImportError(
+            f"cannot import name {each!r} from {module.__name__!r}", name=module.__name__
+        )
         copy.__dict__[each] = Absent(error)
     return copy

@@ -1,4 +1,6 @@
-"""Callables of a test in the student's process: each call and its backward pass is forwarded to the test's side."""
+"""Callables of a test in the student's process: each call and its backward pass is forwarded to the
+test's side.
+"""
 
 from typing import Any
 
@@ -14,7 +16,9 @@ class TestCallable(nn.Module):
 
     def __init__(self, server: Any, number: int, description: dict[str, Any]) -> None:
         super().__init__()
-        self.__dict__.update(_server=server, _number=number, training=bool(description.get("training", True)))
+        self.__dict__.update(
+            _server=server, _number=number, training=bool(description.get("training", True))
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call([], args, kwargs)
@@ -40,7 +44,8 @@ class TestCallable(nn.Module):
         return value
 
     def _call(self, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self._server.entries.active(False):  # what follows is not the doing of the student's code
+        # what follows is not the doing of the student's code
+        with self._server.entries.active(False):
             return CallBack(self._server, self._number, path, args, kwargs).made()
 
 
@@ -48,7 +53,12 @@ class CallBack:
     """One call of a test's callable, and its backward pass."""
 
     def __init__(
-        self, server: Any, number: int, path: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        server: Any,
+        number: int,
+        path: list[str],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> None:
         self.server = server
         self.given = (args, kwargs)
@@ -69,7 +79,11 @@ class CallBack:
         return tuple(leaf for leaf in leaves(self.reply["value"]) if isinstance(leaf, torch.Tensor))
 
     def pull_back(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(self.server.ask({"pull_back": self.reply["call"], "gradients": list(gradients)})["value"])
+        return tuple(
+            self.server.ask({"pull_back": self.reply["call"], "gradients": list(gradients)})[
+                "value"
+            ]
+        )
 
 
 class _CalledBack(torch.autograd.Function):
@@ -101,7 +115,9 @@ class _PulledBack(torch.autograd.Function):
         pass
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], call: CallBack, *gradients: Any) -> tuple[Any, ...]:
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], call: CallBack, *gradients: Any
+    ) -> tuple[Any, ...]:
         """Compute several gradients, as in `torch.func.jacrev`, one after another."""
         found = []
         for i in range(info.batch_size):

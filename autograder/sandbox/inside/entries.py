@@ -1,8 +1,10 @@
-"""Which forbidden functions, classes and packages a student's code enters, whatever road led it there.
+"""Which forbidden functions, classes and packages a student's code enters, whatever road led it
+there.
 
-Functions and classes are wrapped before the code is loaded. A function mode of PyTorch sees the operators below them as
-well, such as those of `torch.ops`, and a profiler sees the functions of a package that is forbidden as a whole. All of
-this lies within reach of the student's code, which can undo it: what is not recorded is no proof.
+Functions and classes are wrapped before the code is loaded. A function mode of PyTorch sees the
+operators below them as well, such as those of `torch.ops`, and a profiler sees the functions of a
+package that is forbidden as a whole. All of this lies within reach of the student's code, which can
+undo it: what is not recorded is no proof.
 """
 
 import importlib
@@ -26,12 +28,15 @@ CALLED = {"__init__", "__call__"}  # the special methods that a use of a class g
 class Entries:
     """A record of the names that are entered while it is active.
 
-    Without a `test_file`, all that is entered then belongs to the student's code. With one, only what is entered from a
-    frame that is the student's `own` does: this process runs the test, too.
+    Without a `test_file`, all that is entered then belongs to the student's code. With one, only
+    what is entered from a frame that is the student's `own` does: this process runs the test, too.
     """
 
     def __init__(
-        self, names: Iterable[str] = (), own: Callable[[FrameType], bool] | None = None, test_file: str = ""
+        self,
+        names: Iterable[str] = (),
+        own: Callable[[FrameType], bool] | None = None,
+        test_file: str = "",
     ) -> None:
         self.found: dict[str, Place] = {}
         self._own = own or (lambda frame: source.is_students(frame.f_code.co_filename))
@@ -76,9 +81,11 @@ class Entries:
                 self._active = before
 
     def install(self, *modules: ModuleType) -> ExitStack:
-        """Wrap what the dotted names refer to, in these modules as well; closing the result undoes it.
+        """Wrap what the dotted names refer to, in these modules as well; closing the result undoes
+        it.
 
-        A name stands for everything of its package with the same last component, as in a search of the text.
+        A name stands for everything of its package with the same last component, as in a search of
+        the text.
         """
         undo = ExitStack()
         things = [*self._things()]
@@ -109,7 +116,9 @@ class Entries:
                 self.found[name] = place
 
     def note_operator(self, operator: Any) -> None:
-        """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use of `torch.add`."""
+        """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use
+        of `torch.add`.
+        """
         if not isinstance(operator, MethodDescriptorType):
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
@@ -118,7 +127,10 @@ class Entries:
         if event == "call":
             origin = frame.f_globals.get("__name__")
         elif event == "c_call":
-            origin = getattr(argument, "__module__", None) or type(getattr(argument, "__self__", None)).__module__
+            origin = (
+                getattr(argument, "__module__", None)
+                or type(getattr(argument, "__self__", None)).__module__
+            )
         else:
             return
         root = str(origin).partition(".")[0]
@@ -140,7 +152,9 @@ class Entries:
         return self._names.get((_root(module.__name__), last), [])
 
     def _things(self) -> Iterator[tuple[ModuleType, str, Any]]:
-        """Yield each function and class that a dotted name stands for, with the modules that hold it."""
+        """Yield each function and class that a dotted name stands for, with the modules that hold
+        it.
+        """
         roots = defaultdict[str, set[str]](set)
         for (root, last), names in self._names.items():
             roots[root].add(last)
@@ -186,7 +200,9 @@ class _Operators(TorchFunctionMode):
         super().__init__()
         self._entries = entries
 
-    def __torch_function__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         self._entries.note_operator(operator)
         return operator(*args, **(kwargs or {}))
 
@@ -195,9 +211,13 @@ def _root(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _places_of(things: Collection[int], modules: Iterable[ModuleType]) -> list[tuple[ModuleType, str, Any]]:
+def _places_of(
+    things: Collection[int], modules: Iterable[ModuleType]
+) -> list[tuple[ModuleType, str, Any]]:
     """Return where these modules hold things with these identities."""
     found = []
     for module in modules:
-        found += [(module, name, thing) for name, thing in vars(module).items() if id(thing) in things]
+        found += [
+            (module, name, thing) for name, thing in vars(module).items() if id(thing) in things
+        ]
     return found

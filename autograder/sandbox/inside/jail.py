@@ -83,7 +83,9 @@ class Unsafe:
         """Drop root privileges if possible; called once, at the start of the fork server."""
         if os.getuid() != 0:
             return
-        closed = [path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)]
+        closed = [
+            path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)
+        ]
         if not closed:
             become_nobody()
         else:
@@ -110,7 +112,9 @@ class Unsafe:
         self._filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        tempfile.tempdir = tempfile.mkdtemp(prefix=f"autograder-{os.getppid()}-{os.getpid()}-", dir="/tmp")
+        tempfile.tempdir = tempfile.mkdtemp(
+            prefix=f"autograder-{os.getppid()}-{os.getpid()}-", dir="/tmp"
+        )
         os.chdir(tempfile.tempdir)
 
     def remove_files(self, worker: int) -> None:
@@ -129,7 +133,9 @@ class Unsafe:
 
 
 class Landlock(Unsafe):
-    """Hides all files except the interpreter's and its packages'; needs no namespaces and no privileges."""
+    """Hides all files except the interpreter's and its packages'; needs no namespaces and no
+    privileges.
+    """
 
     name = "landlock"
     needs_filter = True
@@ -142,7 +148,9 @@ class Landlock(Unsafe):
 
 
 class Namespaces(Unsafe):
-    """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
+    """Separate namespaces for users, mounts, processes, network and host name, and a small private
+    disk.
+    """
 
     name = "namespaces"
     needs_filter = True
@@ -176,13 +184,17 @@ class Namespaces(Unsafe):
 
 
 class HostNetwork(Namespaces):
-    """The same without a network namespace, which clusters often forbid: the system-call filter refuses sockets."""
+    """The same without a network namespace, which clusters often forbid: the system-call filter
+    refuses sockets.
+    """
 
     name = "host-network"
     kinds = Namespaces.kinds & ~NEW_NETWORK
 
 
-TIERS: dict[str, type[Unsafe]] = {each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)}
+TIERS: dict[str, type[Unsafe]] = {
+    each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)
+}
 SAFE_TIERS = tuple(TIERS)[:-1]
 
 
@@ -215,11 +227,17 @@ def _is_open_to_nobody(folder: str) -> bool:
 
 
 def new_namespaces(kinds: int) -> None:
-    """Move this process to new namespaces, owned by a new user namespace that contains only this user."""
+    """Move this process to new namespaces, owned by a new user namespace that contains only this
+    user.
+    """
     uid = os.getuid()
     gid = os.getgid()
     check(libc().unshare(NEW_USERS | kinds), "making namespaces")
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
 
@@ -228,7 +246,10 @@ def _go_on_as_child() -> None:
     """Continue in a child, which is process 1 of the new namespace; the parent only waits for it."""
     pid = os.fork()
     if pid == 0:
-        check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the fork server to its parent")
+        check(
+            libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
+            "tying the fork server to its parent",
+        )
         return
     os.closerange(3, 4096)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -236,7 +257,9 @@ def _go_on_as_child() -> None:
 
 
 def cover_shared_files(scratch_mb: int) -> None:
-    """Mount a private disk at `/box`, an empty folder over `/proc`, and one that nobody can open over `/sys`."""
+    """Mount a private disk at `/box`, an empty folder over `/proc`, and one that nobody can open
+    over `/sys`.
+    """
     mount("none", "/", "none", RECURSIVE | PRIVATE)
     plain = NO_SETUID | NO_DEVICES | NO_PROGRAMS
     mount("tmpfs", SCRATCH, "tmpfs", plain, f"size={scratch_mb}m,nr_inodes=4096,mode=1777")
@@ -302,7 +325,8 @@ def no_new_privileges() -> None:
 def drop_privileges() -> None:
     """Drop all capabilities, and the means to regain any."""
     for capability in range(LAST_CAPABILITY + 1):
-        if libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:  # the end of the list, or none to drop
+        # the end of the list, or none to drop
+        if libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break
     libc().prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
@@ -312,6 +336,9 @@ def drop_privileges() -> None:
 
 def die_with_parent(parent: int) -> None:
     """Make the kernel kill this process when its parent ends; exit now if it already has."""
-    check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "tying the worker to the fork server")
+    check(
+        libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0),
+        "tying the worker to the fork server",
+    )
     if os.getppid() != parent:
         os._exit(1)

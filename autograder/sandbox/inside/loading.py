@@ -1,4 +1,6 @@
-"""Loading a student's text: one piece after another, within a time limit that keeps what was defined before it."""
+"""Loading a student's text: one piece after another, within a time limit that keeps what was
+defined before it.
+"""
 
 import ast
 import signal
@@ -15,7 +17,8 @@ from autograder.sandbox.inside.absent import Missing, absent_allowed
 
 Place = tuple[str, int]  # the name of a piece, and a line of it
 
-AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
+# repeated, because an exception in a callback or in __del__ is printed and lost
+AGAIN_SECONDS = 0.5
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps
 SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
 
@@ -25,23 +28,32 @@ class LoadingTimeoutError(BaseException):
 
 
 class LoadingLimit:
-    """The time that the pieces of one text have together, in processor time; `seconds` is None for no limit."""
+    """The time that the pieces of one text have together, in processor time; `seconds` is None for
+    no limit.
+    """
 
     def __init__(self, seconds: float | None) -> None:
-        usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        usable = (
+            hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        )
         self.seconds = seconds if usable else None
         self._left: dict[int, float] = {}
         self._begin(1.0)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before go on after it."""
+        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before
+        go on after it.
+        """
         if self.seconds is None:
             yield
             return
         numbers = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
         handlers = {number: signal.signal(number, _ring) for number in numbers.values()}
-        timers = {timer: signal.setitimer(timer, max(self._left[timer], 0.001), AGAIN_SECONDS) for timer in numbers}
+        timers = {
+            timer: signal.setitimer(timer, max(self._left[timer], 0.001), AGAIN_SECONDS)
+            for timer in numbers
+        }
         try:
             yield
         finally:
@@ -69,7 +81,11 @@ def _ring(number: int, frame: FrameType | None) -> None:
 
 
 def run_piece(
-    tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any], limit: LoadingLimit, skipped: Collection[Place]
+    tree: ast.Module,
+    name: str,
+    spaces: tuple[dict[str, Any], Any],
+    limit: LoadingLimit,
+    skipped: Collection[Place],
 ) -> list[Missing]:
     """Run a piece of a text in these global and local names; return what its imports did not find.
 
@@ -77,7 +93,9 @@ def run_piece(
     """
     stops = sorted(node.lineno for node in tree.body if (name, node.lineno) in skipped)
     if stops:
-        tree.body = [node for node in tree.body if node.lineno < stops[0]] + _definitions_at(stops, tree)
+        tree.body = [node for node in tree.body if node.lineno < stops[0]] + _definitions_at(
+            stops, tree
+        )
     code = compile(tree, name, "exec")
     with absent_allowed(name, tree) as missing, limit.applied():
         exec(code, *spaces)
@@ -87,7 +105,9 @@ def run_piece(
 
 
 def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
-    """Return the definitions in the line that stops a piece, if it holds several statements, as below a cell magic."""
+    """Return the definitions in the line that stops a piece, if it holds several statements, as
+    below a cell magic.
+    """
     inside = [node for node in tree.body if node.lineno == stops[0]]
     kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     return [node for node in inside if isinstance(node, kinds)] if len(inside) > 1 else []
@@ -110,7 +130,9 @@ def line_of(error: BaseException, name: str) -> int:
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """Restore PyTorch's global settings after this block, so that no text changes those of the tests' side."""
+    """Restore PyTorch's global settings after this block, so that no text changes those of the
+    tests' side.
+    """
     dtype = torch.get_default_dtype()
     grad = torch.is_grad_enabled()
     anomaly = torch.is_anomaly_enabled()
@@ -137,11 +159,15 @@ def own_settings() -> Iterator[None]:
 
 
 def _determinism() -> tuple[bool, bool]:
-    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's compiler."""
+    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's
+    compiler.
+    """
     enabled = torch.are_deterministic_algorithms_enabled()
     return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
 
 
 def uncompiled(model: Any = None, **options: Any) -> Any:
-    """A replacement for `torch.compile`, which needs a compiler and files: return the function as it is."""
+    """A replacement for `torch.compile`, which needs a compiler and files: return the function as
+    it is.
+    """
     return (lambda function: function) if model is None else model

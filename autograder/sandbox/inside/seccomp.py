@@ -38,19 +38,26 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def _table() -> dict[str, tuple[tuple[int | None, ...], str]]:
-    """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its rule."""
-    rows = map(str.split, Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines())
+    """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its
+    rule.
+    """
+    rows = map(
+        str.split, Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines()
+    )
     return {
-        name: (tuple(None if number == "-" else int(number) for number in numbers[:2]), "".join(numbers[2:]) or "allow")
+        name: (
+            tuple(None if number == "-" else int(number) for number in numbers[:2]),
+            "".join(numbers[2:]) or "allow",
+        )
         for name, *numbers in (row for row in rows if row and row[0] != "#")
     }
 
 
 CALLS = _table()
 
-# asking and setting flags, duplicating: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC. Not F_SETOWN and
-# F_SETSIG: they send signals to others. No locks or leases, nor the call flock: a lock on a package's file is seen by
-# every other worker that can read the file
+# asking and setting flags, duplicating: F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
+# F_DUPFD_CLOEXEC. Not F_SETOWN and F_SETSIG: they send signals to others. No locks or leases, nor
+# the call flock: a lock on a package's file is seen by every other worker that can read the file
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
@@ -67,7 +74,8 @@ Step = str | tuple[int, int] | tuple[int, int, str]
 
 
 def assemble(program: Sequence[Step]) -> bytes:
-    """Return the program as `struct sock_filter[]`; raises KeyError or struct.error for a jump that cannot be encoded.
+    """Return the program as `struct sock_filter[]`; raises KeyError or struct.error for a jump that
+    cannot be encoded.
 
     A jump is made if its condition is true; otherwise the program continues.
     """
@@ -102,12 +110,14 @@ def filter_program(machine: str, own_pid: int) -> bytes:
         (LOAD, NUMBER),
         (JUMP_AT_LEAST, X32_BIT, "refuse"),
         *[(JUMP_EQUAL, number, rule) for number, rule in calls if number is not None],
-        # a C library newer than this table tries new calls and needs this answer to fall back to old ones
+        # a C library newer than this table tries new calls and needs this answer to fall back to
+        # old ones
         (JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown"),
         (RETURN, REFUSE),
         *("transfer", (LOAD, ARGUMENT_3), (JUMP_ANY_BIT, MSG_OOB, "refuse"), (RETURN, ALLOW)),
-        # two workers that wait and wake on a page of the same file would hear each other. The C library, which joins a
-        # thread by a wait that is not private, asks again until the thread has ended
+        # two workers that wait and wake on a page of the same file would hear each other. The C
+        # library, which joins a thread by a wait that is not private, asks again until the thread
+        # has ended
         *_rule("futex", ARGUMENT_1, JUMP_ANY_BIT, [FUTEX_PRIVATE], AGAIN),
         *_rule("clone", ARGUMENT_0, JUMP_ANY_BIT, [CLONE_THREAD]),
         *_rule("kill", ARGUMENT_0, JUMP_EQUAL, [own_pid]),
@@ -121,9 +131,18 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     return assemble(program)
 
 
-def _rule(name: str, argument: int, condition: int, values: Iterable[int], otherwise: int = REFUSE) -> list[Step]:
-    """Return the rule that allows a call if the condition is true of its argument and one of the values."""
-    return [name, (LOAD, argument), *[(condition, value, "allow") for value in values], (RETURN, otherwise)]
+def _rule(
+    name: str, argument: int, condition: int, values: Iterable[int], otherwise: int = REFUSE
+) -> list[Step]:
+    """Return the rule that allows a call if the condition is true of its argument and one of the
+    values.
+    """
+    return [
+        name,
+        (LOAD, argument),
+        *[(condition, value, "allow") for value in values],
+        (RETURN, otherwise),
+    ]
 
 
 def install(program: bytes) -> None:

@@ -1,7 +1,8 @@
 """The untrusted side: holds a student's module and answers requests about it.
 
-The student's code can take over this process, so no decision is made here: the trusted side trusts no names, flags or
-errors, and only compares the returned values. Isolation is the task of `jail` before `serve` is called.
+The student's code can take over this process, so no decision is made here: the trusted side trusts
+no names, flags or errors, and only compares the returned values. Isolation is the task of `jail`
+before `serve` is called.
 """
 
 import builtins
@@ -27,12 +28,19 @@ from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.stand_ins import Names, stand_in
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
-from autograder.sandbox.shared.errors import LOADING_STOPPED, MIRRORED, Frame, RemoteException, describe_error
+from autograder.sandbox.shared.errors import (
+    LOADING_STOPPED,
+    MIRRORED,
+    Frame,
+    RemoteException,
+    describe_error,
+)
 from autograder.sandbox.shared.graphs import Graphs
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.source import text as source
 
-_NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}  # plain data, or without an interface for tests
+# plain data, or without an interface for tests
+_NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}
 
 
 class Server:
@@ -45,10 +53,12 @@ class Server:
     def __init__(self, module: types.ModuleType) -> None:
         self.module = module
         self.objects: list[Any] = []
-        self.numbers: dict[int, int] = {}  # by identity, which is unique because `objects` keeps them alive
+        # by identity, which is unique because `objects` keeps them alive
+        self.numbers: dict[int, int] = {}
         self.graphs = Graphs()
         self.calls = 0
-        self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # sends a question to the test's side
+        # sends a question to the test's side
+        self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
@@ -74,9 +84,10 @@ class Server:
     ) -> dict[str, Any]:
         """Run the submission. A notebook continues after a failing cell, as it does for its author.
 
-        `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side answers, and whether
-        they are classes of modules. Loading is stopped after `limit` seconds of processor time; what was defined before
-        counts. `stopped` of the answer tells where, and `skipped` are such places of an earlier loading.
+        `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
+        answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
+        of processor time; what was defined before counts. `stopped` of the answer tells where, and
+        `skipped` are such places of an earlier loading.
         """
         self.entries = Entries(forbidden)
         self.entries.install()
@@ -95,14 +106,22 @@ class Server:
         skips_main = source.leaves_main_out(text)
         with loading.own_settings():
             for cell_name, code in source.cells(text, filename):
-                linecache.cache[cell_name] = (len(code), None, code.splitlines(keepends=True), cell_name)
+                linecache.cache[cell_name] = (
+                    len(code),
+                    None,
+                    code.splitlines(keepends=True),
+                    cell_name,
+                )
                 try:
                     tree = source.without_main(code, cell_name, skips_main)
                     missing = loading.run_piece(tree, cell_name, (space, names), time_left, ends)
                     absent += [[name, line, cell_name] for name, line in missing]
                 except loading.LoadingTimeoutError as late:
                     place = next((end for end in ends if end[0] == cell_name), None)
-                    stopped.append(place or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name))))
+                    stopped.append(
+                        place
+                        or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name)))
+                    )
                     errors.append(self._stopped_at(stopped[-1]))
                     time_left.begin_rest()
                 except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
@@ -146,7 +165,8 @@ class Server:
             book.clear()
         self.calls = 0
         self.entries.begin()
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed also queries every accelerator
+        # torch.manual_seed also queries every accelerator
+        torch.default_generator.manual_seed(seed)
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
@@ -166,8 +186,9 @@ class Server:
         wanted: list[Any],
         modules: list[Any],
     ) -> dict[str, Any]:
-        """Call the object at a path. `wanted` numbers the tensors in the arguments to differentiate,
-        `modules` the modules that take part; `sync` contains the changes of their state on the other side.
+        """Call the object at a path. `wanted` numbers the tensors in the arguments to
+        differentiate, `modules` the modules that take part; `sync` contains the changes of their
+        state on the other side.
         """
         self.apply_sync(sync)
         function = self.resolve(target)
@@ -176,12 +197,17 @@ class Server:
         args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         before = [tensor.detach().clone() for tensor in tensors]
-        before_call = [(number, self.objects[number], Snapshot(self.objects[number])) for number in modules]
+        before_call = [
+            (number, self.objects[number], Snapshot(self.objects[number])) for number in modules
+        ]
         with torch.set_grad_enabled(grad), self.entries.active():
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
-            result = wire.Handle(self.number(result), self.describe(result))  # an object, whatever its base classes
-        watched = [(number, module, old, ModuleState(module)) for number, module, old in before_call]
+            # an object, whatever its base classes
+            result = wire.Handle(self.number(result), self.describe(result))
+        watched = [
+            (number, module, old, ModuleState(module)) for number, module, old in before_call
+        ]
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [grad and tensor.requires_grad for tensor in outputs]
@@ -193,9 +219,15 @@ class Server:
             "call": self.calls,
             "result": result,
             "differentiable": differentiable,
-            "mutated": [[i, t.detach()] for i, (t, old) in enumerate(zip(tensors, before)) if not is_same(t, old)],
+            "mutated": [
+                [i, t.detach()]
+                for i, (t, old) in enumerate(zip(tensors, before))
+                if not is_same(t, old)
+            ],
             "refilled": [
-                [i, container] for i, (container, old) in enumerate(held) if not same_things(contents(container), old)
+                [i, container]
+                for i, (container, old) in enumerate(held)
+                if not same_things(contents(container), old)
             ],
             "modules": self._changes(watched),
             "generators": generators,
@@ -203,12 +235,18 @@ class Server:
         }
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
-        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
+        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules'
+        parameters.
+        """
         with self.entries.active():
             return self.graphs.pull_back(call, gradients)
 
-    def prepare(self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]) -> Any:
-        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
+    def prepare(
+        self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]
+    ) -> Any:
+        """Convert the arguments for the student's code: copies of tensors, and objects in place of
+        handles.
+        """
 
         def own(leaf: Any) -> Any:
             if isinstance(leaf, torch.Tensor):
@@ -244,7 +282,9 @@ class Server:
         return [[number, change] for number, change in changes if change]
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
-        """Return the changes made by a call: new values, a full description if names changed, or None."""
+        """Return the changes made by a call: new values, a full description if names changed, or
+        None.
+        """
         if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
             return {"description": self.describe(module)}
         return now.changes_since(old)
@@ -294,10 +334,15 @@ class Server:
         module_state = ModuleState(value)
         return {
             "kind": "module",
-            "parameters": [[n, once(n, p), p.requires_grad] for n, p, _ in module_state.all("_parameters")],
-            "buffers": [[n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")],
+            "parameters": [
+                [n, once(n, p), p.requires_grad] for n, p, _ in module_state.all("_parameters")
+            ],
+            "buffers": [
+                [n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")
+            ],
             "modules": [
-                [name, type(sub).__name__, bool(sub.training), known] for name, sub, known in module_state.parts
+                [name, type(sub).__name__, bool(sub.training), known]
+                for name, sub, known in module_state.parts
             ],
         }
 
@@ -306,12 +351,16 @@ class Server:
         return {**vars(told), "frames": [[*vars(frame).values()] for frame in told.frames]}
 
     def beside(self) -> dict[str, Any]:
-        """Return what goes with the next message: forbidden names that were entered, and printed text."""
+        """Return what goes with the next message: forbidden names that were entered, and printed
+        text.
+        """
         entered = self.entries.news()
         return {**self.printed(), **({"entered": entered} if entered else {})}
 
     def printed(self) -> dict[str, list[str]]:
-        """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
+        """Return what the student's code has printed since the last time, for a test that reads it;
+        or nothing.
+        """
         with suppress(ValueError):  # closed by the student's code
             texts = [stream.buffer.take() for stream in self.output]  # type: ignore[attr-defined]
             return {"printed": texts} if any(texts) else {}
@@ -376,13 +425,19 @@ def rehearse() -> None:
     wire.parse(wire.dumps(answer(server, "call", call), server.register))
     server.backward(server.calls, [torch.ones(2, 3, 4)])
     wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
-    answer(server, "call", {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []})
+    answer(
+        server,
+        "call",
+        {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []},
+    )
     for name in ("rehearsal", "rehearsal.py"):
         sys.modules.pop(name, None)
         linecache.cache.pop(name, None)
 
 
-def answer_one(server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]) -> None:
+def answer_one(
+    server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]
+) -> None:
     reply = answer(server, operation, arguments)
     if not number:
         return  # this request has no reply
@@ -415,7 +470,8 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed by the student, or its file is full
+        # closed by the student, or its file is full
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 

@@ -1,8 +1,10 @@
-"""Names of a student's module that the other side answers with the solution, whose text never comes here.
+"""Names of a student's module that the other side answers with the solution, whose text never comes
+here.
 
-A function is called there. A class of modules becomes one of real modules here: each call sends the values of its
-parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual. PyTorch's own parts run here. What all
-of this needs of a forbidden package is not recorded: it is not the doing of the student's code.
+A function is called there. A class of modules becomes one of real modules here: each call sends the
+values of its parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual.
+PyTorch's own parts run here. What all of this needs of a forbidden package is not recorded: it is
+not the doing of the student's code.
 """
 
 import importlib
@@ -15,7 +17,9 @@ from autograder.sandbox.inside.callables import CallBack
 
 
 class Names(dict[str, Any]):
-    """What the top of a text binds goes to `space`, except for `fixed` names: their definitions are passed over."""
+    """What the top of a text binds goes to `space`, except for `fixed` names: their definitions are
+    passed over.
+    """
 
     def __init__(self, space: dict[str, Any], fixed: dict[str, Any]) -> None:
         super().__init__()
@@ -49,7 +53,9 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
 
 
 class StandInModule(nn.Module):
-    """A module, or a part of one, whose `forward` runs on the other side with the values that it has here."""
+    """A module, or a part of one, whose `forward` runs on the other side with the values that it
+    has here.
+    """
 
     _place: tuple[Any, int, str, list[str]]
 
@@ -75,7 +81,9 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
             root.get_submodule(parent)._modules[leaf] = part
         vars(part).update(plain)
         for key, value, flag in parameters:
-            own = None if value is None else nn.Parameter(value.detach().clone(), requires_grad=flag)
+            own = (
+                None if value is None else nn.Parameter(value.detach().clone(), requires_grad=flag)
+            )
             part.register_parameter(key, own)
         for key, value, persistent in buffers:
             part.register_buffer(key, value, persistent)
@@ -87,7 +95,11 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
 
 def _part(home: str | None, kind: str) -> nn.Module:
     """A part of the solution's own class, or an empty one of a class in PyTorch's module `home`."""
-    own: Any = type(kind, (StandInModule,), {}) if home is None else getattr(importlib.import_module(home), kind)
+    own: Any = (
+        type(kind, (StandInModule,), {})
+        if home is None
+        else getattr(importlib.import_module(home), kind)
+    )
     part: nn.Module = own.__new__(own)
     nn.Module.__init__(part)
     return part

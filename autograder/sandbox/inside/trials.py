@@ -1,6 +1,8 @@
-"""Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one for each guarantee.
+"""Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one
+for each guarantee.
 
-Each returns forbidden operations by name, none of which may succeed. No trial does harm if a boundary is missing.
+Each returns forbidden operations by name, none of which may succeed. No trial does harm if a
+boundary is missing.
 """
 
 import ctypes
@@ -28,9 +30,18 @@ MEGABYTE = 1 << 20
 PIECE = MEGABYTE // 4
 LEFT_BEHIND = "sandbox_trial"
 PACKAGES = ("torch", "numpy", "IPython")
-SYSTEM_FILES = ("/etc/passwd", "/etc/hostname", "/var/log", "/sys/kernel", "/sys/devices", "/dev/shm")
+SYSTEM_FILES = (
+    "/etc/passwd",
+    "/etc/hostname",
+    "/var/log",
+    "/sys/kernel",
+    "/sys/devices",
+    "/dev/shm",
+)
 LIMITS = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
-PROGRAM = next((path for path in ("/usr/bin/true", "/bin/true") if os.path.exists(path)), sys.executable)
+PROGRAM = next(
+    (path for path in ("/usr/bin/true", "/bin/true") if os.path.exists(path)), sys.executable
+)
 LONGEST = 20  # seconds that a process which got away may live
 # calls that any user may make without a filter: the numbers by `seccomp.ARCHITECTURES`, arguments
 CALLS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
@@ -46,11 +57,16 @@ Attempts = dict[str, Callable[[], object]]
 
 
 def run(channel: socket.socket) -> None:
-    """Run the trial requested by one line of JSON, answer with one line, and stay until the grader hangs up."""
+    """Run the trial requested by one line of JSON, answer with one line, and stay until the grader
+    hangs up.
+    """
     with channel.makefile("rb") as reader:
         facts = json.loads(reader.readline())
         attempts = (TRIALS | TOOLS)[facts["trial"]](facts)
-        channel.sendall(json.dumps([name for name, attempt in attempts.items() if _succeeds(attempt)]).encode() + b"\n")
+        channel.sendall(
+            json.dumps([name for name, attempt in attempts.items() if _succeeds(attempt)]).encode()
+            + b"\n"
+        )
         reader.readline()
 
 
@@ -102,7 +118,8 @@ def _write_and_remove(folder: str) -> None:
 def fill_scratch(facts: Facts) -> Attempts:
     size = 2 * facts["limits"]["scratch_mb"] * MEGABYTE
     return {
-        f"keep {size} bytes of files in {folder}": partial(_fill, folder, size) for folder in (".", facts["playground"])
+        f"keep {size} bytes of files in {folder}": partial(_fill, folder, size)
+        for folder in (".", facts["playground"])
     }
 
 
@@ -121,7 +138,11 @@ def _fill(folder: str, size: int) -> None:
 def grow_a_file(facts: Facts) -> Attempts:
     """Try raw writes to the one file that is open in every tier."""
     size = 2 * facts["limits"]["file_mb"] * MEGABYTE
-    return {f"make a file of {size} bytes": lambda: [os.write(1, bytes(PIECE)) for _ in range(size // PIECE)]}
+    return {
+        f"make a file of {size} bytes": lambda: [
+            os.write(1, bytes(PIECE)) for _ in range(size // PIECE)
+        ]
+    }
 
 
 def _fork() -> None:
@@ -136,7 +157,10 @@ def make_rare_calls(facts: Facts) -> Attempts:
     if not seccomp.supported():
         return {f"make any system call of {platform.machine()}": lambda: None}
     column = list(seccomp.ARCHITECTURES).index(platform.machine())
-    return {f"call {name}": partial(_call, numbers[column], given) for name, (numbers, given) in CALLS.items()}
+    return {
+        f"call {name}": partial(_call, numbers[column], given)
+        for name, (numbers, given) in CALLS.items()
+    }
 
 
 def _call(number: int, arguments: tuple[int, ...]) -> None:
@@ -153,7 +177,10 @@ def _raise_limit(kind: int) -> None:
 
 def take_memory(facts: Facts) -> Attempts:
     size = (facts["limits"]["memory_mb"] + 64) * MEGABYTE
-    return {f"take {size} bytes": lambda: bytearray(size), f"map {size} bytes": lambda: mmap.mmap(-1, size)}
+    return {
+        f"take {size} bytes": lambda: bytearray(size),
+        f"map {size} bytes": lambda: mmap.mmap(-1, size),
+    }
 
 
 def _start_threads(count: int) -> None:
@@ -167,10 +194,17 @@ def _start_threads(count: int) -> None:
 
 
 def open_files(facts: Facts) -> Attempts:
-    """Check that only stdin, stdout, stderr and the data socket are open, and that few others can be opened."""
+    """Check that only stdin, stdout, stderr and the data socket are open, and that few others can
+    be opened.
+    """
     most = facts["limits"]["open_files"]
-    found: Attempts = {f"use descriptor {number}": partial(os.fstat, number) for number in range(4, 256)}
-    return {**found, f"open {most} more files": lambda: [os.open(os.devnull, os.O_RDONLY) for _ in range(most)]}
+    found: Attempts = {
+        f"use descriptor {number}": partial(os.fstat, number) for number in range(4, 256)
+    }
+    return {
+        **found,
+        f"open {most} more files": lambda: [os.open(os.devnull, os.O_RDONLY) for _ in range(most)],
+    }
 
 
 def _compute(seconds: float) -> None:
@@ -186,11 +220,15 @@ def _print(kilobytes: int) -> None:
 
 
 def leave_things(facts: Facts) -> Attempts:
-    """Leave files and a process in its own session that ignores signals; the grader checks whether they persist."""
+    """Leave files and a process in its own session that ignores signals; the grader checks whether
+    they persist.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=time.sleep, args=(LONGEST,), daemon=True).start()
-    files: Attempts = {f"write {path}": partial(_write, path, b"left") for path in _left_behind(facts)}
+    files: Attempts = {
+        f"write {path}": partial(_write, path, b"left") for path in _left_behind(facts)
+    }
     return {**files, "start a daemon": _start_daemon}
 
 
@@ -207,11 +245,16 @@ def _start_daemon() -> None:
 
 
 def _left_behind(facts: Facts) -> list[str]:
-    return [f"{folder}/{LEFT_BEHIND}_{facts['token']}" for folder in (".", facts["playground"], "/dev/shm")]
+    return [
+        f"{folder}/{LEFT_BEHIND}_{facts['token']}"
+        for folder in (".", facts["playground"], "/dev/shm")
+    ]
 
 
 def look_round(facts: Facts) -> Attempts:
-    """The short test of a tier: what must not succeed, and each of the `PACKAGES`, which must be readable."""
+    """The short test of a tier: what must not succeed, and each of the `PACKAGES`, which must be
+    readable.
+    """
     return {
         "read a file of this machine": partial(_read, facts["hidden"]),
         "open a network socket": socket.socket,
@@ -230,7 +273,9 @@ def _read_package(name: str) -> None:
 TRIALS: dict[str, Callable[[Facts], Attempts]] = {
     "tests and solutions": lambda facts: _reading([facts["hidden"]]),
     "files of the system": lambda facts: _reading([facts["home"], *SYSTEM_FILES]),
-    "names of hidden files": lambda facts: {"see that a hidden file is there": partial(os.stat, facts["hidden"])},
+    "names of hidden files": lambda facts: {
+        "see that a hidden file is there": partial(os.stat, facts["hidden"])
+    },
     "environment": lambda facts: {
         "read a variable of the grader": lambda: str(dict(os.environ)).index(facts["token"]),
         **_reading(f"/proc/{pid}/environ" for pid in (facts["grader"], os.getppid(), 1)),
@@ -253,23 +298,33 @@ TRIALS: dict[str, Callable[[Facts], Attempts]] = {
     },
     "signals to others": lambda facts: {  # with signal 0, which only checks the permission
         f"send {name} a signal": partial(os.kill, pid, 0)
-        for name, pid in (("the grader", facts["grader"]), ("everybody", -1), ("its neighbour", os.getpid() + 1))
+        for name, pid in (
+            ("the grader", facts["grader"]),
+            ("everybody", -1),
+            ("its neighbour", os.getpid() + 1),
+        )
     },
     "processes hidden": lambda facts: {
-        "list processes": lambda: min(map(int, filter(str.isdigit, os.listdir("/proc")))),  # it may be an empty folder
+        # it may be an empty folder
+        "list processes": lambda: min(map(int, filter(str.isdigit, os.listdir("/proc")))),
         **_reading(["/proc/self/fd", f"/proc/{facts['grader']}/cmdline", "/proc/1/cmdline"]),
     },
     "system-call filter": make_rare_calls,
     "limits stay": lambda _: {
-        f"raise the limit {name}": partial(_raise_limit, getattr(resource, f"RLIMIT_{name}")) for name in LIMITS
+        f"raise the limit {name}": partial(_raise_limit, getattr(resource, f"RLIMIT_{name}"))
+        for name in LIMITS
     },
     "memory": take_memory,
     "number of threads": lambda facts: {
         "start many threads": partial(_start_threads, 12 * facts["limits"]["processes"])
     },
     "descriptors": open_files,
-    "processor time": lambda facts: {"compute too long": partial(_compute, facts["limits"]["cpu_seconds"] + 2)},
-    "wall clock": lambda facts: {"wait too long": partial(time.sleep, facts["limits"]["submission_seconds"] + 3)},
+    "processor time": lambda facts: {
+        "compute too long": partial(_compute, facts["limits"]["cpu_seconds"] + 2)
+    },
+    "wall clock": lambda facts: {
+        "wait too long": partial(time.sleep, facts["limits"]["submission_seconds"] + 3)
+    },
     "output": lambda facts: {"print too much": partial(_print, facts["limits"]["output_kb"])},
 }
 TOOLS: dict[str, Callable[[Facts], Attempts]] = {
@@ -277,6 +332,7 @@ TOOLS: dict[str, Callable[[Facts], Attempts]] = {
     "look round": look_round,
     "leave": leave_things,
     "find": lambda facts: {
-        f"find {path} of the worker before it": partial(os.unlink, path) for path in _left_behind(facts)
+        f"find {path} of the worker before it": partial(os.unlink, path)
+        for path in _left_behind(facts)
     },
 }

@@ -1,11 +1,12 @@
 """The fork server: imports PyTorch once, then forks one isolated worker for each request.
 
-It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes on the data socket
-unread. It ends with all its workers when the grader closes the control socket.
+It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes
+on the data socket unread. It ends with all its workers when the grader closes the control socket.
 
-Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file, status socket),
-acknowledged with a newline. Status socket: if the grader closes it, the worker is killed; a blank carries the
-descriptor of its statistics in the kernel; when the worker has ended, a JSON object describes its ending.
+Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file,
+status socket), acknowledged with a newline. Status socket: if the grader closes it, the worker is
+killed; a blank carries the descriptor of its statistics in the kernel; when the worker has ended, a
+JSON object describes its ending.
 """
 
 import ctypes
@@ -81,10 +82,19 @@ class Child:
         """Report the worker's ending to the grader."""
         code = os.waitstatus_to_exitcode(wait_status)
         cpu = usage.ru_utime + usage.ru_stime
-        if self.reason == "exit" and code in (-signal.SIGKILL, -signal.SIGXCPU) and cpu > self.cpu_limit - 0.5:
+        if (
+            self.reason == "exit"
+            and code in (-signal.SIGKILL, -signal.SIGXCPU)
+            and cpu > self.cpu_limit - 0.5
+        ):
             self.reason = "cpu"
         setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
-        ending = {"reason": self.reason, "code": code, "processor_seconds": cpu, "setup_error": setup_error}
+        ending = {
+            "reason": self.reason,
+            "code": code,
+            "processor_seconds": cpu,
+            "setup_error": setup_error,
+        }
         with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
         self.status.close()
@@ -158,7 +168,9 @@ class Zygote:
             deadline = time.monotonic() + limits["submission_seconds"]
             child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
             self.children[pid] = child
-            self.selector.register(status_socket, selectors.EVENT_READ, lambda: self._on_hangup(child))
+            self.selector.register(
+                status_socket, selectors.EVENT_READ, lambda: self._on_hangup(child)
+            )
         finally:
             for descriptor in (data, output, setup_end):
                 os.close(descriptor)
@@ -178,14 +190,17 @@ class Zygote:
                 return
             child = self.children.pop(pid, None)
             if child is not None:
-                with suppress(ProcessLookupError, PermissionError):  # what is left of its session, without a filter
+                # what is left of its session, without a filter
+                with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
                 self.walls.remove_files(pid)
                 if child.status in self.selector.get_map():
                     self.selector.unregister(child.status)
                 child.report(status, usage)
 
-    def _become_worker(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> NoReturn:
+    def _become_worker(
+        self, limits: Mapping[str, float], data: int, output: int, setup: int
+    ) -> NoReturn:
         code = FAILED
         try:
             self._forget_the_others()
@@ -200,7 +215,9 @@ class Zygote:
             flush_output()
             os._exit(code & 0xFF)
 
-    def _wall_in(self, limits: Mapping[str, float], data: int, output: int, setup: int) -> socket.socket:
+    def _wall_in(
+        self, limits: Mapping[str, float], data: int, output: int, setup: int
+    ) -> socket.socket:
         """Isolate the worker and return the data socket; a failure is reported to the zygote."""
         try:
             arrange_descriptors(data, output, setup)
@@ -219,7 +236,12 @@ class Zygote:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.selector.close()
-        for each in (self.control, self.alarm, self.alarm_end, *(c.status for c in self.children.values())):
+        for each in (
+            self.control,
+            self.alarm,
+            self.alarm_end,
+            *(c.status for c in self.children.values()),
+        ):
             each.detach()
         self.children.clear()
 
@@ -241,7 +263,9 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
 
 
 def send_statistics(status: socket.socket) -> None:
-    """Send the grader a descriptor of this process's statistics in the kernel: its state and its processor time."""
+    """Send the grader a descriptor of this process's statistics in the kernel: its state and its
+    processor time.
+    """
     try:
         statistics = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # another system
@@ -251,7 +275,9 @@ def send_statistics(status: socket.socket) -> None:
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:
-    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no others."""
+    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no
+    others.
+    """
     data, output, setup = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (data, output, setup))
     empty = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((empty, 0), (output, 1), (output, 2), (data, DATA), (setup, SETUP)):
@@ -287,7 +313,8 @@ class ImportFailedError(Exception):
 
 @contextmanager
 def files_for_imports(scratch: str | None) -> Iterator[None]:
-    """Let the imports in this block write temporary files and caches below HOME; remove them at the end.
+    """Let the imports in this block write temporary files and caches below HOME; remove them at the
+    end.
 
     `scratch` is the sandbox's own disk, over which each worker mounts another one. Without one,
     imports write to a new folder below /tmp.
@@ -353,7 +380,8 @@ def import_all(options: Mapping[str, Any]) -> Entry:
 
 
 def use_large_pages() -> None:
-    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per page.
+    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per
+    page.
 
     On a kernel without support or free pages, only the speed differs.
     """

@@ -1,4 +1,5 @@
-"""A time limit for code in the student's own process, as an exception, which may leave any state behind.
+"""A time limit for code in the student's own process, as an exception, which may leave any state
+behind.
 
 A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
 """
@@ -11,7 +12,8 @@ from types import FrameType
 
 from autograder.sandbox.outside import deadline
 
-AGAIN_SECONDS = 0.5  # repeated, because an exception in a callback or in __del__ is printed and lost
+# repeated, because an exception in a callback or in __del__ is printed and lost
+AGAIN_SECONDS = 0.5
 
 
 class TestAlarm(BaseException):
@@ -24,9 +26,13 @@ class TestAlarm(BaseException):
 def alarm(seconds: float) -> Iterator[None]:
     """Raise TestAlarm in the main thread after `seconds` of this process's processor time.
 
-    Code that sleeps is interrupted by the clock (`deadline.CLOCK_FACTOR`). In other threads, and on Windows, do nothing.
+    Code that sleeps is interrupted by the clock (`deadline.CLOCK_FACTOR`). In other threads, and on
+    Windows, do nothing.
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if (
+        not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
 
@@ -37,9 +43,14 @@ def alarm(seconds: float) -> Iterator[None]:
             raise TestAlarm(
                 f"This test used more than {seconds:g} seconds of processor time. Is there an endless loop?"
             )
-        raise TestAlarm(f"This test took more than {longest:g} seconds. Does it wait for something?")
+        raise TestAlarm(
+            f"This test took more than {longest:g} seconds. Does it wait for something?"
+        )
 
-    limits = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, longest)}
+    limits = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, longest),
+    }
     previous = {number: signal.signal(number, ring) for number in limits}
     try:
         for timer, most in limits.values():

@@ -1,4 +1,6 @@
-"""What one submission may cost, counted once over all of its tests, workers, repeats and follow-through."""
+"""What one submission may cost, counted once over all of its tests, workers, repeats and
+follow-through.
+"""
 
 import math
 import struct
@@ -7,20 +9,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-STATE = struct.Struct("=dddd")  # the end on the clock; the processor time used; that of the test which runs; bytes
-MAX_BYTES = 256 << 20  # received from all workers; receiving, comparing and dropping them takes other processes' time
+# the end on the clock; the processor time used; that of the test which runs; bytes
+STATE = struct.Struct("=dddd")
+# received from all workers; receiving, comparing and dropping them takes other processes' time
+MAX_BYTES = 256 << 20
 FIELDS = ("until", "used", "running", "received")
 LEAST = 0.1  # seconds for what has begun
 
 
 class Budget:
-    """The time of a submission: `seconds` of processor time, and `clock_seconds` from now on by the clock.
+    """The time of a submission: `seconds` of processor time, and `clock_seconds` from now on by the
+    clock.
 
-    The processor time is that of its workers, loading included, and that of the grader in its tests. The state is in
-    `memory`, which processes may share: a process that replaces another one has what is left.
+    The processor time is that of its workers, loading included, and that of the grader in its
+    tests. The state is in `memory`, which processes may share: a process that replaces another one
+    has what is left.
     """
 
-    def __init__(self, seconds: float = math.inf, clock_seconds: float = math.inf, memory: Any = None) -> None:
+    def __init__(
+        self, seconds: float = math.inf, clock_seconds: float = math.inf, memory: Any = None
+    ) -> None:
         self.seconds = seconds
         self._memory = bytearray(STATE.size) if memory is None else memory
         if not self.until:
@@ -46,11 +54,15 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        return self.used >= self.seconds or self.received > MAX_BYTES or time.monotonic() > self.until
+        return (
+            self.used >= self.seconds or self.received > MAX_BYTES or time.monotonic() > self.until
+        )
 
     @property
     def has_room(self) -> bool:
-        """Whether there is time for repeats, which leave half of it to the tests that have not run once."""
+        """Whether there is time for repeats, which leave half of it to the tests that have not run
+        once.
+        """
         return self.used < self.seconds / 2 and self.received < MAX_BYTES / 2 and not self.is_spent
 
     def use(self, seconds: float) -> None:
@@ -62,7 +74,9 @@ class Budget:
 
     @contextmanager
     def counted(self, at_most: float = 0.0) -> Iterator[None]:
-        """Count the processor time of this process inside, or `at_most` if the process is ended at this limit."""
+        """Count the processor time of this process inside, or `at_most` if the process is ended at
+        this limit.
+        """
         before = time.process_time()
         self._write(running=at_most)
         try:
@@ -71,7 +85,9 @@ class Budget:
             self._write(used=self.used + time.process_time() - before, running=0.0)
 
     def settle(self, late: bool) -> None:
-        """Count the test in which a process ended: all of its time if it was too late, nothing after an accident."""
+        """Count the test in which a process ended: all of its time if it was too late, nothing
+        after an accident.
+        """
         running = self._state()["running"]
         self._write(used=self.used + (running if late else 0.0), running=0.0)
 

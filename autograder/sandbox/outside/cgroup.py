@@ -23,7 +23,13 @@ class Group:
 
     def joining(self, command: list[str]) -> list[str]:
         """Return a command that enters the group first; if it cannot, it runs without these limits."""
-        return ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(self.folder / "cgroup.procs"), *command]
+        return [
+            "/bin/sh",
+            "-c",
+            'echo $$ > "$0"; exec "$@"',
+            str(self.folder / "cgroup.procs"),
+            *command,
+        ]
 
     def limit(self, limits: Mapping[str, float]) -> None:
         """Set what all workers together may use beside the fork server itself."""
@@ -55,13 +61,20 @@ def open_group() -> Group | None:
 
 
 def delegated() -> Path | None:
-    """Return the group of this process if this user may divide it; root only what systemd marks as given away."""
+    """Return the group of this process if this user may divide it; root only what systemd marks as
+    given away.
+    """
     with suppress(OSError, StopIteration):
         path = next(line[4:] for line in OWN.read_text().splitlines() if line.startswith("0::/"))
         folder = TREE / path.removesuffix(GRADERS)
-        ours = all(os.access(folder / name, os.W_OK) for name in (".", "cgroup.procs", "cgroup.subtree_control"))
+        ours = all(
+            os.access(folder / name, os.W_OK)
+            for name in (".", "cgroup.procs", "cgroup.subtree_control")
+        )
         if ours and os.getuid() == 0:
             ours = os.getxattr(folder, "user.delegate") == b"1"
-        if ours and {"cpu", "memory", "pids"} <= set((folder / "cgroup.controllers").read_text().split()):
+        if ours and {"cpu", "memory", "pids"} <= set(
+            (folder / "cgroup.controllers").read_text().split()
+        ):
             return folder
     return None

@@ -57,9 +57,12 @@ class Layout:
         """Return the layout of the running interpreter; `folders` follow its packages."""
         base = Path(sys.base_prefix).resolve()
         python = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
-        if not python.is_relative_to(base):  # a wrapper elsewhere; the interpreter itself lies with its library
+        # a wrapper elsewhere; the interpreter itself lies with its library
+        if not python.is_relative_to(base):
             python = base / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-        packages = dict.fromkeys([*_package_folders(), *(Path(folder).resolve() for folder in folders)])
+        packages = dict.fromkeys(
+            [*_package_folders(), *(Path(folder).resolve() for folder in folders)]
+        )
         return cls(python, base, tuple(packages), Path(__file__).resolve().parents[2])
 
     @property
@@ -112,7 +115,9 @@ def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], 
     return _python(layout.python, options), layout.environment(layout.base)
 
 
-def _bubblewrap_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
+def _bubblewrap_command(
+    layout: Layout, options: dict[str, Any]
+) -> tuple[list[str], dict[str, str]]:
     """Return the command for bubblewrap, in which only Python, its packages and /usr are visible."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
@@ -126,9 +131,19 @@ def _bubblewrap_command(layout: Layout, options: dict[str, Any]) -> tuple[list[s
     command = [bubblewrap, *_NEW_MACHINE]
     if options["tier"] == "namespaces":
         command.append("--unshare-net")
-    if not _is_real_root():  # root gives up being root only inside, when what it alone can reach is bound
-        command += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), "--cap-add", "ALL"]
-    if threading.current_thread() is threading.main_thread():  # "parent" means the thread that started it
+    # root gives up being root only inside, when what it alone can reach is bound
+    if not _is_real_root():
+        command += [
+            "--unshare-user",
+            "--uid",
+            str(NOBODY),
+            "--gid",
+            str(NOBODY),
+            "--cap-add",
+            "ALL",
+        ]
+    # "parent" means the thread that started it
+    if threading.current_thread() is threading.main_thread():
         command.append("--die-with-parent")
     command += _system_folders()
     # imports may write here; each worker's own disk is mounted over it
@@ -147,7 +162,10 @@ def _is_real_root() -> bool:
     """Whether this is root and can switch to another user, which some containers do not support."""
     if os.getuid() != 0:
         return False
-    ranges = [tuple(map(int, line.split())) for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    ranges = [
+        tuple(map(int, line.split()))
+        for line in Path("/proc/self/uid_map").read_text().splitlines()
+    ]
     return any(first <= NOBODY < first + count for first, _, count in ranges)
 
 
@@ -175,7 +193,8 @@ def _system_folders() -> list[str]:
     for device in ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"):
         arguments += ["--dev-bind", device, device]
     # some libraries look at the processors while they are imported; workers cover it
-    for folder in reversed(Path(PROCESSORS).parents[:-1]):  # made by --ro-bind-try, they would be root's alone
+    # made by --ro-bind-try, they would be root's alone
+    for folder in reversed(Path(PROCESSORS).parents[:-1]):
         arguments += ["--dir", str(folder)]
     return [*arguments, "--ro-bind-try", PROCESSORS, PROCESSORS]
 

@@ -1,4 +1,6 @@
-"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test."""
+"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of
+a test.
+"""
 
 import hashlib
 import sys
@@ -39,7 +41,8 @@ class Connection:
     dead = False  # whether no request will be answered any more
 
     def __init__(self) -> None:
-        self.adopt: Callable[[Connection, Any], Any] = lambda connection, value: value  # replaces handles by proxies
+        # replaces handles by proxies
+        self.adopt: Callable[[Connection, Any], Any] = lambda connection, value: value
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
@@ -61,7 +64,11 @@ class Connection:
             with malformed("an answer"):
                 if "error" in reply:
                     told = told_exception(reply["error"])
-                    raise student_raised(told) if told.type != "WireError" else StudentCrashedError(TOO_MUCH)
+                    raise (
+                        student_raised(told)
+                        if told.type != "WireError"
+                        else StudentCrashedError(TOO_MUCH)
+                    )
                 value = reply["ok"]
         except StudentError as error:
             if operation in RECORDED:
@@ -74,7 +81,9 @@ class Connection:
         self._raise_callback_failure()
         return value
 
-    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
         """Send one request and wait for its reply, answering callbacks meanwhile."""
         raise NotImplementedError
 
@@ -92,19 +101,27 @@ class Connection:
         return self.transcript
 
     def recording(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Record in this block which of these names are entered; a worker has recorded all since it was loaded."""
+        """Record in this block which of these names are entered; a worker has recorded all since it
+        was loaded.
+        """
         return nullcontext()
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
-        """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
+        """Let these answer for names of the student's module, while it is loaded as within the
+        limits of a test.
+        """
         self._stand_ins = [stand_ins.answer]
         self.start_test(0)
         return stand_ins.kinds
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """Return the handle of a student's object or of a test's callable; raises WireError for a path."""
+        """Return the handle of a student's object or of a test's callable; raises WireError for a
+        path.
+        """
         if isinstance(value, PurePath):
-            raise wire.WireError("a path leads to nothing in the sandbox; hand over the text of the file")
+            raise wire.WireError(
+                "a path leads to nothing in the sandbox; hand over the text of the file"
+            )
         as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
@@ -166,10 +183,14 @@ class Connection:
         return {"value": value, "call": self._callbacks, "differentiable": flags}
 
     def _take_beside(self, frame: dict[str, Any]) -> None:
-        """Note the forbidden names that ran; repeat what the student's code printed, if the test reads it."""
+        """Note the forbidden names that ran; repeat what the student's code printed, if the test
+        reads it.
+        """
         if "entered" in frame:
             with malformed("a list of names"):
-                for name, file, line in claims.rows(claims.items(frame["entered"])[:MOST_ENTERED], str, str, int):
+                for name, file, line in claims.rows(
+                    claims.items(frame["entered"])[:MOST_ENTERED], str, str, int
+                ):
                     self.entered.setdefault(name, (file, line))
         if self.reads_output and "printed" in frame:
             with malformed("printed text"):
@@ -187,12 +208,16 @@ class Connection:
 
 
 def _in_words(error: Exception) -> str:
-    """Return the message of an error of the test's side; one that quotes what is not plain data can take seconds."""
+    """Return the message of an error of the test's side; one that quotes what is not plain data can
+    take seconds.
+    """
     return str(error)[:500] if all(map(wire.is_plain, error.args)) else type(error).__name__
 
 
 def seed_of(whole: object, part: object) -> int:
-    """Return the seed of a test in a run, or of a side in a test: different for each, and none tells another."""
+    """Return the seed of a test in a run, or of a side in a test: different for each, and none
+    tells another.
+    """
     digest = hashlib.sha256(f"{whole}/{part}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -205,7 +230,9 @@ def malformed(what: str) -> Iterator[None]:
     except StudentError:
         raise
     except Exception as error:
-        raise StudentCrashedError(f"What came back is not {what} ({type(error).__name__}).") from None
+        raise StudentCrashedError(
+            f"What came back is not {what} ({type(error).__name__})."
+        ) from None
 
 
 def too_much_to_send(error: wire.WireError) -> StudentError:

@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-CLOCK_FACTOR = 5  # by the clock, for code that sleeps and for machines with more work than processors
+# by the clock, for code that sleeps and for machines with more work than processors
+CLOCK_FACTOR = 5
 MOMENT = 0.01
 PROCESSORS = os.cpu_count() or 1
 
 
 class DeadlineExceededError(TimeoutError):
-    """A call timed out: `limit` says at which of its limits; "test" is that of the test, reached by many calls.
+    """A call timed out: `limit` says at which of its limits; "test" is that of the test, reached by
+    many calls.
 
     `starved`: it still wanted a processor when the clock ran out, so the machine may be to blame.
     """
@@ -35,7 +37,8 @@ class Timed(Protocol):
 class Deadline:
     """The deadline of a call that may use `seconds` of the worker's processor time from now on.
 
-    `until` (time.monotonic) is absolute. Where the system does not count processor time, the clock decides.
+    `until` (time.monotonic) is absolute. Where the system does not count processor time, the clock
+    decides.
     """
 
     def __init__(self, seconds: float, worker: Timed, until: float = math.inf) -> None:
@@ -45,12 +48,15 @@ class Deadline:
         self._until = until
         now = time.monotonic()
         self._end = now + CLOCK_FACTOR * seconds
-        self._earliest = now + seconds / PROCESSORS  # sooner, not even all processors together use so much
+        # sooner, not even all processors together use so much
+        self._earliest = now + seconds / PROCESSORS
 
     def left(self, arrived: Callable[[], bool] = lambda: False) -> float:
-        """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline.
+        """Return the seconds to wait before the next check; raises DeadlineExceededError after the
+        deadline.
 
-        While `arrived` finds unread data, the clock is ignored: this process, not the worker, was late.
+        While `arrived` finds unread data, the clock is ignored: this process, not the worker, was
+        late.
         """
         now = time.monotonic()
         if now >= self._until:
@@ -63,5 +69,7 @@ class Deadline:
         if now < self._end:
             return min(self._earliest, self._end, self._until) - now
         if not arrived():
-            raise DeadlineExceededError("clock", CLOCK_FACTOR * self.seconds, self._worker.wants_processor())
+            raise DeadlineExceededError(
+                "clock", CLOCK_FACTOR * self.seconds, self._worker.wants_processor()
+            )
         return MOMENT

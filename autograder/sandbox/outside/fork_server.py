@@ -1,4 +1,6 @@
-"""The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the workers."""
+"""The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the
+workers.
+"""
 
 import json
 import os
@@ -12,7 +14,12 @@ from autograder.sandbox.inside.zygote import IMPORTING
 from autograder.sandbox.outside import cgroup
 from autograder.sandbox.outside.command import COMMANDS, Layout, import_failed, unavailable
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
-from autograder.sandbox.outside.worker_process import BRIEF_SECONDS, END_SECONDS, WorkerProcess, receive
+from autograder.sandbox.outside.worker_process import (
+    BRIEF_SECONDS,
+    END_SECONDS,
+    WorkerProcess,
+    receive,
+)
 
 START_SECONDS = 300  # a first import of PyTorch from a slow disk takes minutes
 COMPLAINT_LINES = 6
@@ -53,7 +60,9 @@ class ForkServer:
             theirs.close()
 
     def wait_until_ready(self) -> None:
-        """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
+        """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails
+        to start.
+        """
         if self.ready:
             return
         answer = receive(self.control, START_SECONDS, end=b"\n") or b""

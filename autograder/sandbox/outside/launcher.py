@@ -37,9 +37,9 @@ class Sandbox(AbstractContextManager["Sandbox"]):
     """A source of sandboxed workers; a context manager.
 
     `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
-    `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the workers' import path,
-    read-only) are for tests of the sandbox itself. The first fork server, which starts at once, imports the modules in
-    `preload`. Raises SandboxUnavailableError.
+    `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the
+    workers' import path, read-only) are for tests of the sandbox itself. The first fork server,
+    which starts at once, imports the modules in `preload`. Raises SandboxUnavailableError.
     """
 
     def __init__(
@@ -53,7 +53,9 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         preload: Iterable[str] = (),
     ) -> None:
         if tier not in (*TIERS, "best"):
-            raise SandboxUnavailableError(f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best.")
+            raise SandboxUnavailableError(
+                f"There is no sandbox {tier!r}; there are {', '.join(TIERS)} and best."
+            )
         self.tier = best_tier() if tier == "best" else tier
         self._lock = threading.Lock()
         layout = Layout.of_this_python(folders)
@@ -61,7 +63,9 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
         self._first_modules = tuple(preload)
-        self._servers: dict[Modules, ForkServer] = {self._first_modules: self._start(self._first_modules)}
+        self._servers: dict[Modules, ForkServer] = {
+            self._first_modules: self._start(self._first_modules)
+        }
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -73,16 +77,18 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             return self._ready_server(self._first_modules).note
 
     def warm_up(self, preload: Iterable[str] = ()) -> None:
-        """Wait until workers with these modules can be forked at once; raises SandboxUnavailableError."""
+        """Wait until workers with these modules can be forked at once; raises
+        SandboxUnavailableError.
+        """
         with self._lock:
             self._ready_server(tuple(preload))
 
     def spawn(self, limits: Limits, preload: Iterable[str] = ()) -> WorkerProcess:
         """Start a new worker with these limits.
 
-        Workers with the same modules in `preload` share a fork server that has imported them; it is started for the
-        first of these workers. A fork server that has died is restarted once. Raises InfrastructureError if it dies
-        again.
+        Workers with the same modules in `preload` share a fork server that has imported them; it is
+        started for the first of these workers. A fork server that has died is restarted once.
+        Raises InfrastructureError if it dies again.
         """
         modules = tuple(preload)
         last_words = ""
@@ -118,7 +124,9 @@ class Sandbox(AbstractContextManager["Sandbox"]):
 
 @functools.cache
 def best_tier() -> str:
-    """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if none does."""
+    """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if
+    none does.
+    """
     reasons = []
     for tier in SAFE_TIERS:
         try:
@@ -132,7 +140,9 @@ def best_tier() -> str:
 
 
 def require_tier(tier: str, minimum: str | None) -> None:
-    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
+    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than
+    `minimum`.
+    """
     if minimum is None:
         return
     order = list(TIERS)
@@ -146,15 +156,25 @@ def require_tier(tier: str, minimum: str | None) -> None:
 def try_tier(tier: str) -> str:
     """Test a tier: start a fork server without PyTorch, and let a worker test its own isolation.
 
-    Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary is open.
+    Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary
+    is open.
     """
-    with tempfile.NamedTemporaryFile() as hidden, Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox:
+    with (
+        tempfile.NamedTemporaryFile() as hidden,
+        Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox,
+    ):
         try:
             with sandbox.spawn(PROBE_LIMITS) as worker:
-                found = ask(worker, {"trial": "look round", "hidden": hidden.name}, PROBE_LIMITS.submission_seconds)
+                found = ask(
+                    worker,
+                    {"trial": "look round", "hidden": hidden.name},
+                    PROBE_LIMITS.submission_seconds,
+                )
                 if found is None:
                     ending = worker.end(kill=False)
-                    raise InfrastructureError(f"A worker ended without an answer ({ending.reason} {ending.code}).")
+                    raise InfrastructureError(
+                        f"A worker ended without an answer ({ending.reason} {ending.code})."
+                    )
         except SandboxUnavailableError:
             raise
         except (InfrastructureError, OSError, ValueError) as problem:
@@ -164,7 +184,9 @@ def try_tier(tier: str) -> str:
             raise unavailable(tier, f"A worker was able to {' and to '.join(succeeded)}.")
         unreadable = ", ".join(name for name in PACKAGES if name not in found)
         if unreadable:
-            raise unavailable(tier, f"An unprivileged user cannot read these packages: {unreadable}.")
+            raise unavailable(
+                tier, f"An unprivileged user cannot read these packages: {unreadable}."
+            )
         return sandbox.note
 
 

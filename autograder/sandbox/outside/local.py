@@ -38,7 +38,8 @@ def recording(
     student: LocalStudent, names: Sequence[str], test_file: Path, found: "dict[str, Place]"
 ) -> Iterator[None]:
     """Add to `found` which of these names a module enters while a test in this process runs."""
-    from autograder.sandbox.inside.entries import Entries  # imports PyTorch, which `--help` has no need of
+    # imports PyTorch, which `--help` has no need of
+    from autograder.sandbox.inside.entries import Entries
 
     module = student._module
     entries = Entries(names, from_file(module.__file__ or ""), str(test_file))
@@ -69,5 +70,7 @@ def load_file(path: Path, name: str | None = None) -> LocalStudent:
 
 
 def from_file(filename: str | tuple[str, ...]) -> Callable[[types.FrameType], bool]:
-    """Return a function that decides whether a traceback frame is in that file, or in one of several."""
+    """Return a function that decides whether a traceback frame is in that file, or in one of
+    several.
+    """
     return lambda step: step.f_code.co_filename.startswith(filename)

@@ -1,8 +1,8 @@
 """A memory limit for the trusted side while a test processes a student's results.
 
-A returned number can be used as a size: a number of bins, or the batch size of a call to a fake model. If it demands
-too much memory, PyTorch and Python raise and the test fails; the grader and the machine continue. The limit works on
-Linux only.
+A returned number can be used as a size: a number of bins, or the batch size of a call to a fake
+model. If it demands too much memory, PyTorch and Python raise and the test fails; the grader and
+the machine continue. The limit works on Linux only.
 """
 
 import weakref
@@ -30,7 +30,9 @@ class MemoryLimit:
             MemoryLimit._usual = getrlimit(RLIMIT_DATA)
         self._begun.add(self)
         soft, hard = MemoryLimit._usual
-        setrlimit(RLIMIT_DATA, (has + MORE if soft == RLIM_INFINITY else min(has + MORE, soft), hard))
+        setrlimit(
+            RLIMIT_DATA, (has + MORE if soft == RLIM_INFINITY else min(has + MORE, soft), hard)
+        )
 
     def end(self) -> None:
         self._begun.discard(self)

@@ -1,4 +1,6 @@
-"""What to do about a sandbox tier that does not work: the setting of this machine that is in the way."""
+"""What to do about a sandbox tier that does not work: the setting of this machine that is in the
+way.
+"""
 
 import ctypes
 import errno
@@ -21,7 +23,9 @@ SENTENCES: dict[str, str] = read_table(__file__, "remedies.yml")
 
 
 def remedy(tier: str) -> str:
-    """Return what to do so that the tier works on this machine, a sentence for each cause that is found."""
+    """Return what to do so that the tier works on this machine, a sentence for each cause that is
+    found.
+    """
     if tier == "unsafe":
         return SENTENCES["unsafe"]
     if not ON_LINUX:
@@ -55,7 +59,9 @@ def _namespaces(tier: str) -> list[str]:
     settings.append(("kernel.unprivileged_userns_clone", 0, 1))
     settings.append(("kernel.apparmor_restrict_unprivileged_userns", 1, 0))
     wrong = [(name, bad, good) for name, bad, good in settings if _setting(name) == bad]
-    found = [SENTENCES["setting"].format(name=name, bad=bad, good=good) for name, bad, good in wrong]
+    found = [
+        SENTENCES["setting"].format(name=name, bad=bad, good=good) for name, bad, good in wrong
+    ]
     if shutil.which("bwrap") is None:
         found.append(SENTENCES["no bubblewrap"])
     if found:
@@ -78,7 +84,9 @@ def _setting(name: str) -> int | None:
 
 
 def _filter_mode() -> int | None:
-    """Return the mode of the filter that this process was started with, 0 without one; None without seccomp."""
+    """Return the mode of the filter that this process was started with, 0 without one; None without
+    seccomp.
+    """
     with suppress(OSError):
         lines = STATUS.read_text().splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("Seccomp:")), None)

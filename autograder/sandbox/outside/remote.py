@@ -1,9 +1,9 @@
 """Proxies for a student's module in a sandboxed worker.
 
-`RemoteStudent` provides the names that the student defined. Functions are called over the connection; classes create
-objects in the worker. A module is mirrored as a real `nn.Module` with real parameters, so that `load_state_dict`,
-optimisers, `.backward()`, `.eval()` and `.to(...)` behave as for a plain module. Changes on one side are applied to the
-other at the next call.
+`RemoteStudent` provides the names that the student defined. Functions are called over the
+connection; classes create objects in the worker. A module is mirrored as a real `nn.Module` with
+real parameters, so that `load_state_dict`, optimisers, `.backward()`, `.eval()` and `.to(...)`
+behave as for a plain module. Changes on one side are applied to the other at the next call.
 
 Not supported: second derivatives, hooks, `isinstance` with the student's classes, new submodules.
 """
@@ -34,7 +34,8 @@ from autograder.sandbox.shared.module_state import ModuleState, Snapshot
 from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque
 
 Entry = TypeVar("Entry")
-MAX_ENTRIES = 20_000  # names that a module's state_dict may have, shared ones counted at each of their places
+# names that a module's state_dict may have, shared ones counted at each of their places
+MAX_ENTRIES = 20_000
 _INPUTS_ARE_MIRRORED: ContextVar[bool] = ContextVar("inputs are mirrored", default=False)
 
 
@@ -49,7 +50,9 @@ def mirror_input_mutation() -> Iterator[None]:
 
 
 class RemoteStudent:
-    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
+    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`,
+    `student.CONSTANT`.
+    """
 
     def __init__(self, connection: Connection, load_errors: list[RemoteException] = ()) -> None:  # type: ignore[assignment]
         connection.adopt = adopt
@@ -95,7 +98,9 @@ class RemoteFunction:
 
 
 class RemoteClass(RemoteFunction):
-    """A class of the student's: calling it creates an object in the worker; class attributes can be read."""
+    """A class of the student's: calling it creates an object in the worker; class attributes can be
+    read.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -104,7 +109,9 @@ class RemoteClass(RemoteFunction):
 
 
 class RemoteObject:
-    """An instance of a student's class; its attributes and methods are accessed over the connection."""
+    """An instance of a student's class; its attributes and methods are accessed over the
+    connection.
+    """
 
     def __init__(self, connection: Connection, number: int, kind: str) -> None:
         self.__dict__.update(_connection=connection, _handle=Handle(number), _kind=kind)
@@ -137,7 +144,9 @@ class RemoteObject:
         except StudentRaisedError as error:
             if error.remote.type != "AttributeError" or "__len__" not in error.remote.text:
                 raise
-            raise student_raised(replace(error.remote, type="TypeError", bases=("TypeError",))) from None
+            raise student_raised(
+                replace(error.remote, type="TypeError", bases=("TypeError",))
+            ) from None
         with malformed("a length"):
             if type(found) is not int or found < 0:
                 raise ValueError("a length is a number of things")
@@ -168,7 +177,9 @@ class RemoteObject:
 
 
 class RemoteIterator(RemoteObject):
-    """An iterator of the student's, such as a generator: each value is asked for when the test needs it."""
+    """An iterator of the student's, such as a generator: each value is asked for when the test
+    needs it.
+    """
 
     def __iter__(self) -> "RemoteIterator":
         return self
@@ -246,7 +257,9 @@ class Mirror(nn.Module):
         module = self._module()
         sync = module.changes()
         target = [module._handle, self._path]
-        module.describe(module._connection.request("convert", target=target, sync=sync, options=options))
+        module.describe(
+            module._connection.request("convert", target=target, sync=sync, options=options)
+        )
         return self
 
     double = partialmethod(to, torch.float64)
@@ -279,7 +292,12 @@ class RemoteModule(Mirror):
         places: dict[str, Mirror] = {"": self}
         old = dict(self.named_modules())
         for part in old.values():  # parts that are no longer described are removed
-            for book in (part._modules, part._parameters, part._buffers, part._non_persistent_buffers_set):
+            for book in (
+                part._modules,
+                part._parameters,
+                part._buffers,
+                part._non_persistent_buffers_set,
+            ):
                 book.clear()
         root = weakref.ref(self)
         for name, kind, training, first in claims.rows(modules, str, str, bool, str):
@@ -297,7 +315,9 @@ class RemoteModule(Mirror):
             places[name].training = training
         return places
 
-    def _place_parameters(self, parameters: Any, places: dict[str, Mirror], known: dict[str, nn.Parameter]) -> None:
+    def _place_parameters(
+        self, parameters: Any, places: dict[str, Mirror], known: dict[str, nn.Parameter]
+    ) -> None:
         placed: dict[str, nn.Parameter] = {}
         for name, value, requires_grad in claims.rows(parameters, str, (str, Tensor), bool):
             place, leaf = _slot(name, places)
@@ -354,11 +374,18 @@ class RemoteModule(Mirror):
 
 
 class _Boundary(torch.autograd.Function):
-    """The autograd function of a remote call: connects results to the inputs; the backward pass is remote."""
+    """The autograd function of a remote call: connects results to the inputs; the backward pass is
+    remote.
+    """
 
     @staticmethod
     def forward(
-        ctx: Any, connection: Connection, number: int, flags: list[Any], results: list[Any], *inputs: Tensor
+        ctx: Any,
+        connection: Connection,
+        number: int,
+        flags: list[Any],
+        results: list[Any],
+        *inputs: Tensor,
     ) -> Any:
         ctx.connection = connection
         ctx.number = number
@@ -415,8 +442,12 @@ def call(
     return adopt(connection, result)
 
 
-def attribute(connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()) -> Any:
-    """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
+def attribute(
+    connection: Connection, handle: Handle | None, path: list[str], modules: tuple[Any, ...] = ()
+) -> Any:
+    """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr
+    works.
+    """
     try:
         found = connection.request("get", target=[handle, path])
     except StudentError as error:
@@ -458,8 +489,13 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
 def _bring_home(
     reply: dict[str, Any], inputs: list[Tensor], generators: list[Any], participants: dict[str, Any]
 ) -> None:
-    """Apply the changes of a call: its modules, the generators' state and, if requested, its inputs."""
-    changed = [(_entry(inputs, index), value) for index, value in claims.rows(reply["mutated"], int, Tensor)]
+    """Apply the changes of a call: its modules, the generators' state and, if requested, its
+    inputs.
+    """
+    changed = [
+        (_entry(inputs, index), value)
+        for index, value in claims.rows(reply["mutated"], int, Tensor)
+    ]
     if _INPUTS_ARE_MIRRORED.get():
         with torch.no_grad():
             for tensor, value in changed:
@@ -478,7 +514,10 @@ def _bring_home(
 
 
 def _refill(connection: Connection, refilled: Any, held: list[list[Any] | dict[str, Any]]) -> None:
-    changed = [(_entry(held, index), adopt(connection, new)) for index, new in claims.rows(refilled, int, object)]
+    changed = [
+        (_entry(held, index), adopt(connection, new))
+        for index, new in claims.rows(refilled, int, object)
+    ]
     for container, new in changed:
         if not isinstance(new, list if isinstance(container, list) else dict):
             raise TypeError("a list stays a list, and a dict a dict")
@@ -506,7 +545,9 @@ def _differentiable(connection: Connection, reply: dict[str, Any], inputs: list[
 
 
 def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
-    """Return the module and the attribute of a dotted name; it is untrusted, and its parent must exist."""
+    """Return the module and the attribute of a dotted name; it is untrusted, and its parent must
+    exist.
+    """
     parent, _, leaf = name.rpartition(".")
     if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
         raise ValueError(f"a strange name: {name[:80]!r}")
@@ -539,10 +580,15 @@ def _kind(tensor: Tensor) -> tuple[Any, ...]:
 
 
 def _count_entries(part: nn.Module, counted: dict[nn.Module, int]) -> int:
-    """Count the entries of a state_dict. Raises ValueError if there are too many, or for a recursive module."""
+    """Count the entries of a state_dict.
+
+    Raises ValueError if there are too many, or for a recursive module.
+    """
     if part not in counted:
         counted[part] = MAX_ENTRIES  # during counting, to detect recursion
-        inside = sum([_count_entries(sub, counted) for sub in part._modules.values() if sub is not None])
+        inside = sum(
+            [_count_entries(sub, counted) for sub in part._modules.values() if sub is not None]
+        )
         counted[part] = 1 + len(part._parameters) + len(part._buffers) + inside
     if counted[part] >= MAX_ENTRIES:
         raise ValueError("it has too many names, or holds itself")

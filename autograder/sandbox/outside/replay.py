@@ -1,8 +1,10 @@
-"""The replay cache: recorded exchanges between tests and students' code, so that none is computed twice.
+"""The replay cache: recorded exchanges between tests and students' code, so that none is computed
+twice.
 
-All students of a run get the same inputs, so the next request of a test depends on the replies alone, byte for byte. A
-test whose replies are all those of a submission that passed it passes without running. Requests are sent one at a time,
-as a test sends them, so student code cannot see later requests in advance.
+All students of a run get the same inputs, so the next request of a test depends on the replies
+alone, byte for byte. A test whose replies are all those of a submission that passed it passes
+without running. Requests are sent one at a time, as a test sends them, so student code cannot see
+later requests in advance.
 """
 
 import hashlib
@@ -21,7 +23,10 @@ Reply = tuple[bytearray, bytearray]
 
 @dataclass(frozen=True)
 class Request:
-    """A frame from the test. `seconds` is the time limit of its reply; None if it answers a callback."""
+    """A frame from the test.
+
+    `seconds` is the time limit of its reply; None if it answers a callback.
+    """
 
     frame: bytes
     called: str = ""
@@ -42,7 +47,8 @@ class ReplayCache:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self.nondeterministic: set[str] = set()  # tests that sent different requests after equal replies
+        # tests that sent different requests after equal replies
+        self.nondeterministic: set[str] = set()
         self.forget()
 
     def forget(self) -> None:
@@ -75,7 +81,9 @@ class ReplayCache:
 
 
 class ReplaySocket:
-    """A wrapper of a worker's socket that records its traffic in a `ReplayCache`, and replays known requests."""
+    """A wrapper of a worker's socket that records its traffic in a `ReplayCache`, and replays known
+    requests.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -97,7 +105,11 @@ class ReplaySocket:
         self._requests.clear()
 
     def replay(
-        self, cache: ReplayCache, test: str, deadline_of: Callable[[str, float, float], Deadline], until: float
+        self,
+        cache: ReplayCache,
+        test: str,
+        deadline_of: Callable[[str, float, float], Deadline],
+        until: float,
     ) -> bool:
         """Replay a test as far as it is known, at most `until`; return True if it is passed.
 
@@ -114,7 +126,9 @@ class ReplaySocket:
                     self._sent_ahead.append(request.frame)
                     if request.seconds is not None:
                         deadline = deadline_of(request.called, request.seconds, until)
-                wire.send_frame(self._socket, b"".join([request.frame for request in node.requests]), deadline)
+                wire.send_frame(
+                    self._socket, b"".join([request.frame for request in node.requests]), deadline
+                )
                 reply = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
                 self._received_ahead.append(error)
@@ -133,7 +147,9 @@ class ReplaySocket:
             self._node.passed = True
 
     def send(self, request: Request, deadline: wire.Deadline) -> None:
-        """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on divergence."""
+        """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on
+        divergence.
+        """
         self._requests.append(request)
         if not self._sent_ahead:
             wire.send_frame(self._socket, request.frame, deadline)
@@ -143,7 +159,11 @@ class ReplaySocket:
 
     def receive(self, deadline: wire.Deadline) -> Reply:
         """Receive a frame; raises as `wire.receive_frame`."""
-        reply = self._received_ahead.popleft() if self._received_ahead else wire.receive_frame(self._socket, deadline)
+        reply = (
+            self._received_ahead.popleft()
+            if self._received_ahead
+            else wire.receive_frame(self._socket, deadline)
+        )
         if isinstance(reply, Exception):
             raise reply
         if self._cache is not None and self._node is not None:

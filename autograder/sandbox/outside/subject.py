@@ -20,7 +20,9 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 @dataclass(frozen=True)
 class Use:
-    """A name in a student's text, or one that ran, with its place; `line` is 0 if unknown, and `cell` for a `.py`."""
+    """A name in a student's text, or one that ran, with its place; `line` is 0 if unknown, and
+    `cell` for a `.py`.
+    """
 
     name: str
     line: int
@@ -35,9 +37,13 @@ class Use:
 
 
 class Subject:
-    """A student's module in this process; if it `records`, a test fails for forbidden names as in grading."""
+    """A student's module in this process; if it `records`, a test fails for forbidden names as in
+    grading.
+    """
 
-    def __init__(self, student: LocalStudent | RemoteStudent, reference: Any = None, records: bool = False) -> None:
+    def __init__(
+        self, student: LocalStudent | RemoteStudent, reference: Any = None, records: bool = False
+    ) -> None:
         self.student = student
         self.reference = reference
         self._records = records
@@ -54,7 +60,8 @@ class Subject:
         If the test `reads_output`, what the student's code prints is printed in this process, too.
         """
         self._entered = {}
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for each accelerator
+        # torch.manual_seed formats a stack for each accelerator
+        torch.default_generator.manual_seed(seed)
         np.random.seed(seed % 2**32)
         random.seed(seed)
 
@@ -65,7 +72,9 @@ class Subject:
         return nullcontext()
 
     def use_of(self, names: Sequence[str]) -> Use | None:
-        """Return the first of these names that the student's code entered in the present test, or None."""
+        """Return the first of these names that the student's code entered in the present test, or
+        None.
+        """
         name = next((name for name in self.entered if name in names), None)
         return None if name is None else self._located(name, *self.entered[name])
 
@@ -77,7 +86,10 @@ class Subject:
 
 
 class RemoteSubject(Subject, Generic[AnyConnection]):
-    """A student's module behind a connection. `files` are its own and those it imports, with their numbers of lines."""
+    """A student's module behind a connection.
+
+    `files` are its own and those it imports, with their numbers of lines.
+    """
 
     def __init__(
         self,
@@ -103,7 +115,9 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         return self.connection.recording(names)
 
     def _located(self, name: str, file: str, line: int) -> Use:
-        """Return a name with its place, without it if the files have no such line: a worker could tell anything."""
+        """Return a name with its place, without it if the files have no such line: a worker could
+        tell anything.
+        """
         piece, _, cell = file.partition(" cell ")
         if not self._files:
             return super()._located(name, file, line)

@@ -1,7 +1,9 @@
-"""The transcript of a test: the answers of a student's code, recorded for comparison with known mistakes.
+"""The transcript of a test: the answers of a student's code, recorded for comparison with known
+mistakes.
 
-Two transcripts are equal if all answers are: values, gradients, exceptions by type and by messages of Python or
-PyTorch, and parameters of new modules by name and shape (their random values do not matter).
+Two transcripts are equal if all answers are: values, gradients, exceptions by type and by messages
+of Python or PyTorch, and parameters of new modules by name and shape (their random values do not
+matter).
 """
 
 import hashlib
@@ -33,8 +35,8 @@ ABSOLUTE = 1e-7
 class Answer:
     """One answer: the `operation` and `target` of the request, and the returned `value`.
 
-    `buffers` are the shapes of the buffers of new modules. `words` is the message of an exception that the student's
-    own code raises; answers with different `words` can be equal.
+    `buffers` are the shapes of the buffers of new modules. `words` is the message of an exception
+    that the student's own code raises; answers with different `words` can be equal.
     """
 
     operation: str
@@ -54,7 +56,11 @@ class Transcript:
         if operation == "call":  # the numbers of its objects vary
             changes = claims.rows(claims.table(value)["modules"], int, dict)
             value = {**value, "modules": [_by_name(change) for _, change in changes]}
-        self.add(Answer(operation, _target(arguments), _outside(value), tuple(sorted(_buffers_in(value)))))
+        self.add(
+            Answer(
+                operation, _target(arguments), _outside(value), tuple(sorted(_buffers_in(value)))
+            )
+        )
 
     def record_error(self, operation: str, arguments: dict[str, Any], error: StudentError) -> None:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
@@ -74,7 +80,9 @@ class Transcript:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
     def begins_like(self, other: "Transcript", known: int = 0) -> bool:
-        """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
+        """Whether the first answers equal those of `other`; the first `known` are known to be
+        equal.
+        """
         return self.equal_answers(other, known) == len(other.answers)
 
     def equal_answers(self, other: "Transcript", known: int = 0) -> int:
@@ -84,15 +92,23 @@ class Transcript:
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
     def differs_by_words(self, other: "Transcript", right: "Transcript") -> bool:
-        """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
+        """Whether all answers that are not those of `right` are exceptions with other messages in
+        `other`.
+        """
         answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
-        wrong = [(a.words, b.words) for a, b, c in answers if c is None or a.words != c.words or not _same_answer(a, c)]
+        wrong = [
+            (a.words, b.words)
+            for a, b, c in answers
+            if c is None or a.words != c.words or not _same_answer(a, c)
+        ]
         return bool(wrong) and all(mine != theirs for mine, theirs in wrong)
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What is left of an answer for which there is no room: another one is the same only to the last bit."""
+    """What is left of an answer for which there is no room: another one is the same only to the
+    last bit.
+    """
 
     sha256: bytes
 
@@ -105,7 +121,10 @@ class Digest:
 
 
 class KeptTranscripts:
-    """Transcripts that are kept for a comparison. When they take too much room, the oldest become digests."""
+    """Transcripts that are kept for a comparison.
+
+    When they take too much room, the oldest become digests.
+    """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -133,10 +152,18 @@ def _bytes_of(value: Any) -> int:
 
 
 def _in_short(leaf: Any) -> Any:
-    """Return what tells a tensor, an array or a set from others of its kind; another leaf is itself."""
+    """Return what tells a tensor, an array or a set from others of its kind; another leaf is
+    itself.
+    """
     if isinstance(leaf, torch.Tensor):
         numbers = b"" if leaf.is_meta else as_bytes(leaf).numpy().tobytes()
-        return "tensor", leaf.dtype, tuple(leaf.shape), leaf.device, hashlib.sha256(numbers).digest()
+        return (
+            "tensor",
+            leaf.dtype,
+            tuple(leaf.shape),
+            leaf.device,
+            hashlib.sha256(numbers).digest(),
+        )
     if isinstance(leaf, np.ndarray):
         return "array", leaf.dtype, leaf.shape, hashlib.sha256(leaf.tobytes()).digest()
     return (type(leaf), sorted(leaf, key=repr)) if isinstance(leaf, set | frozenset) else leaf
@@ -148,7 +175,9 @@ def _target(arguments: dict[str, Any]) -> str:
 
 
 def _words(error: StudentError) -> tuple[str, str]:
-    """Return the message of Python or PyTorch, or else that of the student's own `raise` or `assert`."""
+    """Return the message of Python or PyTorch, or else that of the student's own `raise` or
+    `assert`.
+    """
     if not isinstance(error, StudentRaisedError) or not error.remote.frames:
         return "", ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
@@ -204,7 +233,9 @@ def _outside_of_object(description: Any) -> Any:
         return "an object"
     parameters = sorted(
         (name, tuple(value.shape) if isinstance(value, torch.Tensor) else value, requires_grad)
-        for name, value, requires_grad in claims.rows(description["parameters"], str, (str, torch.Tensor), bool)
+        for name, value, requires_grad in claims.rows(
+            description["parameters"], str, (str, torch.Tensor), bool
+        )
     )
     buffers = list(claims.rows(description["buffers"], str, (str, torch.Tensor), bool))
     return {"parameters": parameters, "has buffers": bool(buffers)}
@@ -215,7 +246,11 @@ def _same_answer(a: Answer, b: Answer) -> bool:
         return False
     if isinstance(a.value, Digest) or isinstance(b.value, Digest):
         return Digest.of(a.value) == Digest.of(b.value)
-    return _same_in_any_order(a.value, b.value) if a.operation == "backward" else _same(a.value, b.value)
+    return (
+        _same_in_any_order(a.value, b.value)
+        if a.operation == "backward"
+        else _same(a.value, b.value)
+    )
 
 
 def _same_in_any_order(gradients: Any, others: Any) -> bool:
@@ -235,7 +270,11 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
         return _same_tensor(a, b)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+        return (
+            a.shape == b.shape
+            and a.dtype == b.dtype
+            and np.allclose(a, b, RELATIVE, ABSOLUTE, equal_nan=True)
+        )
     if type(a) is not type(b):
         return False
     if isinstance(a, float):

@@ -21,15 +21,20 @@ if TYPE_CHECKING:
 UNANSWERED = {"seed"}  # cannot fail and has no reply
 # always given their full time
 NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}
-SHARE_LEFT = (0.1, 0.05, 0.025)  # share of the time limit for a name that timed out once, twice, more often
-MAX_TEST_BYTES = 96 << 20  # limit of the data received in one test, part of which its transcript stores
+# share of the time limit for a name that timed out once, twice, more often
+SHARE_LEFT = (0.1, 0.05, 0.025)
+# limit of the data received in one test, part of which its transcript stores
+MAX_TEST_BYTES = 96 << 20
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
 _ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
 
 
 class WorkerConnection(Connection):
-    """Requests over a worker's socket, each with a deadline. A dead or silent worker is never used again."""
+    """Requests over a worker's socket, each with a deadline.
+
+    A dead or silent worker is never used again.
+    """
 
     def __init__(
         self,
@@ -58,17 +63,26 @@ class WorkerConnection(Connection):
         return super().start_test(seed)
 
     def run(
-        self, test: str, body: Callable[[], BaseException | None], until: float, cache: ReplayCache | None
+        self,
+        test: str,
+        body: Callable[[], BaseException | None],
+        until: float,
+        cache: ReplayCache | None,
     ) -> tuple[BaseException | None, bool]:
-        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
+        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes
+        it.
 
-        Return the error of the test, None if it passed, and whether it diverged: it sent different requests than before
-        and needs a fresh worker. The student's code is not waited for after `until` (time.monotonic). Without a cache,
-        nothing is replayed or recorded.
+        Return the error of the test, None if it passed, and whether it diverged: it sent different
+        requests than before and needs a fresh worker. The student's code is not waited for after
+        `until` (time.monotonic). Without a cache, nothing is replayed or recorded.
         """
         try:
             with self.ending_at(until):
-                if cache is not None and not self.dead and self._socket.replay(cache, test, self._deadline, until):
+                if (
+                    cache is not None
+                    and not self.dead
+                    and self._socket.replay(cache, test, self._deadline, until)
+                ):
                     return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
@@ -90,7 +104,9 @@ class WorkerConnection(Connection):
         finally:
             self._until = math.inf
 
-    def exchange(self, operation: str, arguments: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
         self._raise_if_dead()
         self._number += 1
         number = 0 if operation in UNANSWERED else self._number
@@ -112,7 +128,9 @@ class WorkerConnection(Connection):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             raise self._ended(StudentCrashedError(self._exit_reason())) from None
         except wire.WireError as error:
-            raise self._ended(StudentCrashedError(f"What came back could not be read: {error}.")) from None
+            raise self._ended(
+                StudentCrashedError(f"What came back could not be read: {error}.")
+            ) from None
         except BaseException:  # raised by a callback: a late reply must not answer the next request
             self._ended(StudentTimeoutError("Your code was stopped while the test waited for it."))
             raise
@@ -126,7 +144,11 @@ class WorkerConnection(Connection):
         """
         times = self._endless[name]
         others = len(self._endless.keys() - {name})
-        share = SHARE_LEFT[min(times, 3) - 1] if times else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
+        share = (
+            SHARE_LEFT[min(times, 3) - 1]
+            if times
+            else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
+        )
         seconds = min(self._budget.left, seconds * share if name else seconds)
         return Deadline(seconds, self.worker, min(until, self._budget.until))
 
@@ -178,14 +200,17 @@ class WorkerConnection(Connection):
         self._count()
 
     def _count(self) -> None:
-        """Count what the worker has used since it was last counted: its threads can also work between two calls."""
+        """Count what the worker has used since it was last counted: its threads can also work
+        between two calls.
+        """
         used = self.worker.processor_seconds()
         self._budget.use(max(0.0, used - self._counted))
         self._counted = max(used, self._counted)
 
     def _raise_if_dead(self) -> None:
         if self._dead is not None:
-            raise self._dead.with_traceback(None)  # otherwise its traceback would grow with each request
+            # otherwise its traceback would grow with each request
+            raise self._dead.with_traceback(None)
 
     def _ended(self, error: StudentError) -> StudentError:
         self._dead = error
@@ -202,7 +227,9 @@ class WorkerConnection(Connection):
 
 
 def _called(operation: str, arguments: dict[str, Any]) -> str:
-    """Return the name of the called object: `attention`, `Head`, or `forward` for a module; empty for loading."""
+    """Return the name of the called object: `attention`, `Head`, or `forward` for a module; empty
+    for loading.
+    """
     if operation == "call":
         return ".".join(arguments["target"][1]) or "forward"
     return "" if operation in NOT_CALLS_OF_THE_STUDENT else f"({operation})"

@@ -19,7 +19,9 @@ LOADING_STOPPED = "LoadingTimeoutError"
 TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
-    name for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, BaseException)
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
 }  # built-in exceptions by name
 
 
@@ -28,7 +30,9 @@ class StudentError(Exception):
 
 
 class MissingNameError(StudentError, AttributeError):
-    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
+    """The submission does not define a name that the suite asks for; `stopped` is what ended the
+    file before it.
+    """
 
     def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
         super().__init__(sentence)
@@ -36,7 +40,9 @@ class MissingNameError(StudentError, AttributeError):
 
 
 class StudentTimeoutError(StudentError):
-    """No answer within the time limit; `starved` if the machine was too busy to run the student's code."""
+    """No answer within the time limit; `starved` if the machine was too busy to run the student's
+    code.
+    """
 
     def __init__(self, sentence: str, starved: bool = False) -> None:
         super().__init__(sentence)
@@ -49,7 +55,8 @@ class StudentCrashedError(StudentError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
+    """One traceback frame in the student's own text: its line of code, and the line of code or
+    comment `before` it.
 
     `shapes` describes the tensors that the line names.
     """
@@ -79,7 +86,10 @@ class RemoteException:
 
 
 class StudentRaisedError(StudentError):
-    """The student's code raised. Also an instance of the built-in type raised, so `raises(ValueError)` works."""
+    """The student's code raised.
+
+    Also an instance of the built-in type raised, so `raises(ValueError)` works.
+    """
 
     def __init__(self, remote: RemoteException) -> None:
         super().__init__(remote.text)
@@ -90,7 +100,9 @@ class StudentRaisedError(StudentError):
 
 
 def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
-    """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
+    """Describe an error on the side where it was raised; `own` decides which frames are the
+    student's.
+    """
     frames = []
     for step, line in traceback.walk_tb(error.__traceback__):
         texts = source.frame_texts(step, line, error) if own(step) else None
@@ -111,7 +123,9 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
         type=claims.text(claim["type"])[:80],
         bases=tuple(claims.text(base)[:80] for base in claims.items(claim["bases"])[:20]),
         text=claims.text(claim["text"])[:MAX_ERROR_TEXT],
-        frames=tuple(_told_frame(*claims.items(frame)) for frame in claims.items(claim["frames"])[:8]),
+        frames=tuple(
+            _told_frame(*claims.items(frame)) for frame in claims.items(claim["frames"])[:8]
+        ),
     )
 
 
@@ -128,21 +142,36 @@ def _text(error: BaseException) -> str:
 
 
 def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
-    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
+    """Return the error for a name that is not defined; `stopped` is the exception that ended the
+    file before it.
+    """
     if stopped is None:
         return MissingNameError(f"There is no `{name}` in the submission.")
     where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
     if stopped.type == LOADING_STOPPED:
-        return MissingNameError(f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped)
-    return MissingNameError(f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped)
+        return MissingNameError(
+            f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped
+        )
+    return MissingNameError(
+        f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped
+    )
 
 
 # errors that take a single message, by name; no outcomes of pytest, no SystemExit
-_OTHERS = (ImportError, OSError, StopAsyncIteration, StopIteration, SyntaxError, UnicodeError, Warning)
+_OTHERS = (
+    ImportError,
+    OSError,
+    StopAsyncIteration,
+    StopIteration,
+    SyntaxError,
+    UnicodeError,
+    Warning,
+)
 MIRRORED = frozenset(
     name
     for name in EXCEPTIONS - {"Exception", "ExceptionGroup"}
-    if issubclass(getattr(builtins, name), Exception) and not issubclass(getattr(builtins, name), _OTHERS)
+    if issubclass(getattr(builtins, name), Exception)
+    and not issubclass(getattr(builtins, name), _OTHERS)
 )
 
 

@@ -1,4 +1,6 @@
-"""Autograd graphs that one side of the sandbox stores for the other's backward pass; no second derivatives."""
+"""Autograd graphs that one side of the sandbox stores for the other's backward pass; no second
+derivatives.
+"""
 
 from collections.abc import Sequence
 
@@ -17,7 +19,9 @@ class Graphs(dict[int, tuple[list[Tensor], list[Tensor]]]):
             self.pop(next(iter(self)))
 
     def pull_back(self, number: int, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """Return the vector-Jacobian product of an earlier call: a gradient or None for each source."""
+        """Return the vector-Jacobian product of an earlier call: a gradient or None for each
+        source.
+        """
         if number not in self:
             raise RuntimeError("too many calls lie between a forward and its backward pass")
         outputs, sources = self[number]
@@ -26,5 +30,7 @@ class Graphs(dict[int, tuple[list[Tensor], list[Tensor]]]):
         if not active:
             return [None] * len(sources)
         options = {"retain_graph": True, "allow_unused": True}
-        found = iter(torch.autograd.grad([o for o, _ in pairs], active, [g for _, g in pairs], **options))
+        found = iter(
+            torch.autograd.grad([o for o, _ in pairs], active, [g for _, g in pairs], **options)
+        )
         return [next(found) if source.requires_grad else None for source in sources]

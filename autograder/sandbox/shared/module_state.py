@@ -1,6 +1,7 @@
 """The contents of a module by name, read in one pass from PyTorch's own dicts.
 
-Methods such as `named_parameters` are not called: the student may have overridden them, and they are too slow.
+Methods such as `named_parameters` are not called: the student may have overridden them, and they
+are too slow.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from torch import nn
 
 
 class ModuleState:
-    """`parts` are (name, module, first name of the same module); tensors and modes are listed by first name."""
+    """`parts` are (name, module, first name of the same module); tensors and modes are listed by
+    first name.
+    """
 
     def __init__(self, module: nn.Module) -> None:
         self.parts = _parts(module)
@@ -33,11 +36,14 @@ class ModuleState:
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
     def changes_since(self, old: "Snapshot") -> dict[str, Any] | None:
-        """Return the `values` and `flags` that are not those of an earlier state with the same names.
+        """Return the `values` and `flags` that are not those of an earlier state with the same
+        names.
 
         The `modes` are all there if one of them changed. None if nothing did.
         """
-        values = {name: t.detach() for name, t in self.tensors.items() if not is_same(t, old.values[name])}
+        values = {
+            name: t.detach() for name, t in self.tensors.items() if not is_same(t, old.values[name])
+        }
         flags = {name: flag for name, flag in self.flags().items() if flag != old.flags[name]}
         modes = self.modes()
         if not values and not flags and modes == old.modes:
@@ -45,7 +51,9 @@ class ModuleState:
         return {"values": values, "flags": flags, "modes": modes if modes != old.modes else {}}
 
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
-        """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
+        """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for
+        all names.
+        """
         for name, part in self.own:
             prefix = f"{name}." if name else ""
             passing = vars(part).get("_non_persistent_buffers_set", ())
@@ -94,5 +102,7 @@ def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
         inside = vars(part).get("_modules") if known == name else None
         if inside:
             prefix = f"{name}." if name else ""
-            waiting += [(prefix + key, sub) for key, sub in reversed(inside.items()) if sub is not None]
+            waiting += [
+                (prefix + key, sub) for key, sub in reversed(inside.items()) if sub is not None
+            ]
     return found

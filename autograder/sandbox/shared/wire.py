@@ -1,12 +1,13 @@
 """The wire format across the sandbox: JSON for structure, raw bytes for tensors.
 
-A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values represent themselves,
-except one-key objects with a key that starts with `!`: tensors, arrays, tuples, dicts and so on. The bytes of tensors
-follow in the order in which the header names them; without offsets, they can neither overlap nor point outside.
-Nothing is unpickled and no class of the sender is instantiated.
+A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values
+represent themselves, except one-key objects with a key that starts with `!`: tensors, arrays,
+tuples, dicts and so on. The bytes of tensors follow in the order in which the header names them;
+without offsets, they can neither overlap nor point outside. Nothing is unpickled and no class of
+the sender is instantiated.
 
-No part of a frame is trusted. Lengths, depth and the number of values are limited, every byte must be used exactly
-once, and a hostile frame can cause nothing but a `WireError`.
+No part of a frame is trusted. Lengths, depth and the number of values are limited, every byte must
+be used exactly once, and a hostile frame can cause nothing but a `WireError`.
 """
 
 import json
@@ -45,7 +46,8 @@ _NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
 _NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _AS_IT_IS = frozenset((type(None), bool, float))
-_SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}  # of plain data; another set is opaque
+# of plain data; another set is opaque
+_SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 _LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -57,7 +59,9 @@ class WireError(Exception):
 
 @dataclass(frozen=True)
 class Opaque:
-    """A placeholder for a value that is not data, such as a generator: only the name of its kind is sent."""
+    """A placeholder for a value that is not data, such as a generator: only the name of its kind is
+    sent.
+    """
 
     kind: str
 
@@ -98,7 +102,8 @@ Deadline = float | Countdown  # a number means `time.monotonic`
 
 
 def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
-    """Encode `value` as one frame. `register` can return a handle for an object that stays on this side.
+    """Encode `value` as one frame. `register` can return a handle for an object that stays on this
+    side.
 
     Raises WireError if the value is too large, too long or nested too deeply.
     """
@@ -116,7 +121,8 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
         value = decoder.decode(json.loads(header.decode("utf-8")), 0)
     except WireError:
         raise
-    except Exception as error:  # json, torch and numpy raise different types; their messages can quote the sender
+    # json, torch and numpy raise different types; their messages can quote the sender
+    except Exception as error:
         raise WireError(f"it is not a frame ({type(error).__name__})") from None
     if decoder.position != len(data):
         raise WireError("bytes are left over")
@@ -132,8 +138,15 @@ def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
 
 
-def send(sock: socket.socket, value: Any, deadline: Deadline | None = None, register: Register | None = None) -> None:
-    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot block."""
+def send(
+    sock: socket.socket,
+    value: Any,
+    deadline: Deadline | None = None,
+    register: Register | None = None,
+) -> None:
+    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading
+    cannot block.
+    """
     send_frame(sock, dumps(value, register), deadline)
 
 
@@ -147,14 +160,17 @@ def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = No
 
 
 def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
-    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot block.
+    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot
+    block.
 
     Raises EOFError if the peer closed the connection, TimeoutError, or WireError.
     """
     return loads(*receive_frame(sock, deadline), max_text)
 
 
-def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tuple[bytearray, bytearray]:
+def receive_frame(
+    sock: socket.socket, deadline: Deadline | None = None
+) -> tuple[bytearray, bytearray]:
     """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
@@ -163,7 +179,9 @@ def receive_frame(sock: socket.socket, deadline: Deadline | None = None) -> tupl
     return both[:header_length], both[header_length:]
 
 
-def _arm(sock: socket.socket, deadline: Deadline | None, arrived: Callable[[], bool] = lambda: False) -> None:
+def _arm(
+    sock: socket.socket, deadline: Deadline | None, arrived: Callable[[], bool] = lambda: False
+) -> None:
     if isinstance(deadline, float):
         left = deadline - time.monotonic()
         if left <= 0:
@@ -198,17 +216,23 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
 
 
 def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate would break JSON and terminals
+    # a lone surrogate would break JSON and terminals
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no bfloat16."""
+    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no
+    bfloat16.
+    """
     plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)  # an axis of one number can have any stride
+    # an axis of one number can have any stride
+    return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)
 
 
 class _Encoder:
-    """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
+    """An encoder with its state; nested functions would form reference cycles that keep buffers
+    alive.
+    """
 
     def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
@@ -247,7 +271,8 @@ class _Encoder:
         short = self.short_text
         return [
             item
-            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= short and item.isascii())
+            if (kind := type(item)) in _AS_IT_IS
+            or (kind is str and len(item) <= short and item.isascii())
             else self.encode(item, depth)
             for item in items
         ]
@@ -342,7 +367,8 @@ class _Decoder:
         longest = self.max_text
         return [
             item
-            if (kind := type(item)) in _AS_IT_IS or (kind is str and len(item) <= longest and item.isascii())
+            if (kind := type(item)) in _AS_IT_IS
+            or (kind is str and len(item) <= longest and item.isascii())
             else self.decode(item, depth)
             for item in items
         ]
@@ -394,7 +420,8 @@ class _Decoder:
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = self._header(content)
         if dtype.itemsize * math.prod(shape) > MAX_DATA:
-            raise WireError("a tensor without numbers is too large")  # using its shape would allocate the numbers
+            # using its shape would allocate the numbers
+            raise WireError("a tensor without numbers is too large")
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:
@@ -402,9 +429,11 @@ class _Decoder:
         raw = self._take(dtype.itemsize * math.prod(shape))
         if not len(raw):
             return torch.empty(shape, dtype=dtype)
-        flat = torch.frombuffer(raw, dtype=torch.uint8).clone()  # a clone is aligned and aliases nothing
+        # a clone is aligned and aliases nothing
+        flat = torch.frombuffer(raw, dtype=torch.uint8).clone()
         if dtype is torch.bool:
-            return (flat != 0).reshape(shape)  # a bool whose byte is 2 compares as neither true nor false
+            # a bool whose byte is 2 compares as neither true nor false
+            return (flat != 0).reshape(shape)
         return flat.view(dtype).reshape(shape)
 
     def _array(self, content: Any, depth: int) -> np.ndarray[Any, Any]:
@@ -417,7 +446,8 @@ class _Decoder:
         state = self._tensor(content, depth)
         _, left, _, position = _GENERATOR.unpack_from(state.numpy().tobytes())
         if left < 1 or left + position > _GENERATOR_NUMBERS + 1:
-            raise WireError("a generator's state contradicts itself")  # PyTorch would read out of bounds
+            # PyTorch would read out of bounds
+            raise WireError("a generator's state contradicts itself")
         generator = torch.Generator()
         generator.set_state(state)
         return generator
@@ -438,7 +468,9 @@ class _Decoder:
 
 
 def is_plain(key: Any) -> bool:
-    """Whether a key or an item of a set consists of plain data, so that comparing it with another cannot fail."""
+    """Whether a key or an item of a set consists of plain data, so that comparing it with another
+    cannot fail.
+    """
     kind = type(key)
     if kind is str:
         return True

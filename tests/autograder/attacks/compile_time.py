@@ -8,27 +8,47 @@ def text(name: str, tries: str, code: str) -> Attack:
 
 
 ATTACKS = [
-    text("nested_parentheses", "nests a hundred thousand parentheses", "x = " + "(" * 100_000 + ")" * 100_000),
+    text(
+        "nested_parentheses",
+        "nests a hundred thousand parentheses",
+        "x = " + "(" * 100_000 + ")" * 100_000,
+    ),
     text(
         "nested_blocks",
         "nests blocks deeper than Python allows",
         "".join(f"{' ' * n}if 1:\n" for n in range(200)) + " " * 200 + "pass",
     ),
     text("long_chain", "adds up two hundred thousand ones", "x = " + "1+" * 200_000 + "1"),
-    text("long_attributes", "asks for the attribute of an attribute of an attribute", "x = a" + ".b" * 50_000),
     text(
-        "many_decorators", "decorates a function fifty thousand times", "@f\n" * 50_000 + "def add(a, b): return a + b"
+        "long_attributes",
+        "asks for the attribute of an attribute of an attribute",
+        "x = a" + ".b" * 50_000,
+    ),
+    text(
+        "many_decorators",
+        "decorates a function fifty thousand times",
+        "@f\n" * 50_000 + "def add(a, b): return a + b",
     ),
     text("many_lines", "has half a million lines", "x = 1\n" * 500_000),
     text("long_line", "has a line of four million characters", "x = '" + "a" * 4_000_000 + "'"),
-    text("null_byte", "has a zero in the middle", "def add(a, b): return a - b\n\0\ndef add(a, b): return a + b"),
+    text(
+        "null_byte",
+        "has a zero in the middle",
+        "def add(a, b): return a - b\n\0\ndef add(a, b): return a + b",
+    ),
     text(
         "other_encoding",
         "declares an encoding in which it reads differently",
         "# -*- coding: rot13 -*-\nqrs nqq(n, o): erghea n + o\n",
     ),
-    text("byte_order_mark", "begins with a mark that some readers skip", "\ufeff\ufeffdef add(a, b): return a + b"),
-    text("half_characters", "holds halves of characters", "x = '\ud800'\ndef add(a, b): return a - b"),
+    text(
+        "byte_order_mark",
+        "begins with a mark that some readers skip",
+        "\ufeff\ufeffdef add(a, b): return a + b",
+    ),
+    text(
+        "half_characters", "holds halves of characters", "x = '\ud800'\ndef add(a, b): return a - b"
+    ),
     text(
         "form_feeds",
         "counts its lines differently from Python",
@@ -40,8 +60,14 @@ ATTACKS = [
         "has the compiler compute a constant",
         "x = (2**126) * (1 << 100) ** 99\ny = ('a' * 4096) * 4096 * 4096\nz = 9**9**9**9",
     ),
-    text("syntax_trees", "fills the memory while it is compiled", "x = [" + "[]," * 1_300_000 + "]"),
-    text("nested_functions", "nests functions and comprehensions", "x = " + "[" * 90 + "1" + " for a in b]" * 90),
+    text(
+        "syntax_trees", "fills the memory while it is compiled", "x = [" + "[]," * 1_300_000 + "]"
+    ),
+    text(
+        "nested_functions",
+        "nests functions and comprehensions",
+        "x = " + "[" * 90 + "1" + " for a in b]" * 90,
+    ),
     text("format_texts", "nests formats", "x = f'" + "{" * 5000 + "1" + "}" * 5000 + "'"),
     text(
         "unreadable",

@@ -12,7 +12,10 @@ ATTACK = re.compile(r"test_attacks\.py::test_attack\[(namespaces|host-network|la
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     held, tried = (Counter[str](), Counter[str]())
-    ended = {outcome: _attacks(terminalreporter.stats.get(outcome, ())) for outcome in ("passed", "failed", "error")}
+    ended = {
+        outcome: _attacks(terminalreporter.stats.get(outcome, ()))
+        for outcome in ("passed", "failed", "error")
+    }
     for test, tier in {**ended["passed"], **ended["failed"], **ended["error"]}.items():
         tried[tier] += 1
         held[tier] += test not in ended["failed"] and test not in ended["error"]

@@ -11,7 +11,11 @@ def in_a_call(body: str) -> str:
 
 ATTACKS = [
     Attack("loop_at_import", "never finishes importing", "while True: pass"),
-    Attack("sleep_at_import", "sleeps for ever without using the processor", "import time; time.sleep(10**8)"),
+    Attack(
+        "sleep_at_import",
+        "sleeps for ever without using the processor",
+        "import time; time.sleep(10**8)",
+    ),
     Attack("loop_in_a_call", "never answers", in_a_call("while True: pass")),
     Attack(
         "loop_inside_c",
@@ -27,7 +31,9 @@ ATTACKS = [
         ),
     ),
     Attack(
-        "just_in_time", "answers each question a little before the deadline", in_a_call("import time; time.sleep(1.2)")
+        "just_in_time",
+        "answers each question a little before the deadline",
+        in_a_call("import time; time.sleep(1.2)"),
     ),
     Attack("stopped", "stops itself", in_a_call("import os; os.kill(os.getpid(), 19)")),
     Attack(
@@ -83,9 +89,15 @@ ATTACKS = [
         "makes memory that outlives it",
         "import ctypes\nlibc = ctypes.CDLL(None)\nif libc.shmget(0x4242, 1 << 20, 0o1666) >= 0: print('made')\nfrom multiprocessing import shared_memory\ntry:\n    shared_memory.SharedMemory('left_behind_x', create=True, size=1 << 20); print('REACHED')\nexcept OSError: pass",
     ),
-    Attack("huge_text", "makes a text of gigabytes by a format", in_a_call("'%*d' % (2**31 - 1, 1)")),
+    Attack(
+        "huge_text", "makes a text of gigabytes by a format", in_a_call("'%*d' % (2**31 - 1, 1)")
+    ),
     Attack("huge_answer", "answers with 300 MB", in_a_call("return 'x' * (300 << 20)")),
-    Attack("huge_message", "raises an exception with 100 MB of text", in_a_call("raise ValueError('x' * (100 << 20))")),
+    Attack(
+        "huge_message",
+        "raises an exception with 100 MB of text",
+        in_a_call("raise ValueError('x' * (100 << 20))"),
+    ),
     Attack(
         "deep_recursion",
         "recurses without end, with the limit raised",

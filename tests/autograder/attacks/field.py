@@ -27,12 +27,21 @@ from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADS, TINY = "03_masked_heads", "01_adding"
-KERNEL_KEYS = ("16962", "16963")  # 0x4242 and 0x4243: memory, queues and semaphores that attacks try to leave
+KERNEL_KEYS = (
+    "16962",
+    "16963",
+)  # 0x4242 and 0x4243: memory, queues and semaphores that attacks try to leave
 RUN_SEED = 2026
 LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
 PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
 LIMITS = dict(
-    call_seconds=1.5, load_seconds=3, cpu_seconds=8, submission_seconds=12, memory_mb=384, scratch_mb=4, output_kb=64
+    call_seconds=1.5,
+    load_seconds=3,
+    cpu_seconds=8,
+    submission_seconds=12,
+    memory_mb=384,
+    scratch_mb=4,
+    output_kb=64,
 )
 
 TINY_WRONG = """
@@ -113,7 +122,9 @@ class Field:
         self.sandbox = OverheardSandbox(tier, hidden=self.course.hidden_folders)
         self.wrong = {TINY: TINY_WRONG, HEADS: heads_wrong()}
         self.right = {TINY: ALTERNATIVE, HEADS: _heads_solution()}
-        self.grader = Grader(load_course(self.root), self.sandbox, RUN_SEED)  # in no hurry, on however busy a machine
+        self.grader = Grader(
+            load_course(self.root), self.sandbox, RUN_SEED
+        )  # in no hurry, on however busy a machine
         self.honest = {name: self.grade(name, text).score for name, text in self.wrong.items()}
         self.grader.session.close()
         self.grader = Grader(self.course, self.sandbox, RUN_SEED)
@@ -124,7 +135,11 @@ class Field:
 
     def attack(self, attack: Attack, folder: Path) -> Outcome:
         self.sandbox.outputs.clear()
-        grade = self._hand_in(attack, folder) if attack.make else self.grade(attack.course, self.text(attack))
+        grade = (
+            self._hand_in(attack, folder)
+            if attack.make
+            else self.grade(attack.course, self.text(attack))
+        )
         return Outcome(grade, "\n".join(self.sandbox.outputs))
 
     def text(self, attack: Attack) -> str:
@@ -146,7 +161,9 @@ class Field:
         attack.make(theirs, self.wrong[attack.course])
         grades = [self.grader.grade(s) for s in find_submissions(folder, self.course)]
         full = self.course.assignment(attack.course).points
-        assert [g.score for g in grades if g.student == "ada"] == [full], "the neighbour lost points"
+        assert [g.score for g in grades if g.student == "ada"] == [full], (
+            "the neighbour lost points"
+        )
         return max((g for g in grades if g.student != "ada"), key=lambda g: g.score)
 
     def close(self) -> None:
@@ -157,7 +174,9 @@ class Field:
     def left_behind(self) -> list[str]:
         """Return files that an attack has left behind, wherever it may have written."""
         places = [*map(Path, PLACES), Path.home(), self.root, ROOT]
-        found = [str(file) for place in places for file in _named(place, LEFT_BEHIND)] + _kernel_objects()
+        found = [
+            str(file) for place in places for file in _named(place, LEFT_BEHIND)
+        ] + _kernel_objects()
         return found + sorted(set(_contents(self.folder).items()) ^ set(self.before.items()))
 
     def _plant(self, root: Path) -> list[Path]:
@@ -166,18 +185,34 @@ class Field:
         """
         write_tiny_course(root)
         for part in ("solutions", "tests/assignments", "assignments"):
-            shutil.copytree(ROOT / part / HEADS, root / part / HEADS, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part / HEADS,
+                root / part / HEADS,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
         (root / "course.yml").write_text(_both_courses((root / "course.yml").read_text()))
         for name in (TINY, HEADS):
             suite, stem = root / "tests" / "assignments" / name, name.partition("_")[2]
-            hidden = [suite / "test_hidden.py", suite / "test_visible.py", root / "solutions" / name / f"{stem}.py"]
+            hidden = [
+                suite / "test_hidden.py",
+                suite / "test_visible.py",
+                root / "solutions" / name / f"{stem}.py",
+            ]
             for file in hidden:
-                note = f'\n# {self.canary} of {file.name}\nKEPT_SECRET = "{self.canary} in memory"\n'
+                note = (
+                    f'\n# {self.canary} of {file.name}\nKEPT_SECRET = "{self.canary} in memory"\n'
+                )
                 file.write_text(file.read_text() + note)
             mistakes = suite / "mistakes.yml"
-            mistakes.write_text(f"{_first_mistakes(mistakes.read_text())}\n# {self.canary} of the mistakes\n")
+            mistakes.write_text(
+                f"{_first_mistakes(mistakes.read_text())}\n# {self.canary} of the mistakes\n"
+            )
         os.environ["GRADERS_TOKEN"] = f"{self.canary} of the environment"
-        planted = [Path.home() / f".{self.canary}", Path("/tmp") / f"{self.canary}.txt", self.folder / "secret.txt"]
+        planted = [
+            Path.home() / f".{self.canary}",
+            Path("/tmp") / f"{self.canary}.txt",
+            self.folder / "secret.txt",
+        ]
         for file in planted:
             file.write_text(f"{self.canary} of {file}")
         return planted
@@ -216,7 +251,10 @@ def _both_courses(tiny: str) -> str:
 
 
 def _hurried(course: Course) -> Course:
-    assignments = tuple(a.model_copy(update={"limits": a.limits.model_copy(update=LIMITS)}) for a in course.assignments)
+    assignments = tuple(
+        a.model_copy(update={"limits": a.limits.model_copy(update=LIMITS)})
+        for a in course.assignments
+    )
     return course.model_copy(update={"assignments": assignments})
 
 
@@ -227,7 +265,12 @@ def _contents(folder: Path) -> dict[str, str]:
 
 def _kernel_objects() -> list[str]:
     tables = [table for table in Path("/proc/sysvipc").glob("*") if table.is_file()]
-    lines = [f"{line} of {table.name}" for table in tables for line in table.read_text().split("\n") if line]
+    lines = [
+        f"{line} of {table.name}"
+        for table in tables
+        for line in table.read_text().split("\n")
+        if line
+    ]
     return [line for line in lines if line.split()[0] in KERNEL_KEYS]
 
 

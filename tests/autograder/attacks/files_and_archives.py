@@ -22,7 +22,9 @@ def solution_near(folder: Path) -> Path:
     return solution
 
 
-def write_zip(path: Path, entries: list[tuple[str, str | bytes]], method: int = zipfile.ZIP_DEFLATED) -> None:
+def write_zip(
+    path: Path, entries: list[tuple[str, str | bytes]], method: int = zipfile.ZIP_DEFLATED
+) -> None:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in entries:
             archive.writestr(name, content)
@@ -30,7 +32,12 @@ def write_zip(path: Path, entries: list[tuple[str, str | bytes]], method: int = 
 
 def zip_slip(folder: Path, wrong: str) -> None:
     up = "../" * 12
-    outside = [f"{up}tmp/{LEFT_BEHIND}_1", f"/tmp/{LEFT_BEHIND}_2", f"..\\..\\{LEFT_BEHIND}_3", f"C:/{LEFT_BEHIND}_4"]
+    outside = [
+        f"{up}tmp/{LEFT_BEHIND}_1",
+        f"/tmp/{LEFT_BEHIND}_2",
+        f"..\\..\\{LEFT_BEHIND}_3",
+        f"C:/{LEFT_BEHIND}_4",
+    ]
     write_zip(folder / "adding.zip", [("adding.py", wrong), *[(name, "x") for name in outside]])
 
 
@@ -41,7 +48,10 @@ def zip_over_the_tests(folder: Path, wrong: str) -> None:
         "conftest.py",
         "course.yml",
     ]
-    write_zip(folder / "adding.zip", [("adding.py", wrong), *[(name, "def test_a(): pass") for name in names]])
+    write_zip(
+        folder / "adding.zip",
+        [("adding.py", wrong), *[(name, "def test_a(): pass") for name in names]],
+    )
 
 
 def zip_with_a_link(folder: Path, wrong: str) -> None:
@@ -75,7 +85,10 @@ def zip_with_a_lie(folder: Path, wrong: str) -> None:
 def zip_twice_the_same(folder: Path, wrong: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_zip(folder / "adding.zip", [("adding.py", wrong), ("adding.py", RIGHT), ("ADDING.py", RIGHT)])
+        write_zip(
+            folder / "adding.zip",
+            [("adding.py", wrong), ("adding.py", RIGHT), ("ADDING.py", RIGHT)],
+        )
 
 
 def zip_by_lzma(folder: Path, wrong: str) -> None:
@@ -91,12 +104,16 @@ def zip_locked(folder: Path, wrong: str) -> None:
 
 
 def zip_of_many(folder: Path, wrong: str) -> None:
-    write_zip(folder / "adding.zip", [("adding.py", wrong), *[(f"{n}.py", "x") for n in range(20_000)]])
+    write_zip(
+        folder / "adding.zip", [("adding.py", wrong), *[(f"{n}.py", "x") for n in range(20_000)]]
+    )
 
 
 def zip_in_front_of_a_program(folder: Path, wrong: str) -> None:
     write_zip(folder / "inner.zip", [("adding.py", RIGHT)])
-    (folder / "adding.py").write_bytes(wrong.encode() + b"\n'''" + (folder / "inner.zip").read_bytes() + b"'''")
+    (folder / "adding.py").write_bytes(
+        wrong.encode() + b"\n'''" + (folder / "inner.zip").read_bytes() + b"'''"
+    )
     (folder / "inner.zip").unlink()
 
 
@@ -156,7 +173,11 @@ def tar_bomb(folder: Path, wrong: str) -> None:
 
 def tar_with_another_name(folder: Path, wrong: str) -> None:
     info = member("harmless.txt")
-    info.pax_headers = {"path": f"../../{LEFT_BEHIND}_pax", "size": "99999999999", "linkpath": "/etc/passwd"}
+    info.pax_headers = {
+        "path": f"../../{LEFT_BEHIND}_pax",
+        "size": "99999999999",
+        "linkpath": "/etc/passwd",
+    }
     tar_of(folder, (info, b"x"), (member("adding.py"), wrong.encode()))
 
 
@@ -208,7 +229,15 @@ def package_beside_it(folder: Path, wrong: str) -> None:
 
 def files_that_python_runs(folder: Path, wrong: str) -> None:
     (folder / "adding.py").write_text(wrong)
-    for name in ("conftest.py", "sitecustomize.py", "torch.py", "pytest.py", "random.py", "test_hidden.py", "x.pth"):
+    for name in (
+        "conftest.py",
+        "sitecustomize.py",
+        "torch.py",
+        "pytest.py",
+        "random.py",
+        "test_hidden.py",
+        "x.pth",
+    ):
         (folder / name).write_text("import os; os._exit(0)")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --collect-only\n")
 
@@ -233,18 +262,32 @@ def in_latin_1(folder: Path, wrong: str) -> None:
 
 def names_that_command(folder: Path, wrong: str) -> None:
     (folder / "adding.py").write_text(wrong)
-    for name in ("::error::x", "a\nb.py", "\x1b[2J.py", "<script>.ipynb", "-rf", "$(reboot).py", "\udcff.py"):
+    for name in (
+        "::error::x",
+        "a\nb.py",
+        "\x1b[2J.py",
+        "<script>.ipynb",
+        "-rf",
+        "$(reboot).py",
+        "\udcff.py",
+    ):
         (folder / name).write_text("x = 1")
 
 
 def two_that_differ(folder: Path, wrong: str) -> None:
     (folder / "adding.py").write_text(wrong)
-    (folder / "adding.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "def add(a, b): return a + b"}]}')
+    (folder / "adding.ipynb").write_text(
+        '{"cells": [{"cell_type": "code", "source": "def add(a, b): return a + b"}]}'
+    )
 
 
 ATTACKS = [
     Attack("zip_slip", "a zip that writes outside its folder", make=zip_slip),
-    Attack("zip_over_the_tests", "a zip that replaces the tests and the settings", make=zip_over_the_tests),
+    Attack(
+        "zip_over_the_tests",
+        "a zip that replaces the tests and the settings",
+        make=zip_over_the_tests,
+    ),
     Attack("zip_with_a_link", "a zip whose file is a link to the solution", make=zip_with_a_link),
     Attack("zip_bomb", "a small zip that becomes 200 MB", make=zip_bomb),
     Attack("zip_of_zips", "a zip within a zip, with another answer", make=zip_of_zips),
@@ -253,28 +296,54 @@ ATTACKS = [
     Attack("zip_by_lzma", "a zip whose reader needs as much memory as it likes", make=zip_by_lzma),
     Attack("zip_locked", "a zip with a password", make=zip_locked),
     Attack("zip_of_many", "a zip of twenty thousand files", make=zip_of_many),
-    Attack("zip_behind_a_program", "a file that is a program and a zip", make=zip_in_front_of_a_program),
+    Attack(
+        "zip_behind_a_program", "a file that is a program and a zip", make=zip_in_front_of_a_program
+    ),
     Attack("zip_broken", "a zip with broken bytes", make=broken_zip),
     Attack("tar_with_devices", "a tar with devices, pipes and hard links", make=tar_with_devices),
     Attack("tar_through_a_link", "a tar that writes through its own link", make=tar_through_a_link),
-    Attack("tar_link_to_the_solution", "a tar whose file is a link to the solution", make=tar_link_to_the_solution),
+    Attack(
+        "tar_link_to_the_solution",
+        "a tar whose file is a link to the solution",
+        make=tar_link_to_the_solution,
+    ),
     Attack("tar_bomb", "a tar of eight gigabytes in a few kilobytes", make=tar_bomb),
-    Attack("tar_with_another_name", "a tar whose extended header renames its file", make=tar_with_another_name),
-    Attack("link_to_the_solution", "a file that is a link to the solution", make=link_to_the_solution),
-    Attack("link_to_the_solutions", "a folder that is a link to the solutions' folder", make=links_all_the_way),
+    Attack(
+        "tar_with_another_name",
+        "a tar whose extended header renames its file",
+        make=tar_with_another_name,
+    ),
+    Attack(
+        "link_to_the_solution", "a file that is a link to the solution", make=link_to_the_solution
+    ),
+    Attack(
+        "link_to_the_solutions",
+        "a folder that is a link to the solutions' folder",
+        make=links_all_the_way,
+    ),
     Attack("link_to_a_folder", "a folder that is a link to another", make=folder_that_is_a_link),
     Attack("pipe", "a pipe without a writer", make=hanging_pipe),
     Attack("socket", "a socket where a file should be", make=listening_socket),
     Attack("device", "a link to a device without end", make=device),
-    Attack("folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file),
-    Attack("package_beside_it", "a package and a library that an import would prefer", make=package_beside_it),
     Attack(
-        "files_that_python_runs", "files that Python or pytest would run by themselves", make=files_that_python_runs
+        "folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file
+    ),
+    Attack(
+        "package_beside_it",
+        "a package and a library that an import would prefer",
+        make=package_beside_it,
+    ),
+    Attack(
+        "files_that_python_runs",
+        "files that Python or pytest would run by themselves",
+        make=files_that_python_runs,
     ),
     Attack("five_megabytes", "a file that is too large", make=five_megabytes),
     Attack("thousands_of_files", "a folder of two thousand files", make=thousands_of_files),
     Attack("utf_16", "a file in another encoding that Python would not read so", make=in_utf_16),
     Attack("latin_1", "a file with bytes that are no text", make=in_latin_1),
-    Attack("names_that_command", "file names with commands, escapes and tags", make=names_that_command),
+    Attack(
+        "names_that_command", "file names with commands, escapes and tags", make=names_that_command
+    ),
     Attack("two_that_differ", "two files with different answers", make=two_that_differ),
 ]

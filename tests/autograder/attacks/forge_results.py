@@ -43,22 +43,50 @@ class Total:
 
 
 ATTACKS = [
-    Attack("exit_with_success", "ends the process with code 0 before any test", "import os; os._exit(0)"),
+    Attack(
+        "exit_with_success",
+        "ends the process with code 0 before any test",
+        "import os; os._exit(0)",
+    ),
     Attack("system_exit", "raises SystemExit at the end of the import", "import sys; sys.exit(0)"),
     Attack(
         "exit_code_at_the_end",
         "turns every ending into success",
         "import atexit, os, sys\natexit.register(os._exit, 0)\nsys.excepthook = lambda *a: os._exit(0)",
     ),
-    Attack("exit_in_a_call", "leaves in the middle of a test", raising("__import__('os')._exit(0)")),
-    Attack("pytest_skip", "skips the tests that call it", raising("__import__('pytest').skip('not today')")),
-    Attack("pytest_exit", "ends the session with success", raising("__import__('pytest').exit('done', 0)")),
-    Attack("pytest_xfail", "declares its failure expected", raising("__import__('pytest').xfail('known')")),
-    Attack("pytest_importorskip", "skips by a missing import", raising("__import__('pytest').importorskip('nope')")),
-    Attack("interrupt", "interrupts the grader as a keyboard would", raising("raise KeyboardInterrupt")),
+    Attack(
+        "exit_in_a_call", "leaves in the middle of a test", raising("__import__('os')._exit(0)")
+    ),
+    Attack(
+        "pytest_skip",
+        "skips the tests that call it",
+        raising("__import__('pytest').skip('not today')"),
+    ),
+    Attack(
+        "pytest_exit",
+        "ends the session with success",
+        raising("__import__('pytest').exit('done', 0)"),
+    ),
+    Attack(
+        "pytest_xfail",
+        "declares its failure expected",
+        raising("__import__('pytest').xfail('known')"),
+    ),
+    Attack(
+        "pytest_importorskip",
+        "skips by a missing import",
+        raising("__import__('pytest').importorskip('nope')"),
+    ),
+    Attack(
+        "interrupt", "interrupts the grader as a keyboard would", raising("raise KeyboardInterrupt")
+    ),
     Attack("generator_exit", "raises what ends generators", raising("raise GeneratorExit")),
     Attack("stop_iteration", "raises what ends loops", raising("raise StopIteration(5)")),
-    Attack("group_of_exceptions", "raises a group of exits", raising("raise BaseExceptionGroup('g', [SystemExit(0)])")),
+    Attack(
+        "group_of_exceptions",
+        "raises a group of exits",
+        raising("raise BaseExceptionGroup('g', [SystemExit(0)])"),
+    ),
     Attack(
         "the_engines_own_exceptions",
         "raises the engine's errors for broken machines and broken courses",

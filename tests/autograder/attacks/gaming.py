@@ -126,7 +126,10 @@ ATTACKS = [
     Attack(
         "finished_layer_by_pattern",
         "takes it out of its package by a pattern of `match`",
-        finished("sdpa", "match nn.functional:\n    case object(scaled_dot_product_attention=sdpa): pass\n"),
+        finished(
+            "sdpa",
+            "match nn.functional:\n    case object(scaled_dot_product_attention=sdpa): pass\n",
+        ),
         course=HEADS,
     ),
     Attack(

@@ -55,7 +55,9 @@ ATTACKS = [
     Attack(
         "engine",
         "changes the engine's own files",
-        leaving("{'checks.py': '', 'conftest.py': 'x = 1', 'pytest.ini': '[pytest]', '__init__.py': ''}"),
+        leaving(
+            "{'checks.py': '', 'conftest.py': 'x = 1', 'pytest.ini': '[pytest]', '__init__.py': ''}"
+        ),
     ),
     Attack(
         "caches",

@@ -12,18 +12,38 @@ from typing import Any
 from tests.autograder.attacks.field import Attack
 
 RIGHT = "def add(a, b):\n    return a + b\n"
-GRADED = {"grade": True, "solution": True, "locked": False, "points": 9999, "grade_id": "add", "schema_version": 3}
+GRADED = {
+    "grade": True,
+    "solution": True,
+    "locked": False,
+    "points": 9999,
+    "grade_id": "add",
+    "schema_version": 3,
+}
 
 
 def cell(source: Any, kind: str = "code", **others: Any) -> dict:
-    return {"cell_type": kind, "source": source, "metadata": {}, "outputs": [], "execution_count": None, **others}
+    return {
+        "cell_type": kind,
+        "source": source,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        **others,
+    }
 
 
 def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
     """Return a notebook whose first cell is the wrong answer."""
 
     def make(folder: Path, wrong: str) -> None:
-        whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell(wrong), *cells], **others}
+        whole = {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {},
+            "cells": [cell(wrong), *cells],
+            **others,
+        }
         (folder / "adding.ipynb").write_text(json.dumps(whole))
 
     return make
@@ -40,7 +60,13 @@ def attack(name: str, tries: str, make: Callable[[Path, str], None]) -> Attack:
     return Attack(name, tries, make=make)
 
 
-OUTPUT = [{"output_type": "stream", "name": "stdout", "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>"}]
+OUTPUT = [
+    {
+        "output_type": "stream",
+        "name": "stdout",
+        "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>",
+    }
+]
 
 ATTACKS = [
     attack(
@@ -108,10 +134,14 @@ ATTACKS = [
     attack(
         "code_in_text_cells",
         "hides the right answer in cells that do not run",
-        notebook(cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)),
+        notebook(
+            cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)
+        ),
     ),
     attack(
-        "deep_json", "nests lists two hundred thousand times", text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}")
+        "deep_json",
+        "nests lists two hundred thousand times",
+        text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}"),
     ),
     attack(
         "cells_that_are_none",
@@ -128,7 +158,11 @@ ATTACKS = [
     attack(
         "strange_numbers",
         "has numbers without end",
-        text('{"nbformat": 1e999, "nbformat_minor": ' + "9" * 100_000 + ', "cells": [], "metadata": NaN}'),
+        text(
+            '{"nbformat": 1e999, "nbformat_minor": '
+            + "9" * 100_000
+            + ', "cells": [], "metadata": NaN}'
+        ),
     ),
     attack("many_cells", "has a hundred thousand cells", notebook(*[cell("x = 1")] * 30_000)),
     attack(
@@ -146,7 +180,11 @@ ATTACKS = [
         "attachments",
         "brings attachments, widgets and scripts",
         notebook(
-            cell("# x", "markdown", attachments={"x.html": {"text/html": "<script>alert(1)</script>"}}),
+            cell(
+                "# x",
+                "markdown",
+                attachments={"x.html": {"text/html": "<script>alert(1)</script>"}},
+            ),
             cell(
                 "from IPython.display import Javascript, HTML, display\ndisplay(Javascript('alert(1)'), HTML('<img src=x onerror=alert(1)>'))"
             ),

@@ -18,7 +18,8 @@ for name, (number, *arguments) in {numbers!r}.items():
 
 def each(*actions: str) -> str:
     return "import ctypes, os, signal, subprocess, sys\n" + "".join(
-        f"try:\n    print('REACHED', {action!r}, {action})\nexcept Exception: pass\n" for action in actions
+        f"try:\n    print('REACHED', {action!r}, {action})\nexcept Exception: pass\n"
+        for action in actions
     )
 
 
@@ -43,11 +44,18 @@ ATTACKS = [
             "os.popen('id').read() or 1 / 0",
         ),
     ),
-    Attack("shell", "starts a shell through C", "import ctypes\nctypes.CDLL(None).system(b'echo REACHED')"),
+    Attack(
+        "shell",
+        "starts a shell through C",
+        "import ctypes\nctypes.CDLL(None).system(b'echo REACHED')",
+    ),
     Attack(
         "program_in_memory",
         "runs a program that exists only in memory",
-        each("os.execve(os.memfd_create('x'), ['x'], {})", "ctypes.CDLL(None).fexecve(3, None, None) == -1 and 1 / 0"),
+        each(
+            "os.execve(os.memfd_create('x'), ['x'], {})",
+            "ctypes.CDLL(None).fexecve(3, None, None) == -1 and 1 / 0",
+        ),
     ),
     Attack(
         "daemon",
@@ -70,9 +78,17 @@ ATTACKS = [
         "kills by the calls for threads",
         syscalls(tgkill=(234, 1, 2, 9), tkill=(200, 2, 9), queue=(129, 2, 9, 0), pidfd=(434, 2, 0)),
     ),
-    Attack("kill_itself", "kills itself in each call", "import os\ndef add(a, b): os.kill(os.getpid(), 9)"),
+    Attack(
+        "kill_itself",
+        "kills itself in each call",
+        "import os\ndef add(a, b): os.kill(os.getpid(), 9)",
+    ),
     Attack("abort", "aborts in C", "import ctypes\ndef add(a, b): ctypes.CDLL(None).abort()"),
-    Attack("null_pointer", "reads where nothing is", "import ctypes\ndef add(a, b): return ctypes.string_at(0)"),
+    Attack(
+        "null_pointer",
+        "reads where nothing is",
+        "import ctypes\ndef add(a, b): return ctypes.string_at(0)",
+    ),
     Attack(
         "illegal_instructions",
         "jumps into its own machine code",
@@ -96,7 +112,12 @@ ATTACKS = [
     Attack(
         "namespaces",
         "makes and enters namespaces",
-        syscalls(users=(272, 0x10000000), mounts=(272, 0x20000), pids=(272, 0x20000000), enter=(308, 3, 0)),
+        syscalls(
+            users=(272, 0x10000000),
+            mounts=(272, 0x20000),
+            pids=(272, 0x20000000),
+            enter=(308, 3, 0),
+        ),
     ),
     Attack(
         "clone_with_namespaces",
@@ -120,7 +141,9 @@ ATTACKS = [
         "privileges",
         "asks for another user and for capabilities",
         each(
-            "os.setuid(0) or os.geteuid() or 'root'", "os.setgroups([0]) or 'groups'", "os.setresuid(0, 0, 0) or 'root'"
+            "os.setuid(0) or os.geteuid() or 'root'",
+            "os.setgroups([0]) or 'groups'",
+            "os.setresuid(0, 0, 0) or 'root'",
         ),
     ),
     Attack(
@@ -176,7 +199,11 @@ ATTACKS = [
         "calls the kernel by the numbers of another machine",
         syscalls(x32_getpid=(0x40000000 + 39,), x32_fork=(0x40000000 + 57,), none=(99999,)),
     ),
-    Attack("personality", "switches off randomness of addresses", syscalls(personality=(135, 0x0040000))),
+    Attack(
+        "personality",
+        "switches off randomness of addresses",
+        syscalls(personality=(135, 0x0040000)),
+    ),
     Attack(
         "dumpable",
         "lets itself be read and dumped, and frees itself from its parent",
@@ -185,7 +212,10 @@ ATTACKS = [
     Attack(
         "owner_of_the_socket",
         "has signals sent to others through the socket's owner",
-        each("__import__('fcntl').fcntl(3, 8, 1) or 'owner'", "__import__('fcntl').fcntl(3, 10, 9) or 'signal'"),
+        each(
+            "__import__('fcntl').fcntl(3, 8, 1) or 'owner'",
+            "__import__('fcntl').fcntl(3, 10, 9) or 'signal'",
+        ),
     ),
     Attack(
         "terminal",

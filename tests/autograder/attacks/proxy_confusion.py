@@ -64,7 +64,9 @@ ATTACKS = [
     Attack(
         "half_of_a_state",
         "forgets what is loaded into it",
-        head("    def load_state_dict(self, *a, **k): pass\n    def _load_from_state_dict(self, *a): pass\n"),
+        head(
+            "    def load_state_dict(self, *a, **k): pass\n    def _load_from_state_dict(self, *a): pass\n"
+        ),
         course=HEADS,
     ),
     Attack(
@@ -94,7 +96,9 @@ ATTACKS = [
     Attack(
         "itself_as_a_part",
         "is a part of itself",
-        head("    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"),
+        head(
+            "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"
+        ),
         course=HEADS,
     ),
     Attack(
@@ -158,7 +162,13 @@ ATTACKS = [
     Attack(
         "names_with_two_underscores",
         "describes parameters with reserved names",
-        **described('{"parameters": [["__class__", ' + WEIGHT + ', True], ["__dict__", ' + WEIGHT + ", True]]}"),
+        **described(
+            '{"parameters": [["__class__", '
+            + WEIGHT
+            + ', True], ["__dict__", '
+            + WEIGHT
+            + ", True]]}"
+        ),
     ),
     Attack(
         "parts_without_parents",
@@ -177,7 +187,9 @@ ATTACKS = [
     Attack(
         "too_many_parts",
         "describes twenty thousand parts",
-        **described('{"modules": [["", "Head", True, ""]] + [[f"m{n}", "x", True, f"m{n}"] for n in range(9000)]}'),
+        **described(
+            '{"modules": [["", "Head", True, ""]] + [[f"m{n}", "x", True, f"m{n}"] for n in range(9000)]}'
+        ),
     ),
     Attack(
         "parts_of_parts",
@@ -189,7 +201,9 @@ ATTACKS = [
     Attack(
         "tied_to_nothing",
         "describes parameters tied to what is not there",
-        **described('{"parameters": [["a", "b", True], ["key", "key", True], ["c", "__class__", True]]}'),
+        **described(
+            '{"parameters": [["a", "b", True], ["key", "key", True], ["c", "__class__", True]]}'
+        ),
     ),
     Attack(
         "integers_that_learn",

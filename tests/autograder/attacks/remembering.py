@@ -57,21 +57,31 @@ GUESSED = "; [push(wire.dumps({'id': number + n, 'ok': dict(call=n, result=5, di
 
 ATTACKS = [
     Attack(
-        "looks_ahead", "looks whether the next question is there before this one is answered", **speaking(LOOK + HONEST)
+        "looks_ahead",
+        "looks whether the next question is there before this one is answered",
+        **speaking(LOOK + HONEST),
     ),
     Attack(
         "looks_ahead_in_heads",
         "looks for questions that are known from others",
         **speaking(LOOK + HONEST, course=HEADS),
     ),
-    Attack("answers_ahead", "answers three questions more than were asked", **speaking(HONEST + AHEAD)),
-    Attack("guesses_ahead", "sends three results more than were asked for", **speaking(HONEST + GUESSED)),
+    Attack(
+        "answers_ahead", "answers three questions more than were asked", **speaking(HONEST + AHEAD)
+    ),
+    Attack(
+        "guesses_ahead",
+        "sends three results more than were asked for",
+        **speaking(HONEST + GUESSED),
+    ),
     Attack(
         "answers_before_the_test",
         "replies to the first request of a test before it is sent",
         **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
     ),
-    Attack("replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")),
+    Attack(
+        "replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")
+    ),
     Attack(
         "replays_of_the_last_test",
         "gives the frames of the test before, in their order",
@@ -81,31 +91,47 @@ ATTACKS = [
             "before, mine = [], []",
         ),
     ),
-    Attack("echoes", "sends the question back as its answer", **speaking("push(wire.dumps([number, operation, {}]))")),
+    Attack(
+        "echoes",
+        "sends the question back as its answer",
+        **speaking("push(wire.dumps([number, operation, {}]))"),
+    ),
     Attack(
         "dies_in_the_middle",
         "dies after so many answers, each time after another number",
         **speaking("os._exit(0) if random.random() < .3 else None; " + HONEST),
     ),
     Attack(
-        "dies_after_its_answer", "answers and is dead before the test is over", **speaking(HONEST + "; os._exit(0)")
+        "dies_after_its_answer",
+        "answers and is dead before the test is over",
+        **speaking(HONEST + "; os._exit(0)"),
     ),
     Attack(
         "dies_in_an_answer",
         "sends half of an answer and dies",
-        **speaking("frame = honest(number, operation, arguments); push(frame[:len(frame) // 2]); os._exit(0)"),
+        **speaking(
+            "frame = honest(number, operation, arguments); push(frame[:len(frame) // 2]); os._exit(0)"
+        ),
     ),
     Attack(
         "stops_in_an_answer",
         "sends half of an answer and waits",
         **speaking("frame = honest(number, operation, arguments); push(frame[:-3]); time.sleep(9)"),
     ),
-    Attack("one_byte_more", "sends a byte that belongs to nothing", **speaking(HONEST + "; push(b'{')")),
-    Attack("slow", "takes nearly all the time that there is for each answer", **speaking("time.sleep(.4); " + HONEST)),
+    Attack(
+        "one_byte_more", "sends a byte that belongs to nothing", **speaking(HONEST + "; push(b'{')")
+    ),
+    Attack(
+        "slow",
+        "takes nearly all the time that there is for each answer",
+        **speaking("time.sleep(.4); " + HONEST),
+    ),
     Attack(
         "slow_in_a_frame",
         "sends each answer in two halves",
-        **speaking("frame = honest(number, operation, arguments); push(frame[:9]); time.sleep(.3); push(frame[9:])"),
+        **speaking(
+            "frame = honest(number, operation, arguments); push(frame[:9]); time.sleep(.3); push(frame[9:])"
+        ),
     ),
     Attack(
         "other_words_each_time",

@@ -63,14 +63,22 @@ CLASSES = (
     remembering,
     following,
 )
-ATTACKS = [(module.__name__.rpartition(".")[2], attack) for module in CLASSES for attack in module.ATTACKS]
+ATTACKS = [
+    (module.__name__.rpartition(".")[2], attack) for module in CLASSES for attack in module.ATTACKS
+]
 MEGABYTES_MORE = 300  # of memory in the grader, whatever a worker sends
 FIRST = {id(module.ATTACKS[0]) for module in CLASSES}
-WALLS = {id(module.ATTACKS[0]) for module in (read_secrets, network, processes)}  # which tiers build differently
+WALLS = {
+    id(module.ATTACKS[0]) for module in (read_secrets, network, processes)
+}  # which tiers build differently
 EVERY_ATTACK = os.environ.get("ATTACKS") == "all"
-WEAKER = [each for n, each in enumerate(ATTACKS) if EVERY_ATTACK or n % 3 == 0 or id(each[1]) in FIRST]
+WEAKER = [
+    each for n, each in enumerate(ATTACKS) if EVERY_ATTACK or n % 3 == 0 or id(each[1]) in FIRST
+]
 STRONGEST, *OTHERS = SAFE_TIERS
-CASES = [(STRONGEST, *each) for each in ATTACKS] + [(tier, *each) for tier in OTHERS for each in WEAKER]
+CASES = [(STRONGEST, *each) for each in ATTACKS] + [
+    (tier, *each) for tier in OTHERS for each in WEAKER
+]
 
 
 def in_sample(case: tuple[str, str, Attack]) -> bool:
@@ -102,7 +110,8 @@ def peak_megabytes() -> float:
 
 
 @pytest.mark.parametrize(
-    ("tier", "kind", "attack"), sampled(CASES, in_sample, lambda case: f"{case[0]}-{case[1]}-{case[2].name}")
+    ("tier", "kind", "attack"),
+    sampled(CASES, in_sample, lambda case: f"{case[0]}-{case[1]}-{case[2].name}"),
 )
 def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) -> None:
     field = field_of(tier)
@@ -144,7 +153,9 @@ def attention(q, k, v, mask=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"])
+@pytest.mark.parametrize(
+    "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
+)
 def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
     """An answer of zeros must not become correct because the call changed the test's own mask or values."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
@@ -184,14 +195,19 @@ def test_invented_gradients_do_not_raise_the_score(field_of, tiers, cut: str) ->
     """An output that is cut off from its inputs earns no more when the code claims gradients for them."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
     honest = field.grade(HEADS, field.right[HEADS] + INVENTED.format(what="output.detach()") + cut)
-    attack = field.grade(HEADS, field.right[HEADS] + INVENTED.format(what="Invented.apply(output, *sources)") + cut)
+    attack = field.grade(
+        HEADS, field.right[HEADS] + INVENTED.format(what="Invented.apply(output, *sources)") + cut
+    )
     assert honest.score < honest.max_score
     gained = [(a.name, a.score) for a, b in zip(attack.tests, honest.tests) if a.score > b.score]
     assert gained == []
 
 
 def test_the_sample_has_every_class_and_every_tier() -> None:
-    kinds = {tier: {case[1] for case in CASES if case[0] == tier and in_sample(case)} for tier in SAFE_TIERS}
+    kinds = {
+        tier: {case[1] for case in CASES if case[0] == tier and in_sample(case)}
+        for tier in SAFE_TIERS
+    }
     assert kinds.pop(STRONGEST) == {kind for kind, _ in ATTACKS}
     assert all(each == {"read_secrets", "network", "processes"} for each in kinds.values())
 
@@ -202,7 +218,9 @@ def test_there_are_many_attacks_with_unique_names() -> None:
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 
-@pytest.mark.parametrize("kind", [forge_results.TAKEOVER, remembering.TAKEOVER], ids=["forge_results", "remembering"])
+@pytest.mark.parametrize(
+    "kind", [forge_results.TAKEOVER, remembering.TAKEOVER], ids=["forge_results", "remembering"]
+)
 def test_attacks_that_take_over_a_worker_answer_loading_as_the_engine_does(kind: str) -> None:
     """Otherwise the grader would refuse the first answer, and the attack would reach nothing."""
     honest = Server(ModuleType("empty")).load("", "empty.py")

@@ -24,7 +24,13 @@ RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
 def honest(field: Field) -> list[Submission]:
     """Return different correct, partly correct, unfinished and invalid submissions."""
     texts = {
-        TINY: [field.right[TINY], TINY_WRONG, RIGHT_OTHERWISE, "def add(a, b): raise NotImplementedError", "x = = 1"],
+        TINY: [
+            field.right[TINY],
+            TINY_WRONG,
+            RIGHT_OTHERWISE,
+            "def add(a, b): raise NotImplementedError",
+            "x = = 1",
+        ],
         HEADS: [field.right[HEADS], heads_wrong(), "import torch\n" + TINY_WRONG],
     }
     return [
@@ -46,13 +52,16 @@ def submission(student: str, name: str, text: str) -> Submission:
     return Submission(student, name, (SourceFile(f"{name.partition('_')[2]}.py", text),))
 
 
-def grades(course: Course, tier: str, submissions: list[Submission], folder: Path) -> dict[str, dict]:
+def grades(
+    course: Course, tier: str, submissions: list[Submission], folder: Path
+) -> dict[str, dict]:
     with Journal(folder) as journal:
         outcome = grade_class(Plan(course, 11, tier, jobs=2), submissions, journal, lambda _: None)
         assert outcome.failures == []
         assert outcome.graded + outcome.refused == len(submissions)
         return {
-            key[0]: json.loads(replace(g, seconds=0.0, test_seconds=()).to_json()) for key, g in journal.latest.items()
+            key[0]: json.loads(replace(g, seconds=0.0, test_seconds=()).to_json())
+            for key, g in journal.latest.items()
         }
 
 

@@ -22,7 +22,9 @@ NEIGHBOURS = {
 
 
 @pytest.fixture(scope="module")
-def field(tiers: dict[str, TierReport], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Field]:
+def field(
+    tiers: dict[str, TierReport], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Field]:
     tier = next((tier for tier, report in tiers.items() if report.works), "unsafe")
     if tier == "unsafe":
         pytest.skip("no tier with walls works here")
@@ -56,7 +58,8 @@ def without_time(grade: Grade) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "attack", sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name)
+    "attack",
+    sampled(remembering.ATTACKS, remembering.ATTACKS[::6].__contains__, lambda attack: attack.name),
 )
 def test_replay_attacks_do_not_change_the_grades_of_other_submissions(
     field: Field, attack: Attack, tmp_path: Path

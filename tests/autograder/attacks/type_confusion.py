@@ -46,7 +46,8 @@ def attention(q, k, v, mask=None):
     Attack(
         "text_that_agrees",
         "a text that equals everything",
-        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__" + everywhere("Same('5')"),
+        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__"
+        + everywhere("Same('5')"),
     ),
     Attack(
         "float_that_agrees",
@@ -58,7 +59,8 @@ def attention(q, k, v, mask=None):
         "object_that_agrees",
         "an object that equals everything and calls itself an int",
         "class Same:\n    __class__ = int\n    def __eq__(s, o): return True\n    def __index__(s): return 5\n"
-        "    def __getattr__(s, n): return s\n    def __call__(s, *a): return s" + everywhere("Same()"),
+        "    def __getattr__(s, n): return s\n    def __call__(s, *a): return s"
+        + everywhere("Same()"),
     ),
     Attack(
         "object_like_a_tensor",
@@ -76,7 +78,11 @@ class Like:
         + both("Like()"),
         course=HEADS,
     ),
-    Attack("array_of_objects", "a numpy array of Python objects", "import numpy" + everywhere("numpy.array([len])[0]")),
+    Attack(
+        "array_of_objects",
+        "a numpy array of Python objects",
+        "import numpy" + everywhere("numpy.array([len])[0]"),
+    ),
     Attack(
         "huge_arrays",
         "answers everything with 60 MB of numpy",
@@ -84,7 +90,9 @@ class Like:
         "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
         course=HEADS,
     ),
-    Attack("structured_array", "a numpy record", "import numpy" + everywhere("numpy.zeros(1, 'i4,f4')")),
+    Attack(
+        "structured_array", "a numpy record", "import numpy" + everywhere("numpy.zeros(1, 'i4,f4')")
+    ),
     Attack(
         "array_for_a_number",
         "an array with the right number at one place",
@@ -96,12 +104,24 @@ class Like:
     Attack("infinite_tensors", "tensors of infinity", both("q / 0"), course=HEADS),
     Attack("huge_number", "an integer of millions of digits", everywhere("1 << 30_000_000")),
     Attack("text_of_a_number", "numbers as texts", everywhere("'5'")),
-    Attack("generator", "a generator, a lambda, a class, a module", everywhere("(n for n in range(300))")),
+    Attack(
+        "generator",
+        "a generator, a lambda, a class, a module",
+        everywhere("(n for n in range(300))"),
+    ),
     Attack("itself", "the function itself", everywhere("add")),
     Attack("its_own_class", "the class instead of an object", everywhere("Total")),
     Attack("nothing", "None everywhere", everywhere("None")),
-    Attack("not_implemented", "NotImplemented, which comparisons turn round", everywhere("NotImplemented")),
-    Attack("list_within_itself", "a list that holds itself", "own = []\nown.append(own)" + everywhere("own")),
+    Attack(
+        "not_implemented",
+        "NotImplemented, which comparisons turn round",
+        everywhere("NotImplemented"),
+    ),
+    Attack(
+        "list_within_itself",
+        "a list that holds itself",
+        "own = []\nown.append(own)" + everywhere("own"),
+    ),
     Attack(
         "deep_list",
         "a list nested a hundred thousand times",
@@ -112,26 +132,56 @@ class Like:
         "a dict whose keys are tensors and NaN",
         "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
     ),
-    Attack("empty_tensors", "tensors without elements, of which all are equal", both("torch.empty(0)"), course=HEADS),
-    Attack("broadcast_tensors", "one number that broadcasts over everything", both("torch.zeros(())"), course=HEADS),
+    Attack(
+        "empty_tensors",
+        "tensors without elements, of which all are equal",
+        both("torch.empty(0)"),
+        course=HEADS,
+    ),
+    Attack(
+        "broadcast_tensors",
+        "one number that broadcasts over everything",
+        both("torch.zeros(())"),
+        course=HEADS,
+    ),
     Attack(
         "expanded_tensors",
         "a tensor that claims a terabyte without owning it",
         both("torch.zeros(1).expand(10**12)"),
         course=HEADS,
     ),
-    Attack("meta_tensors", "tensors without numbers", both("torch.empty(2**15, 2**15, device='meta')"), course=HEADS),
+    Attack(
+        "meta_tensors",
+        "tensors without numbers",
+        both("torch.empty(2**15, 2**15, device='meta')"),
+        course=HEADS,
+    ),
     Attack("sparse_tensors", "sparse tensors", both("torch.zeros(5, 7).to_sparse()"), course=HEADS),
-    Attack("complex_tensors", "complex numbers with the wanted real parts", both("torch.complex(q, q)"), course=HEADS),
+    Attack(
+        "complex_tensors",
+        "complex numbers with the wanted real parts",
+        both("torch.complex(q, q)"),
+        course=HEADS,
+    ),
     Attack(
         "boolean_tensors",
         "booleans whose bytes are neither 0 nor 1",
         both("torch.full((5, 7), 7, dtype=torch.uint8).view(torch.bool)"),
         course=HEADS,
     ),
-    Attack("sixteen_dimensions", "tensors of thirty dimensions", both("torch.zeros([1] * 30)"), course=HEADS),
+    Attack(
+        "sixteen_dimensions",
+        "tensors of thirty dimensions",
+        both("torch.zeros([1] * 30)"),
+        course=HEADS,
+    ),
     Attack("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)"), course=HEADS),
-    Attack("modules_as_answers", "modules where tensors were expected", both("Head(3, 3, 3)"), course=HEADS),
+    Attack(
+        "modules_as_answers",
+        "modules where tensors were expected",
+        both("Head(3, 3, 3)"),
+        course=HEADS,
+    ),
     Attack(
         "named_tuple",
         "a named tuple with lying fields",

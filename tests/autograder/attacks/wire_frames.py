@@ -20,7 +20,10 @@ def reply(number, text, data=b""):
 
 def raw(body: str, course: str = HEADS) -> dict:
     """Reply to all requests but the first few with `body`, which writes bytes."""
-    text = RAW + "turn = 0\ndef answer(sock, number, operation, arguments):\n    global turn\n    turn += 1\n"
+    text = (
+        RAW
+        + "turn = 0\ndef answer(sock, number, operation, arguments):\n    global turn\n    turn += 1\n"
+    )
     text += "    if operation == 'find':\n        return wire.send(sock, {'id': number, 'ok': {'kind': 'function'}})\n"
     return dict(code=taking_over(text + f"    {body}\n"), course=course, proves="TOOK OVER")
 
@@ -46,36 +49,62 @@ ATTACKS = [
     Attack(
         "drip",
         "sends a byte now and then",
-        **raw("push(struct.pack('!II', 1000, 0)); [(push(b' '), time.sleep(.3)) for _ in range(60)]"),
+        **raw(
+            "push(struct.pack('!II', 1000, 0)); [(push(b' '), time.sleep(.3)) for _ in range(60)]"
+        ),
     ),
     Attack("not_json", "sends bytes that are no text", **raw("frame(b'\\xff\\xfe' * 50)")),
     Attack("deep_json", "nests lists a hundred thousand times", **raw("frame(b'[' * 100_000)")),
-    Attack("deep_tags", "nests tags ten thousand times", **raw("frame(b'{\"!tuple\":[' * 10_000 + b']}' * 10_000)")),
-    Attack("many_values", "sends a million values in a small frame", **raw("frame(b'[' + b'0,' * 500_000 + b'0]')")),
+    Attack(
+        "deep_tags",
+        "nests tags ten thousand times",
+        **raw("frame(b'{\"!tuple\":[' * 10_000 + b']}' * 10_000)"),
+    ),
+    Attack(
+        "many_values",
+        "sends a million values in a small frame",
+        **raw("frame(b'[' + b'0,' * 500_000 + b'0]')"),
+    ),
     Attack(
         "many_replies",
         "sends a thousand replies for one question",
         **raw("[reply(number + n, 'true') for n in range(1000)]"),
     ),
-    Attack("endless_number", "sends a number of a million digits", **raw("reply(number, '9' * 1_000_000)")),
+    Attack(
+        "endless_number",
+        "sends a number of a million digits",
+        **raw("reply(number, '9' * 1_000_000)"),
+    ),
     Attack(
         "number_without_end",
         "sends 1e999, NaN and -Infinity",
         **raw("reply(number, ['1e999', 'NaN', '-Infinity'][turn % 3])"),
     ),
-    Attack("unknown_tags", "sends unknown tags", **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')')),
-    Attack("lone_surrogates", "sends half characters", **raw(r"""reply(number, '"\\ud800\\udfff\\u0000\\u202e"')""")),
+    Attack(
+        "unknown_tags",
+        "sends unknown tags",
+        **raw('reply(number, \'{"!pickle": "x", "!tensor": []}\')'),
+    ),
+    Attack(
+        "lone_surrogates",
+        "sends half characters",
+        **raw(r"""reply(number, '"\\ud800\\udfff\\u0000\\u202e"')"""),
+    ),
     Attack(
         "keys_that_are_lists",
         "sends dicts whose keys cannot be keys",
-        **raw('reply(number, \'{"!dict": [[{"!tuple": [[1]]}, 2], [[1], 2], [{"!dict": []}, 1]]}\')'),
+        **raw(
+            'reply(number, \'{"!dict": [[{"!tuple": [[1]]}, 2], [[1], 2], [{"!dict": []}, 1]]}\')'
+        ),
     ),
     Attack(
         "doubled_keys",
         "sends every key twice",
         **raw('frame(b\'{"!dict": [["id", 1], ["id", 2], ["ok", 5], ["ok", 6]], "!dict": []}\')'),
     ),
-    Attack("negative_shape", "a tensor of negative length", **tensor('{"!tensor": ["float32", -1, 4]}')),
+    Attack(
+        "negative_shape", "a tensor of negative length", **tensor('{"!tensor": ["float32", -1, 4]}')
+    ),
     Attack(
         "overflowing_shape",
         "a tensor whose size overflows",
@@ -86,11 +115,17 @@ ATTACKS = [
         "a tensor longer than its bytes",
         **tensor('{"!tensor": ["float64", 1000, 1000]}', "bytes(8)"),
     ),
-    Attack("bytes_left_over", "more bytes than tensors", **tensor('{"!tensor": ["float64", 1]}', "bytes(800)")),
+    Attack(
+        "bytes_left_over",
+        "more bytes than tensors",
+        **tensor('{"!tensor": ["float64", 1]}', "bytes(800)"),
+    ),
     Attack(
         "one_tensor_many_times",
         "twenty thousand tensors of four megabytes in four megabytes",
-        **tensor("[" + ", ".join(['{"!tensor": ["uint8", 4194304]}'] * 9000) + "]", "bytes(4 << 20)"),
+        **tensor(
+            "[" + ", ".join(['{"!tensor": ["uint8", 4194304]}'] * 9000) + "]", "bytes(4 << 20)"
+        ),
     ),
     Attack(
         "huge_meta",
@@ -98,7 +133,9 @@ ATTACKS = [
         **tensor('{"!meta": ["float64", ' + ", ".join(["67108864"] * 15) + "]}"),
     ),
     Attack(
-        "shapes_of_texts", "a shape of texts, floats and booleans", **tensor('{"!tensor": ["float64", "3", 2.0, true]}')
+        "shapes_of_texts",
+        "a shape of texts, floats and booleans",
+        **tensor('{"!tensor": ["float64", "3", 2.0, true]}'),
     ),
     Attack(
         "huge_answers",
@@ -135,6 +172,8 @@ ATTACKS = [
     ),
     Attack("closed_socket", "closes the socket and lives on", **raw("os.close(3); time.sleep(30)")),
     Attack(
-        "deaf", "stops reading while it is sent something", "import time\ndef add(a, b):\n    while True: time.sleep(1)"
+        "deaf",
+        "stops reading while it is sent something",
+        "import time\ndef add(a, b):\n    while True: time.sleep(1)",
     ),
 ]

@@ -31,7 +31,11 @@ def results_of(course: Course, assignment: Assignment) -> list[Result]:
     """Return the results of a suite with all tests passed."""
     files = (course.visible_test_file(assignment), course.hidden_test_file(assignment))
     functions = [node for file in files for node in ast.parse(file.read_text("utf-8")).body]
-    return [_test(node) for node in functions if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_"]
+    return [
+        _test(node)
+        for node in functions
+        if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_"
+    ]
 
 
 def mistakes_of(course: Course, assignment: Assignment) -> list[dict[str, str]]:
@@ -47,20 +51,29 @@ def _test(node: ast.FunctionDef) -> Result:
     marks = {
         call.func.attr: ast.literal_eval(call.args[0])
         for call in node.decorator_list
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("part", "points")
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("part", "points")
     }
     title = " ".join((ast.get_docstring(node) or node.name).split())
     return Result(node.name, marks["part"], title, "passed", marks["points"], marks["points"])
 
 
 def _grade(
-    student: str, ability: float, assignment: Assignment, tests: list[Result], mistakes: list, dice: random.Random
+    student: str,
+    ability: float,
+    assignment: Assignment,
+    tests: list[Result],
+    mistakes: list,
+    dice: random.Random,
 ) -> Grade:
     if dice.random() < 0.01:
         problem = "adding.py is not UTF-8 text (byte 6); save it as UTF-8."
         return Grade(student, assignment.name, "refused", 0.0, assignment.points, problem=problem)
     mistake = dice.choice([None, *mistakes[: len(mistakes) // 2]])
-    results = tuple(test if dice.random() < 0.5 + ability else failing(test, mistake) for test in tests)
+    results = tuple(
+        test if dice.random() < 0.5 + ability else failing(test, mistake) for test in tests
+    )
     score = sum(result.score for result in results)
     return Grade(
         student, assignment.name, "graded", score, assignment.points, results, seed=41, isolation="namespaces",

@@ -21,7 +21,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 pytest.importorskip("playwright", reason="Playwright is not installed: pip install '.[browser]'")
-pytest.importorskip("axe_playwright_python", reason="axe-core is not installed: pip install '.[browser]'")
+pytest.importorskip(
+    "axe_playwright_python", reason="axe-core is not installed: pip install '.[browser]'"
+)
 
 from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
@@ -47,7 +49,9 @@ NAME = "03_masked_heads"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
+    ),
 ]
 
 
@@ -79,16 +83,25 @@ def ada(course: Course) -> Grade:
     """
     assignment = course.assignment(NAME)
     tests, known = results_of(course, assignment), mistakes_of(course, assignment)
-    outcomes = [failing(tests[1], known[0]), failing(tests[2], known[0]), failing(tests[3], None, "crashed")]
+    outcomes = [
+        failing(tests[1], known[0]),
+        failing(tests[2], known[0]),
+        failing(tests[3], None, "crashed"),
+    ]
     outcomes += [failing(tests[4], known[1]), failing(tests[5], None, "timeout")]
     said = "Your code raised a TypeError (line 4).\n    return torch.softmax(scores, dim=-1) @ value_with_a_long_name"
     outcomes += [replace(failing(tests[6], None), message=said)]
     outcomes += [
-        replace(failing(tests[7], None, "skipped"), message="This waits until “The shares add up to 1.” passes.")
+        replace(
+            failing(tests[7], None, "skipped"),
+            message="This waits until “The shares add up to 1.” passes.",
+        )
     ]
     results = (tests[0], *outcomes, *tests[8:])
     score = sum(result.score for result in results)
-    return Grade("ada", NAME, "graded", score, assignment.points, results, seed=41, isolation="namespaces")
+    return Grade(
+        "ada", NAME, "graded", score, assignment.points, results, seed=41, isolation="namespaces"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +116,9 @@ def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = picture_file(folder, course, grades[0])
     assert file is not None
     first, second, *_ = failing_parts(grades[0])
-    undrawn = Picture(second, "gradient xray", "Black.", problem="`Head.forward` is not written yet (line 9).")
+    undrawn = Picture(
+        second, "gradient xray", "Black.", problem="`Head.forward` is not written yet (line 9)."
+    )
     keep_pictures(file, [picture(first), undrawn])
     write_all(folder, course, grades)
     write_alike(folder / "alike.html", "Masked heads", two_alike())
@@ -114,7 +129,9 @@ def two_alike() -> Similar:
     """Return the similarity of two students with the same lines, one of them with long ones."""
     code = "def causal_mask(T):\n    rows = [[speaker <= listener for speaker in range(T)] for listener in range(T)]\n"
     codes = {
-        name: own_code(f"{code}    return torch.tensor(rows)  # {name}, {'on and ' * 30}on\n", Stub.of(""))
+        name: own_code(
+            f"{code}    return torch.tensor(rows)  # {name}, {'on and ' * 30}on\n", Stub.of("")
+        )
         for name in ("ada", "bo")
     }
     pair = Pair("ada", "bo", 0.9, 0.8, ("listener", "speaker"), (Passage((1, 2), (1, 2), 30),))
@@ -172,7 +189,9 @@ def test_pages_have_no_accessibility_violations(
         page.set_viewport_size({"width": WIDTHS[width], "height": 900})
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-        assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, "it scrolls sideways"
+        assert page.evaluate("document.scrollingElement.scrollWidth - innerWidth") <= 0, (
+            "it scrolls sideways"
+        )
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         assert grave(page) == []
 
@@ -200,10 +219,14 @@ def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, s
         outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline == "solid", "the focus cannot be seen"
         page.keyboard.press("Enter")
-        totals = [float(cell) for cell in page.locator("#everybody tbody td.total").all_inner_texts()]
+        totals = [
+            float(cell) for cell in page.locator("#everybody tbody td.total").all_inner_texts()
+        ]
         assert totals == sorted(totals)
         page.keyboard.press("Space")
-        again = [float(cell) for cell in page.locator("#everybody tbody td.total").all_inner_texts()]
+        again = [
+            float(cell) for cell in page.locator("#everybody tbody td.total").all_inner_texts()
+        ]
         assert again == totals[::-1]
         assert page.locator("#everybody th.total").get_attribute("aria-sort") == "descending"
 
@@ -245,7 +268,9 @@ def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
 
 
-def test_report_of_three_hundred_students_is_small(browser: Browser, lecture: tuple[Path, list[Grade]]) -> None:
+def test_report_of_three_hundred_students_is_small(
+    browser: Browser, lecture: tuple[Path, list[Grade]]
+) -> None:
     index = lecture[0] / "index.html"
     assert index.stat().st_size < 3_000_000
     with opened(browser, index.as_uri()) as page:
@@ -266,6 +291,8 @@ def test_feedback_of_every_student_is_two_clicks_away(
         own_pages = {folder / student_path(grade.student) for grade in grades}
         assert reached == {folder / feedback_path(grade) for grade in grades} | own_pages
         assert all(path.is_file() for path in reached)
-        page.locator("#everybody tbody tr", has_text="student 299").locator("a").last.click()  # the second
+        page.locator("#everybody tbody tr", has_text="student 299").locator(
+            "a"
+        ).last.click()  # the second
         assert page.get_by_text("Feedback for student 299").is_visible()
         assert page.get_by_role("heading", level=1).inner_text() == course.assignments[-1].title

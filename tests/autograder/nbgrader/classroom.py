@@ -36,7 +36,10 @@ FEWER_STEPS = {
     "10_ready_made": {"lr=3e-3), 300": "lr=3e-3), 30"},
     "11_spot_the_cheat": {"data, 800, name": "data, 80, name"},
     "14_fine_tuning": {"steps=600": "steps=60", "epochs=12,": "epochs=2,"},
-    "15_train_it_well": {"STEPS, EVERY = 1500, 250": "STEPS, EVERY = 100, 50", "steps: int = 300": "steps: int = 50"},
+    "15_train_it_well": {
+        "STEPS, EVERY = 1500, 250": "STEPS, EVERY = 100, 50",
+        "steps: int = 300": "steps: int = 50",
+    },
 }
 
 Scores = dict[str, dict[str, float]]  # student → part → points
@@ -65,16 +68,22 @@ class Classroom:
     def solution(self) -> NotebookNode:
         """Return the notebook of a student with only correct answers, without the markers."""
         text = load_document(self.course, self.assignment).text
-        lines = [line for line in text.split("\n") if "### BEGIN" not in line and "### END" not in line]
+        lines = [
+            line for line in text.split("\n") if "### BEGIN" not in line and "### END" not in line
+        ]
         return to_notebook(self.assignment, "\n".join(lines))
 
-    def hand_in(self, student: str, work: NotebookNode | str | bytes, file: str | None = None) -> Path:
+    def hand_in(
+        self, student: str, work: NotebookNode | str | bytes, file: str | None = None
+    ) -> Path:
         """Write a notebook, text or bytes to the folder from which nbgrader collects submissions."""
         place = self.folder / "submitted" / student / self.name / (file or f"{self.stem}.ipynb")
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(work, NotebookNode):
             work = json.dumps(work)  # as it is: nbformat would refuse what students manage to do
-        place.write_bytes(work if isinstance(work, bytes) else work.encode("utf-8", "surrogatepass"))
+        place.write_bytes(
+            work if isinstance(work, bytes) else work.encode("utf-8", "surrogatepass")
+        )
         return place
 
     def nbgrader(self, *words: str, fails: bool = False, **environment: str) -> str:
@@ -85,7 +94,9 @@ class Classroom:
         return self._run([str(BIN / "autograder"), *words], fails, {})
 
     def _run(self, command: list[str], fails: bool, environment: dict[str, str]) -> str:
-        outside = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
+        outside = {
+            name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")
+        }
         process = subprocess.run(
             command,
             cwd=self.folder,
@@ -104,11 +115,15 @@ class Classroom:
         """Return the scores of each part from nbgrader's gradebook."""
         from nbgrader.api import Gradebook
 
-        with Gradebook(url or f"sqlite:///{self.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
+        with Gradebook(
+            url or f"sqlite:///{self.folder / 'gradebook.db'}", "attention-by-hand"
+        ) as gradebook:
             found: Scores = {}
             for submission in gradebook.assignment_submissions(self.name):
                 notebook = submission.notebooks[0]
-                found[submission.student.id] = {grade.name: grade.score for grade in notebook.grades}
+                found[submission.student.id] = {
+                    grade.name: grade.score for grade in notebook.grades
+                }
             return found
 
     def journal_scores(self, folder: str = "grades") -> Scores:
@@ -121,12 +136,20 @@ class Classroom:
         }
 
     def autograded(self, student: str) -> NotebookNode:
-        return nbformat.read(self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4)
+        return nbformat.read(
+            self.folder / "autograded" / student / self.name / f"{self.stem}.ipynb", as_version=4
+        )
 
     def feedback_text(self, student: str) -> str:
         """The text of all feedback in the student's graded notebook."""
-        outputs = (output for cell in self.autograded(student).cells for output in cell.get("outputs", []))
-        return "\n".join(output["data"]["text/plain"] for output in outputs if output.output_type == "display_data")
+        outputs = (
+            output for cell in self.autograded(student).cells for output in cell.get("outputs", [])
+        )
+        return "\n".join(
+            output["data"]["text/plain"]
+            for output in outputs
+            if output.output_type == "display_data"
+        )
 
 
 def tiny_classroom(folder: Path) -> Classroom:
@@ -144,7 +167,9 @@ def _tiny_course() -> TemporaryDirectory[str]:
     """Build the course once for all tests of this process."""
     place = TemporaryDirectory()
     course = write_tiny_course(Path(place.name)) / "course.yml"
-    course.write_text(course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8")
+    course.write_text(
+        course.read_text("utf-8").replace("load_seconds: 5", "load_seconds: 3"), "utf-8"
+    )
     with_settings(Path(place.name), TINY)
     return place
 
@@ -159,8 +184,14 @@ def _generated_course() -> TemporaryDirectory[str]:
 def real_classroom(folder: Path, assignment: str) -> Classroom:
     """Copy the real course to its own folder, with this assignment built: hints that are up to date stay."""
     shutil.copy(ROOT / "course.yml", folder)
-    for part in (f"solutions/{assignment}", f"tests/assignments/{assignment}", f"assignments/{assignment}"):
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb"))
+    for part in (
+        f"solutions/{assignment}",
+        f"tests/assignments/{assignment}",
+        f"assignments/{assignment}",
+    ):
+        shutil.copytree(
+            ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.ipynb")
+        )
     return with_settings(folder, assignment)
 
 
@@ -182,7 +213,9 @@ def edited(notebook: NotebookNode, change: Callable[[NotebookNode], Any]) -> Not
 def train_briefly(notebook: NotebookNode, assignment: str) -> None:
     """Let long trainings take fewer steps, unless NOTEBOOKS=whole is in the environment."""
     for old, new in () if WHOLE_TRAININGS else FEWER_STEPS.get(assignment, {}).items():
-        (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
+        (cell,) = (
+            cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source
+        )
         cell.source = cell.source.replace(old, new)
 
 

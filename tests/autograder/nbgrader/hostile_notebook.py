@@ -23,12 +23,27 @@ def make_hostile(notebook: NotebookNode) -> None:
     for kind in ("raw", "markdown", "code", "heading", "widget"):
         for end in LINE_ENDS:
             text = f"note{end}{end}" + f"{end}{end}".join(SCRIPTS)
-            cells.append({"cell_type": kind, "metadata": {}, "source": text, "id": f"{kind}{len(cells)}"})
+            cells.append(
+                {"cell_type": kind, "metadata": {}, "source": text, "id": f"{kind}{len(cells)}"}
+            )
     pictures = "![x](attachment:missing.png) ![y](attachment:\u00e9.png)"
     cells.append({"cell_type": "markdown", "metadata": {}, "source": pictures, "id": "pictures"})
     outputs = [{"output_type": "display_data", "metadata": {}, "data": {"text/html": SCRIPTS[0]}}]
-    cells.append({"cell_type": "code", "metadata": {}, "source": "x = 1", "outputs": outputs, "execution_count": 1})
+    cells.append(
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "source": "x = 1",
+            "outputs": outputs,
+            "execution_count": 1,
+        }
+    )
     for cell in reversed(cells):
         if cell["cell_type"] == "code":
-            cell = {"outputs": [], "execution_count": None, **cell, "source": f"'''{cell['source']}'''"}
+            cell = {
+                "outputs": [],
+                "execution_count": None,
+                **cell,
+                "source": f"'''{cell['source']}'''",
+            }
         notebook.cells.insert(0, NotebookNode(cell))

@@ -57,11 +57,30 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def executed(python: Path, notebook: Path) -> list[str]:
     """Run all cells in a kernel of that environment; return the outputs of each code cell as text."""
-    command = [python, "-m", "nbconvert", "--to", "notebook", "--stdout", "--allow-errors", "--execute", notebook.name]
+    command = [
+        python,
+        "-m",
+        "nbconvert",
+        "--to",
+        "notebook",
+        "--stdout",
+        "--allow-errors",
+        "--execute",
+        notebook.name,
+    ]
     settings = {"IPYTHONDIR": str(notebook.parent / ".ipython"), "JUPYTER_NO_CONFIG": "1"}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "JUPYTER"))}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PYTHON", "JUPYTER"))
+    }
     done = subprocess.run(
-        command, cwd=notebook.parent, env={**environment, **settings}, capture_output=True, text=True, timeout=HANGS
+        command,
+        cwd=notebook.parent,
+        env={**environment, **settings},
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
     cells = [cell for cell in json.loads(done.stdout)["cells"] if cell["cell_type"] == "code"]
@@ -69,7 +88,9 @@ def executed(python: Path, notebook: Path) -> list[str]:
 
 
 def text_of(output: dict) -> str:
-    text = output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
+    text = (
+        output.get("text") or output.get("data", {}).get("text/plain") or output.get("evalue", "")
+    )
     return "".join(text)
 
 
@@ -89,7 +110,10 @@ def test_the_first_cell_says_what_to_do_and_then_the_notebook_works(
     assert done.returncode == 0, done.stdout + done.stderr
 
     first = executed(python, alone)[0]
-    assert f"The tests of {NAME} are not in {alone.parent}. Unpack the archive of the course there" in first
+    assert (
+        f"The tests of {NAME} are not in {alone.parent}. Unpack the archive of the course there"
+        in first
+    )
 
     shutil.copytree(archive, alone.parent / archive.name)
     first, *others = executed(python, alone)

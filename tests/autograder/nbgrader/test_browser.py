@@ -42,7 +42,9 @@ MILLISECONDS = 1000 * HANGS
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="there is no Chromium; on Debian: apt-get install chromium"
+    ),
 ]
 
 
@@ -61,7 +63,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """A class of five, graded: Ada has answered the question, Dora's file is refused, and Eve's notebook is hostile."""
     room = tiny_classroom(tmp_path_factory.mktemp("browser"))
     source = room.folder / "solutions" / TINY / "adding.py"
-    source.write_text(source.read_text().replace('# %% part="add"\n', f'# %% part="add"\n\n{QUESTION}\n'))
+    source.write_text(
+        source.read_text().replace('# %% part="add"\n', f'# %% part="add"\n\n{QUESTION}\n')
+    )
     room = Classroom(room.folder)
     build(room.course)
     answered = edited(room.solution(), write_answer)
@@ -87,8 +91,16 @@ def jupyter(room: Classroom) -> Iterator[str]:
         "JUPYTERLAB_SETTINGS_DIR": ".lab",
         "JUPYTERLAB_WORKSPACES_DIR": ".spaces",
     }
-    environment = {**os.environ, **{name: str(room.folder / folder) for name, folder in folders.items()}}
-    options = ["--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=", "--ServerApp.password="]
+    environment = {
+        **os.environ,
+        **{name: str(room.folder / folder) for name, folder in folders.items()},
+    }
+    options = [
+        "--no-browser",
+        f"--ServerApp.port={port}",
+        "--IdentityProvider.token=",
+        "--ServerApp.password=",
+    ]
     options += ["--ServerApp.port_retries=0"]
     if os.geteuid() == 0:
         options.append("--allow-root")
@@ -117,7 +129,9 @@ def wait_for(address: str, server: subprocess.Popen) -> None:
             with urllib.request.urlopen(address, timeout=5):
                 return
         except OSError:
-            assert server.poll() is None and time.monotonic() < deadline, "JupyterLab does not start"
+            assert server.poll() is None and time.monotonic() < deadline, (
+                "JupyterLab does not start"
+            )
             time.sleep(0.3)
 
 
@@ -154,12 +168,16 @@ def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Cla
         page.get_by_text("Submission #3").wait_for()
         page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
         for student in ("ada", "bob", "cleo"):
-            page.get_by_role("link", name=student).or_(page.get_by_text(student, exact=True)).first.wait_for()
+            page.get_by_role("link", name=student).or_(
+                page.get_by_text(student, exact=True)
+            ).first.wait_for()
         assert page.locator("tr", has_text="ada").get_by_text("10", exact=False).count()
 
 
 @pytest.mark.slow
-def test_formgrader_shows_the_autograders_feedback(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_shows_the_autograders_feedback(
+    browser: Any, jupyter: str, room: Classroom
+) -> None:
     submission = submission_of(room, "cleo")
     with page_of(browser, "formgrader-submission") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission}/")
@@ -178,7 +196,9 @@ def submission_of(room: Classroom, student: str) -> str:
 
 
 @pytest.mark.slow
-def test_points_and_a_comment_for_an_answer_reach_the_export(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_points_and_a_comment_for_an_answer_reach_the_export(
+    browser: Any, jupyter: str, room: Classroom
+) -> None:
     with page_of(browser, "formgrader-answer") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'ada')}/")
         page.get_by_text(ANSWER).wait_for()
@@ -211,7 +231,9 @@ def exported(room: Classroom) -> str:
 
 
 @pytest.mark.slow
-def test_formgrader_asks_for_a_person_where_a_file_is_refused(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_formgrader_asks_for_a_person_where_a_file_is_refused(
+    browser: Any, jupyter: str, room: Classroom
+) -> None:
     with page_of(browser, "formgrader-refused-class") as page:
         page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
         row = page.locator("tr", has_text="dora")
@@ -220,17 +242,24 @@ def test_formgrader_asks_for_a_person_where_a_file_is_refused(browser: Any, jupy
     with page_of(browser, "formgrader-refused") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'dora')}/")
         page.get_by_text("Not graded: No file").first.wait_for()
-        assert page.get_by_text("homework.pdf").count() and not page.get_by_text(str(room.folder)).count()
+        assert (
+            page.get_by_text("homework.pdf").count()
+            and not page.get_by_text(str(room.folder)).count()
+        )
 
 
-def test_nothing_of_a_hostile_notebook_runs_in_formgrader(browser: Any, jupyter: str, room: Classroom) -> None:
+def test_nothing_of_a_hostile_notebook_runs_in_formgrader(
+    browser: Any, jupyter: str, room: Classroom
+) -> None:
     with page_of(browser, "formgrader-hostile") as page:
         page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'eve')}/")
         assert_nothing_ran(page)
 
 
 @pytest.mark.slow
-def test_nothing_of_a_hostile_notebook_runs_in_nbgraders_feedback(browser: Any, room: Classroom) -> None:
+def test_nothing_of_a_hostile_notebook_runs_in_nbgraders_feedback(
+    browser: Any, room: Classroom
+) -> None:
     """All students have a page, also the one whose attachments are missing."""
     room.nbgrader("generate_feedback", TINY)
     pages = sorted((room.folder / "feedback").glob("*/*/*.html"))
@@ -246,7 +275,9 @@ def assert_nothing_ran(page: Any) -> None:
     page.wait_for_load_state("load")
     assert page.evaluate(f"typeof window.{FLAG}") == "undefined"
     assert page.locator("[onload], [onerror], iframe[srcdoc]").count() == 0
-    page.evaluate(f"document.body.insertAdjacentHTML('beforeend', `<img src='x:' onerror='window.{FLAG} = 1'>`)")
+    page.evaluate(
+        f"document.body.insertAdjacentHTML('beforeend', `<img src='x:' onerror='window.{FLAG} = 1'>`)"
+    )
     page.wait_for_function(f"window.{FLAG} === 1")
 
 
@@ -259,13 +290,20 @@ def test_student_completes_the_first_part_in_jupyterlab(
     with page_of(browser, f"lab-{theme}-green") as page:
         page.goto(f"{jupyter}/lab/workspaces/{theme}/tree/assignments/{TINY}/adding.ipynb?reset")
         page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
-        assert page.locator("body").get_attribute("data-jp-theme-light") == str(theme == "light").lower()
+        assert (
+            page.locator("body").get_attribute("data-jp-theme-light")
+            == str(theme == "light").lower()
+        )
         from_red_to_green(page, f"lab-{theme}-red")
 
 
 @pytest.mark.slow
-def test_student_completes_the_first_part_in_notebook_7(browser: Any, jupyter: str, room: Classroom) -> None:
-    pytest.importorskip("notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'")
+def test_student_completes_the_first_part_in_notebook_7(
+    browser: Any, jupyter: str, room: Classroom
+) -> None:
+    pytest.importorskip(
+        "notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'"
+    )
     shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")
     with page_of(browser, "notebook-green") as page:
         page.goto(f"{jupyter}/notebooks/seven/adding.ipynb")
@@ -291,7 +329,9 @@ def from_red_to_green(page: Any, red: str) -> None:
 
 def settings(room: Classroom, name: str, text: str) -> None:
     """Write the settings that a user would choose in JupyterLab."""
-    file = room.folder / ".lab" / "@jupyterlab" / "apputils-extension" / f"{name}.jupyterlab-settings"
+    file = (
+        room.folder / ".lab" / "@jupyterlab" / "apputils-extension" / f"{name}.jupyterlab-settings"
+    )
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
 
@@ -343,7 +383,12 @@ def test_notebook_from_the_stub_to_full_marks(
             page.goto(f"{jupyter}/lab/workspaces/walk-{theme}-{name}-{state}/tree/{address}?reset")
             page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
             run_all(page)
-            walk(page, f"walk-{name[:2]}-{theme}-{state}", [part.name for part in real.assignment.parts], state)
+            walk(
+                page,
+                f"walk-{name[:2]}-{theme}-{state}",
+                [part.name for part in real.assignment.parts],
+                state,
+            )
 
 
 SLIDERS = [("03_masked_heads", "attention"), ("12_rotary_positions", "rotation")]
@@ -353,14 +398,20 @@ if os.environ.get("WALKS") == "all":
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "part"), SLIDERS)
-def test_slider_changes_the_picture_above_it(browser: Any, jupyter: str, room: Classroom, name: str, part: str) -> None:
-    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'")
+def test_slider_changes_the_picture_above_it(
+    browser: Any, jupyter: str, room: Classroom, name: str, part: str
+) -> None:
+    pytest.importorskip(
+        "ipywidgets", reason="ipywidgets is not installed: pip install '.[notebook]'"
+    )
     real = Classroom(ROOT, name)
     folder = room.folder / "sliders" / name
     shutil.copytree(real.course.release_folder(real.assignment), folder)
     solve(folder, real)
     with page_of(browser, f"slider-{name[:2]}-moved") as page:
-        page.goto(f"{jupyter}/lab/workspaces/slider-{name}/tree/sliders/{name}/{real.stem}.ipynb?reset")
+        page.goto(
+            f"{jupyter}/lab/workspaces/slider-{name}/tree/sliders/{name}/{real.stem}.ipynb?reset"
+        )
         page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
         run_all(page)
         cell = scroll_to(page, f'picture("{part}")')
@@ -384,7 +435,10 @@ def images(cell: Any) -> list[str]:
 
 def walk(page: Any, picture: str, parts: list[str], state: str) -> None:
     """Look at the check and the picture of each part, which JupyterLab renders once they are scrolled to."""
-    told = {"stub": "visible points of this part so far", "solved": "All visible tests of this part pass"}[state]
+    told = {
+        "stub": "visible points of this part so far",
+        "solved": "All visible tests of this part pass",
+    }[state]
     for part in parts:
         cell = scroll_to(page, f'check("{part}")')
         cell.get_by_text(told).first.wait_for()
@@ -401,7 +455,9 @@ def look_at(page: Any, cell: Any, picture: str) -> None:
     photograph(page, picture)
     assert not cell.get_by_text("Traceback").count()
     wide = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length"
-    assert cell.locator(".jp-OutputArea-output").evaluate_all(wide) == 0, f"{picture}: the output is cut off"
+    assert cell.locator(".jp-OutputArea-output").evaluate_all(wide) == 0, (
+        f"{picture}: the output is cut off"
+    )
 
 
 def scroll_to(page: Any, call: str) -> Any:

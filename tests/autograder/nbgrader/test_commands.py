@@ -14,7 +14,14 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 
 from autograder.authoring.build import build
 from autograder.course.config import load_course
-from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, generated_classroom, real_classroom
+from tests.autograder.nbgrader.classroom import (
+    ROOT,
+    TINY,
+    Classroom,
+    edited,
+    generated_classroom,
+    real_classroom,
+)
 
 FULL = {"add": 4.0, "total": 6.0}
 SECRET = "together = a + b"
@@ -89,7 +96,10 @@ def test_invalid_course_is_reported_as_a_sentence(room):
 
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
-    room.hand_in("ada", edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')")))
+    room.hand_in(
+        "ada",
+        edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')")),
+    )
     poisoned = room.folder / "broken"
     (poisoned / "autograder").mkdir(parents=True)
     (poisoned / "autograder" / "__init__.py").write_text("raise ImportError('not here')")
@@ -126,21 +136,27 @@ def test_export_to_nbgrader_after_autograder_grade(room):
     (place / "cleo").mkdir()
     (place / "cleo" / "adding.py").write_text(solution)
     room.autograder("grade", str(place))
-    assert "4 of 4 grades" in room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
+    assert "4 of 4 grades" in room.autograder(
+        "export", "grades", "--to", "nbgrader", "--submissions", "class"
+    )
     assert room.gradebook_scores() == room.journal_scores()
     assert room.gradebook_scores()["cleo"] == FULL
     assert "not written yet" in room.feedback_text("bob")
     assert "return together" in str(room.autograded("cleo"))
 
     room.nbgrader("generate_feedback", TINY)
-    assert "add is not written yet" in (room.folder / "feedback/bob" / TINY / "adding.html").read_text().replace(
-        "`", ""
-    )
+    assert "add is not written yet" in (
+        room.folder / "feedback/bob" / TINY / "adding.html"
+    ).read_text().replace("`", "")
     room.nbgrader("export")
     assert "01_adding,,,cleo,,,,10.0,0.0,10.0,10.0" in (room.folder / "grades.csv").read_text()
 
-    (place / "bob" / TINY / "adding.ipynb").write_text((place / "ada" / TINY / "adding.ipynb").read_text())
-    output = room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True)
+    (place / "bob" / TINY / "adding.ipynb").write_text(
+        (place / "ada" / TINY / "adding.ipynb").read_text()
+    )
+    output = room.autograder(
+        "export", "grades", "--to", "nbgrader", "--submissions", "class", fails=True
+    )
     assert "bob, 01_adding: the submission is not the one that was graded" in output
     room.autograder("grade", str(place))
     room.autograder("export", "grades", "--to", "nbgrader", "--submissions", "class")
@@ -152,7 +168,9 @@ def test_autograde_finds_submissions_without_notebooks(room):
     solution = (room.folder / "solutions" / TINY / "adding.py").read_text()
     for student in ("ada", "bob"):
         room.hand_in(student, solution, "adding.py")
-    room.nbgrader("autograde", TINY, "--student", "ada", "--KernelManager.transport=ipc")  # starts no kernel
+    room.nbgrader(
+        "autograde", TINY, "--student", "ada", "--KernelManager.transport=ipc"
+    )  # starts no kernel
     assert room.gradebook_scores() == {"ada": FULL}
     output = room.nbgrader("autograde", TINY, "--student", "nobody", fails=True)
     assert "No notebooks were matched" in output
@@ -169,7 +187,10 @@ def test_manual_grades_and_comments_are_kept(room):
         gradebook.find_grade("add", "adding", TINY, "ada").manual_score = 3.5
         gradebook.find_comment("write-add", "adding", TINY, "ada").manual_comment = "Almost."
         gradebook.db.commit()
-        assert gradebook.find_comment("write-add", "adding", TINY, "ada").auto_comment == "No response."
+        assert (
+            gradebook.find_comment("write-add", "adding", TINY, "ada").auto_comment
+            == "No response."
+        )
     room.nbgrader("autograde", TINY, "--force")
     assert room.gradebook_scores()["ada"]["add"] == 3.5
     room.nbgrader("generate_feedback", TINY)
@@ -217,4 +238,7 @@ def test_exchange_in_a_folder_that_others_can_read_is_refused(room):
         sentence = exchange_problem(course, course / "exchange") or ""
         assert "c.Exchange.root" in sentence and f"chmod o-rwx {course}" in sentence
     config = (room.folder / "nbgrader_config.py").read_text("utf-8")
-    assert 'c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"' in config
+    assert (
+        'c.ExchangeFactory.release_assignment = "autograder.nbgrader.exchange.ReleaseAssignment"'
+        in config
+    )

@@ -21,7 +21,16 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     wrong = solution.replace("self.value = self.value + number", "self.value = number")
     room.hand_in("ada", wrong, "adding.py")
     room.autograder("grade", "submitted", "--jobs", "1")
-    about = ("ada", "--assignment", TINY, "--by", "Grace", "--reason", "Shown in the tutorial.", "--give")
+    about = (
+        "ada",
+        "--assignment",
+        TINY,
+        "--by",
+        "Grace",
+        "--reason",
+        "Shown in the tutorial.",
+        "--give",
+    )
     room.autograder("decide", *about, "1", "--part", "total")
     room.autograder("decide", *about, "1.5")
     return room

@@ -16,7 +16,12 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.render import Message
 from autograder.feedback.titles import with_titles
-from autograder.nbgrader.graded_notebook import MOST_CELLS, part_score, show_grade, submitted_notebook
+from autograder.nbgrader.graded_notebook import (
+    MOST_CELLS,
+    part_score,
+    show_grade,
+    submitted_notebook,
+)
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
 from autograder.sandbox.shared.errors import BELOW_MAIN
@@ -35,11 +40,15 @@ cells = st.fixed_dictionaries(
     {},
     optional={
         "cell_type": st.sampled_from(["code", "markdown", "raw", "heading"]) | anything,
-        "source": st.sampled_from(['check("add")', "def add(a, b): pass", "class Total: pass"]) | anything,
+        "source": st.sampled_from(['check("add")', "def add(a, b): pass", "class Total: pass"])
+        | anything,
         "metadata": st.fixed_dictionaries(
             {},
             optional={
-                "nbgrader": st.fixed_dictionaries({}, optional={"grade_id": grade_ids, "points": anything}) | anything
+                "nbgrader": st.fixed_dictionaries(
+                    {}, optional={"grade_id": grade_ids, "points": anything}
+                )
+                | anything
             },
         )
         | anything,
@@ -48,7 +57,9 @@ cells = st.fixed_dictionaries(
         "id": anything,
     },
 )
-notebooks = st.fixed_dictionaries({"cells": st.lists(cells | anything, max_size=8)}, optional={"metadata": anything})
+notebooks = st.fixed_dictionaries(
+    {"cells": st.lists(cells | anything, max_size=8)}, optional={"metadata": anything}
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +79,14 @@ def release(course, assignment):
 
 def grade_of(*tests: Result, **facts) -> Grade:
     return Grade(
-        **{"student": "ada", "assignment": ASSIGNMENT, "status": "graded", "score": 0, "max_score": 10, **facts},
+        **{
+            "student": "ada",
+            "assignment": ASSIGNMENT,
+            "status": "graded",
+            "score": 0,
+            "max_score": 10,
+            **facts,
+        },
         tests=tests,
     )
 
@@ -78,14 +96,19 @@ def checked(notebook, assignment) -> None:
     show_grade(notebook, assignment, grade_of())
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
-    ids = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
+    ids = [
+        cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata
+    ]
     assert len(ids) == len(set(ids))
     tests = {
         cell.metadata.nbgrader.grade_id: cell
         for cell in notebook.cells
         if cell.metadata.get("nbgrader", {}).get("grade")
     }
-    assert {name: cell.metadata.nbgrader.points for name, cell in tests.items()} == {"add": 4, "total": 6}
+    assert {name: cell.metadata.nbgrader.points for name, cell in tests.items()} == {
+        "add": 4,
+        "total": 6,
+    }
     for cell in tests.values():
         assert [output.output_type for output in cell.outputs] == ["display_data", "execute_result"]
         assert cell.outputs[1].data["text/plain"] == "0.0"
@@ -113,13 +136,17 @@ def test_missing_submission_becomes_a_notebook_with_the_reason(assignment, relea
 
 def test_huge_notebook_is_truncated(assignment, release):
     many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", json.dumps(many))])
+    notebook = submitted_notebook(
+        assignment, release, [SourceFile("adding.ipynb", json.dumps(many))]
+    )
     assert len(notebook.cells) == MOST_CELLS + 2
     checked(notebook, assignment)
 
 
 def test_unchanged_notebook_has_no_notes(assignment, release):
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    notebook = submitted_notebook(
+        assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))]
+    )
     assert [cell.source for cell in notebook.cells] == [cell.source for cell in release.cells]
     assert not any("autograder" in cell.metadata for cell in notebook.cells)
 
@@ -132,15 +159,30 @@ def test_script_is_converted_to_cells(course, assignment, release):
     assert notebook.cells[0].cell_type == "markdown"
 
 
-@pytest.mark.parametrize("score, shown", [(2.5, "2.5"), (-1, "0.0"), (99, "4.0"), (0.1 + 0.2, "0.3")])
+@pytest.mark.parametrize(
+    "score, shown", [(2.5, "2.5"), (-1, "0.0"), (99, "4.0"), (0.1 + 0.2, "0.3")]
+)
 def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, score, shown):
-    result = Result("test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?")
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    result = Result(
+        "test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?"
+    )
+    notebook = submitted_notebook(
+        assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))]
+    )
     show_grade(notebook, assignment, grade_of(result))
-    cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "add")
+    cell = next(
+        cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "add"
+    )
     assert cell.outputs[1].data["text/plain"] == shown
     page = cell.outputs[0].data["text/html"]
-    assert "<script>" not in page and "<b>" not in page and "<code>adds</code>" in page and "Why?" in page
+    assert (
+        "<script>" not in page
+        and "<b>" not in page
+        and "<code>adds</code>" in page
+        and "Why?" in page
+    )
 
 
 def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release):
@@ -177,10 +219,18 @@ def test_unreadable_folder_is_refused_without_its_path(course, assignment, tmp_p
 
 def test_recognised_mistake_is_named(assignment, release):
     wrong = Result("test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?", "subtracts")
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))])
+    notebook = submitted_notebook(
+        assignment, release, [SourceFile("adding.ipynb", nbformat.writes(release))]
+    )
     titles = {"subtracts": "the second number is taken away"}
-    show_grade(notebook, assignment, with_titles(grade_of(wrong), lambda _, mistake: titles[mistake]))
-    cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "add")
+    show_grade(
+        notebook, assignment, with_titles(grade_of(wrong), lambda _, mistake: titles[mistake])
+    )
+    cell = next(
+        cell
+        for cell in notebook.cells
+        if cell.metadata.get("nbgrader", {}).get("grade_id") == "add"
+    )
     for kind in ("text/plain", "text/html"):
         assert "This looks familiar: the second number is taken away." in cell.outputs[0].data[kind]
 
@@ -190,7 +240,10 @@ def test_recognised_mistake_is_named(assignment, release):
     [
         ("`add` is not written yet (line 3).", "○"),
         ("This part is not written yet.", "○"),
-        ('Below your code, `add` still has the line `raise NotImplementedError("add is not written yet.")`', "✗"),
+        (
+            'Below your code, `add` still has the line `raise NotImplementedError("add is not written yet.")`',
+            "✗",
+        ),
         ("add(2, 3) returned 4; 5 was expected.", "✗"),
     ],
 )
@@ -202,7 +255,9 @@ def test_unwritten_code_is_told_from_wrong_code(message, mark):
 
 def test_one_cause_is_told_once():
     cause = "`add` is not written yet (line 3)."
-    results = [Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)]
+    results = [
+        Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)
+    ]
     results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
     assert repr(Message("Two numbers", tuple(results))).splitlines() == [
         "Two numbers",
@@ -243,7 +298,9 @@ def test_students_markdown_contains_no_active_links(assignment, release, prose):
     markdown = pytest.importorskip("nbconvert.filters.markdown")
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": prose}]})
     shown = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)])
-    page = "".join(markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown")
+    page = "".join(
+        markdown.markdown2html(cell.source) for cell in shown.cells if cell.cell_type == "markdown"
+    )
     assert "<img" not in page and "title=" not in page
     assert all(link.startswith("https://") for link in re.findall('<a href="([^"]*)', page))
     assert not re.search(r"\\(href|require|style)", page)
@@ -263,9 +320,38 @@ def test_attached_pictures_are_kept(assignment, release):
 
 # -- no cell becomes active ---------------------------------------------------------------------------------------
 
-LINE_ENDS = ("\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\u2424")
+LINE_ENDS = (
+    "\n",
+    "\r",
+    "\r\n",
+    "\v",
+    "\f",
+    "\x1c",
+    "\x1d",
+    "\x1e",
+    "\x85",
+    "\u2028",
+    "\u2029",
+    "\u2424",
+)
 SCRIPT = "<script>executed = true</script>"
-HARMLESS = {"p", "pre", "code", "span", "div", "em", "strong", "br", "hr", "table", "thead", "tbody", "tr", "th", "td"}
+HARMLESS = {
+    "p",
+    "pre",
+    "code",
+    "span",
+    "div",
+    "em",
+    "strong",
+    "br",
+    "hr",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 HARMLESS |= {"ul", "ol", "li", "blockquote", "del", "section", "h1", "h2", "h3", "h4", "h5", "h6"}
 
 
@@ -301,7 +387,12 @@ def rendered(assignment, release, *cells):
 @pytest.mark.parametrize("kind", ["raw", "heading", "widget", None, ["raw"]])
 @pytest.mark.parametrize("end", LINE_ENDS, ids=ascii)
 def test_no_line_end_lets_a_raw_cell_become_active(assignment, release, kind, end):
-    for text in (f"note{end}{end}{SCRIPT}", f"{end}{SCRIPT}", f"{SCRIPT}{end}", f"a{end}```{end}{SCRIPT}{end}```"):
+    for text in (
+        f"note{end}{end}{SCRIPT}",
+        f"{end}{SCRIPT}",
+        f"{SCRIPT}{end}",
+        f"a{end}```{end}{SCRIPT}{end}```",
+    ):
         found = rendered(assignment, release, {"cell_type": kind, "source": text})
         assert found.names <= {"pre", "code"}, (text, found.names)
 
@@ -328,7 +419,9 @@ def test_no_prose_becomes_active(assignment, release, prose, end):
     assert not [name for name in found.attributes if name.startswith("on")]
 
 
-@pytest.mark.parametrize("name", ["missing.png", "\u00e9.png", "a b.png", "a%20b.png", "", "a.png 'x'", "../a.png"])
+@pytest.mark.parametrize(
+    "name", ["missing.png", "\u00e9.png", "a b.png", "a%20b.png", "", "a.png 'x'", "../a.png"]
+)
 def test_a_missing_attachment_is_text(assignment, release, name):
     """nbconvert makes no page of a notebook that lacks one."""
     cell = {"cell_type": "markdown", "source": f"![x](attachment:{name}) ![y](attachment:b.png)"}
@@ -346,7 +439,10 @@ def test_an_attachment_is_shown_or_text(assignment, release, name):
 def test_cell_that_was_stopped_is_named_to_the_student(assignment, release):
     stopped = "Line 1 of cell 1 was stopped when the file was loaded: it takes too long."
     grade = grade_of(
-        flags=(stopped, "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there.")
+        flags=(
+            stopped,
+            "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there.",
+        )
     )
     notebook = submitted_notebook(assignment, release, [])
     show_grade(notebook, assignment, grade)

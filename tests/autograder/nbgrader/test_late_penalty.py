@@ -32,7 +32,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """A class with full marks: ada two days late, ben with an extension, cy within grace, dan only collected."""
     room = tiny_classroom(tmp_path_factory.mktemp("late"))
     course = room.folder / "course.yml"
-    course.write_text(course.read_text("utf-8").replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8")
+    course.write_text(
+        course.read_text("utf-8").replace("assignments:\n  - name: 01_adding\n", POLICY), "utf-8"
+    )
     for student, stamp in STAMPS.items():
         place = room.hand_in(student, room.solution())
         if stamp:
@@ -49,7 +51,10 @@ def penalties(room: Classroom) -> dict[str, tuple[float, float]]:
 
     with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
         submissions = gradebook.assignment_submissions(TINY)
-        return {s.student.id: (s.score, s.notebooks[0].late_submission_penalty or 0.0) for s in submissions}
+        return {
+            s.student.id: (s.score, s.notebooks[0].late_submission_penalty or 0.0)
+            for s in submissions
+        }
 
 
 def facts(room: Classroom) -> tuple[str, dict[str, tuple[str | None, str | None]], set[str]]:
@@ -57,8 +62,12 @@ def facts(room: Classroom) -> tuple[str, dict[str, tuple[str | None, str | None]
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
-        names = {student.id: (student.first_name, student.last_name) for student in gradebook.students}
-        waiting = {s.student.id for s in gradebook.assignment_submissions(TINY) if s.needs_manual_grade}
+        names = {
+            student.id: (student.first_name, student.last_name) for student in gradebook.students
+        }
+        waiting = {
+            s.student.id for s in gradebook.assignment_submissions(TINY) if s.needs_manual_grade
+        }
         return str(gradebook.find_assignment(TINY).duedate), names, waiting
 
 
@@ -79,7 +88,12 @@ def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
 @pytest.mark.slow
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     output = room.nbgrader("autograde", TINY)
-    assert penalties(room) == {"ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0)}
+    assert penalties(room) == {
+        "ada": (10.0, 2.0),
+        "ben": (10.0, 0.0),
+        "cy": (10.0, 0.0),
+        "dan": (10.0, 1.0),
+    }
     assert "ada: 10 points, minus 2 for two days late." in output
 
     room.autograder("grade", "submitted", "--jobs", "1")
@@ -100,4 +114,6 @@ def test_extension_removes_the_late_penalty(room: Classroom):
 @pytest.mark.slow
 def test_settings_set_the_late_penalty_plugin():
     root = Path(__file__).resolve().parents[3]
-    assert "autograder.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text("utf-8")
+    assert "autograder.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text(
+        "utf-8"
+    )

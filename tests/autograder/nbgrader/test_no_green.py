@@ -14,10 +14,20 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 
 from autograder.course.config import load_course
 from tests.autograder.nbgrader.classroom import ROOT, real_classroom
-from tests.autograder.unfinished_states import STATES, Material, renamed_copy, solved_on_the_path, write_state
+from tests.autograder.unfinished_states import (
+    STATES,
+    Material,
+    renamed_copy,
+    solved_on_the_path,
+    write_state,
+)
 
 ALL = os.environ.get("AUTOGRADER_NO_GREEN") == "all"
-NAMES = [assignment.name for assignment in load_course(ROOT).assignments] if ALL else ["12_rotary_positions"]
+NAMES = (
+    [assignment.name for assignment in load_course(ROOT).assignments]
+    if ALL
+    else ["12_rotary_positions"]
+)
 
 
 @pytest.mark.slow
@@ -29,9 +39,13 @@ def test_nbgrader_gives_no_points(tmp_path: Path, name: str) -> None:
     for number, state in enumerate(STATES):
         write_state(tmp_path / "submitted" / f"s{number}" / name, STATES[state](material))
     write_state(tmp_path / "submitted" / "full" / name, renamed_copy(material))
-    write_state(tmp_path / "submitted" / "released" / name, {material.notebook: material.stub_notebook})
+    write_state(
+        tmp_path / "submitted" / "released" / name, {material.notebook: material.stub_notebook}
+    )
     with solved_on_the_path(material, tmp_path / "site-packages"):
         room.nbgrader("autograde", name, "--GradedExporter.pictures=False")
     scores = {student: sum(parts.values()) for student, parts in room.gradebook_scores().items()}
     assert scores.pop("full") == room.assignment.points, "the work in a copy beside the stub"
-    assert scores == dict.fromkeys([*(f"s{number}" for number in range(len(STATES))), "released"], 0)
+    assert scores == dict.fromkeys(
+        [*(f"s{number}" for number in range(len(STATES))), "released"], 0
+    )

@@ -31,7 +31,9 @@ from tests.autograder.nbgrader.classroom import (
 
 COURSE = load_course(ROOT)
 NAME, MISTAKE = "03_masked_heads", "mask_one_late"
-READY = [assignment for assignment in COURSE.assignments if COURSE.notebook_file(assignment).is_file()]
+READY = [
+    assignment for assignment in COURSE.assignments if COURSE.notebook_file(assignment).is_file()
+]
 
 
 def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
@@ -44,7 +46,11 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
     for cell in cells:
         cell["id"] = nbformat.corpus.words.generate_corpus_id()
     together = nbformat.v4.new_notebook(cells=cells)
-    done = NotebookClient(together, timeout=600, allow_errors=True, kernel_name="python3").execute().cells
+    done = (
+        NotebookClient(together, timeout=600, allow_errors=True, kernel_name="python3")
+        .execute()
+        .cells
+    )
     for notebook, _ in work:
         assert not [output for output in done.pop(0).outputs if output.output_type == "error"]
         notebook.cells = [done.pop(0) for _ in notebook.cells]
@@ -58,7 +64,10 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode
     """
     room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
     here = room.course.release_folder(room.assignment)
-    work = {"right": (room.solution(), here), MISTAKE: (to_notebook(room.assignment, mistake_of(room).source), here)}
+    work = {
+        "right": (room.solution(), here),
+        MISTAKE: (to_notebook(room.assignment, mistake_of(room).source), here),
+    }
     for assignment in READY:
         folder = tmp_path_factory.mktemp(assignment.name)
         shutil.copytree(COURSE.release_folder(assignment), folder, dirs_exist_ok=True)
@@ -77,7 +86,10 @@ def outputs(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def shown_text(notebook: NotebookNode) -> str:
-    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook))
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in outputs(notebook)
+    )
 
 
 @pytest.mark.slow

@@ -26,13 +26,19 @@ from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
 from tests.autograder.sampling import UNSTEADY
 
 ALL = os.environ.get("AUTOGRADER_PARITY") == "all"
-NAMES = [assignment.name for assignment in load_course(ROOT).assignments] if ALL else ["03_masked_heads"]
+NAMES = (
+    [assignment.name for assignment in load_course(ROOT).assignments]
+    if ALL
+    else ["03_masked_heads"]
+)
 EVERY = 1 if ALL else 5
 
 
 def hand_in_known_answers(room: Classroom) -> int:
     """Hand in every mistake, or every fifth, as a notebook, and every alternative as a `.py`."""
-    mistakes = [m for m in load_mistakes(room.course, room.assignment) if m.id not in UNSTEADY][::EVERY]
+    mistakes = [m for m in load_mistakes(room.course, room.assignment) if m.id not in UNSTEADY][
+        ::EVERY
+    ]
     alternatives = load_alternatives(room.course, room.assignment)[::EVERY]
     for mistake in mistakes:
         room.hand_in(f"mistake-{mistake.id}", to_notebook(room.assignment, mistake.source))
@@ -43,7 +49,9 @@ def hand_in_known_answers(room: Classroom) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: Path, name: str) -> None:
+def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(
+    tmp_path: Path, name: str
+) -> None:
     room = real_classroom(tmp_path, name)
     write_demo(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
     shutil.copytree(tmp_path / "demo", tmp_path / "submitted")
@@ -52,9 +60,13 @@ def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(tmp_path: 
     room.nbgrader("autograde", name, "--GradedExporter.pictures=False")
     first = next(iter(Reading(tmp_path / "grades" / FILE_NAME)))
     seed = str(first.seed)  # a few mistakes pass a test by chance
-    room.autograder("grade", "submitted", "--assignment", name, "--output", "second", "--seed", seed)
+    room.autograder(
+        "grade", "submitted", "--assignment", name, "--output", "second", "--seed", seed
+    )
     ours, theirs = room.journal_scores("second"), room.gradebook_scores()
-    differing = [student for student in {*ours, *theirs} if ours.get(student) != theirs.get(student)]
+    differing = [
+        student for student in {*ours, *theirs} if ours.get(student) != theirs.get(student)
+    ]
     print(f"\n{name}: {known} known answers, {len(ours)} submissions, {len(differing)} differences")
     assert differing == []
     assert len(ours) >= known + 25

@@ -26,14 +26,19 @@ def programs() -> Path | None:
     """Return the folder of PostgreSQL's server on Debian or another system."""
     places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     found = shutil.which("initdb")
-    return next((p for p in [*places, *([Path(found).parent] if found else [])] if (p / "initdb").exists()), None)
+    return next(
+        (p for p in [*places, *([Path(found).parent] if found else [])] if (p / "initdb").exists()),
+        None,
+    )
 
 
 def install() -> Path | None:
     """Install PostgreSQL as root on Debian, if continuous integration requests it."""
     if os.geteuid() == 0 and os.environ.get("CI") and shutil.which("apt-get"):
         command = ["apt-get", "-qq", "install", "-y", "--no-install-recommends", "postgresql"]
-        subprocess.run(command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, capture_output=True)
+        subprocess.run(
+            command, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, capture_output=True
+        )
     return programs()
 
 
@@ -63,7 +68,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if made.returncode:
         shutil.rmtree(folder)
         pytest.skip(f"initdb does not work here: {made.stderr.strip()[-300:]}")
-    options = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
+    options = [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        f"unix_socket_directories={folder}",
+        "-c",
+        "fsync=off",
+    ]
     server = subprocess.Popen(
         [place / "postgres", "-D", data, "-p", str(port), *options],
         **owner, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -53,12 +53,17 @@ def asks(cell: NotebookNode, what: str) -> bool:
 
 def errors(notebook: NotebookNode) -> list[str]:
     outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
-    return [f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error"]
+    return [
+        f"{output.ename}: {output.evalue}" for output in outputs if output.output_type == "error"
+    ]
 
 
 def words(cell: NotebookNode) -> str:
     """Return all text output of a cell."""
-    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for output in cell.outputs
+    )
 
 
 def images(cell: NotebookNode) -> int:
@@ -75,7 +80,9 @@ def test_solved_notebook_passes_all_checks_and_draws_pictures(name, tmp_path):
 
     assert errors(notebook) == []
     checks = [cell for cell in notebook.cells if asks(cell, "check")]
-    assert [cell.source for cell in checks] == [f'check("{part.name}")' for part in assignment.parts]
+    assert [cell.source for cell in checks] == [
+        f'check("{part.name}")' for part in assignment.parts
+    ]
     for cell in checks:
         assert "All visible tests of this part pass" in words(cell), cell.source
     pictures = [cell for cell in notebook.cells if asks(cell, "picture")]

@@ -20,7 +20,14 @@ import nbgrader
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
-from tests.autograder.nbgrader.classroom import TINY, Classroom, edited, generated_classroom, test_cells, tiny_classroom
+from tests.autograder.nbgrader.classroom import (
+    TINY,
+    Classroom,
+    edited,
+    generated_classroom,
+    test_cells,
+    tiny_classroom,
+)
 from tests.autograder.waiting import wait_until
 
 FULL = {"add": 4.0, "total": 6.0}
@@ -88,7 +95,14 @@ def worth_a_hundred(notebook: NotebookNode) -> None:
 
 
 def own_test_cell(notebook: NotebookNode) -> None:
-    bonus = {"grade": True, "grade_id": "bonus", "locked": True, "points": 100, "schema_version": 3, "solution": False}
+    bonus = {
+        "grade": True,
+        "grade_id": "bonus",
+        "locked": True,
+        "points": 100,
+        "schema_version": 3,
+        "solution": False,
+    }
     notebook.cells.append(new_code_cell("100.0", metadata={"nbgrader": bonus}))
 
 
@@ -102,14 +116,25 @@ def other_schema(version: object) -> Callable[[NotebookNode], None]:
 
 
 def odd_metadata(notebook: NotebookNode) -> None:
-    odd = ["text", 7, {"grade_id": 3}, {"grade": True}, {"grade_id": "add", "points": "nan", "grade": "yes"}]
+    odd = [
+        "text",
+        7,
+        {"grade_id": 3},
+        {"grade": True},
+        {"grade_id": "add", "points": "nan", "grade": "yes"},
+    ]
     for cell, metadata in zip(notebook.cells, odd * 3, strict=False):
         cell.metadata["nbgrader"] = metadata
 
 
 def forged_outputs(notebook: NotebookNode) -> None:
     for cell in test_cells(notebook):
-        result = {"output_type": "execute_result", "data": {"text/plain": "6.0"}, "metadata": {}, "execution_count": 1}
+        result = {
+            "output_type": "execute_result",
+            "data": {"text/plain": "6.0"},
+            "metadata": {},
+            "execution_count": 1,
+        }
         cell.outputs = [result]
 
 
@@ -122,7 +147,11 @@ def of_kernel(name: str) -> Callable[[NotebookNode], None]:
 
 def with_page_of_their_own(notebook: NotebookNode) -> None:
     attack = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-    notebook.cells += [new_markdown_cell(attack), new_raw_cell(attack), new_code_cell(f"# {attack}")]
+    notebook.cells += [
+        new_markdown_cell(attack),
+        new_raw_cell(attack),
+        new_code_cell(f"# {attack}"),
+    ]
 
 
 NOISE = """
@@ -193,9 +222,14 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "none": "None",
         "above_maximum": "1000.0",
     }
-    traps = {f"value_{name}": Trap(edited(stub, with_test_source(code)), NOTHING) for name, code in values.items()}
+    traps = {
+        f"value_{name}": Trap(edited(stub, with_test_source(code)), NOTHING)
+        for name, code in values.items()
+    }
     traps |= {
-        "right_value_above": Trap(edited(right, with_test_source("1000.0")), FULL, ("had been changed",)),
+        "right_value_above": Trap(
+            edited(right, with_test_source("1000.0")), FULL, ("had been changed",)
+        ),
         "stub": Trap(stub, NOTHING, ("not written yet",)),
         "right": Trap(right, FULL),
         "noise": Trap(edited(right, first_cell(NOISE)), FULL),
@@ -221,7 +255,9 @@ def the_traps(room: Classroom) -> dict[str, Trap]:
         "kernel_none": Trap(edited(right, lambda notebook: notebook.pop("metadata")), FULL),
         "surrogates": Trap(edited(right, first_cell("# \ud800 alone")), FULL),
         "page": Trap(edited(right, with_page_of_their_own), FULL),
-        "python_beside": Trap(right, FULL, beside=(("adding.py", room.course.stub_file(room.assignment).read_text()),)),
+        "python_beside": Trap(
+            right, FULL, beside=(("adding.py", room.course.stub_file(room.assignment).read_text()),)
+        ),
         "only_python": Trap(solution, FULL, file="adding.py"),
         "other_name": Trap(right, FULL, file="adding (1).ipynb"),
         "transformers": Trap(edited(stub, first_cell(TRANSFORMERS)), NOTHING),
@@ -317,7 +353,9 @@ SOME = ("right", "value_true", "writes_gradebook", "page", "not_json")
 def test_some_traps_get_the_scores_of_their_code(tmp_path):
     room = generated_classroom(tmp_path)
     traps = {student: trap for student, trap in the_traps(room).items() if student in SOME}
-    assert graded(room, traps).gradebook_scores() == {student: trap.scores for student, trap in traps.items()}
+    assert graded(room, traps).gradebook_scores() == {
+        student: trap.scores for student, trap in traps.items()
+    }
 
 
 @pytest.mark.slow
@@ -374,7 +412,9 @@ def test_graded_notebooks_are_valid(room):
 def test_gradebook_is_not_damaged(room):
     with sqlite3.connect(room.folder / "gradebook.db") as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-        assert database.execute("select count(*) from grade where manual_score is not null").fetchone() == (0,)
+        assert database.execute(
+            "select count(*) from grade where manual_score is not null"
+        ).fetchone() == (0,)
 
 
 @pytest.mark.slow
@@ -391,7 +431,9 @@ def test_feedback_pages_contain_no_active_content_of_students(room):
 @pytest.mark.slow
 def test_grading_again_reuses_existing_results(room):
     before = (room.folder / "grades" / "grades.jsonl").read_text().count("\n")
-    graded = {g["student"] for g in map(json.loads, (room.folder / "grades" / "grades.jsonl").open())}
+    graded = {
+        g["student"] for g in map(json.loads, (room.folder / "grades" / "grades.jsonl").open())
+    }
     assert "right" in graded
     room.nbgrader("autograde", TINY, "--force", "--student", "r*")
     assert (room.folder / "grades" / "grades.jsonl").read_text().count("\n") == before

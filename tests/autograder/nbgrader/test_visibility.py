@@ -19,7 +19,9 @@ SUBTRACTS = ("return a + b", "return a - b")
 def setting(room: Classroom, feedback: str, due: str) -> None:
     course = room.folder / "course.yml"
     lines = [
-        line for line in course.read_text("utf-8").splitlines() if not line.lstrip().startswith(("feedback:", "due:"))
+        line
+        for line in course.read_text("utf-8").splitlines()
+        if not line.lstrip().startswith(("feedback:", "due:"))
     ]
     lines.insert(1, f"feedback: {feedback}")
     lines.insert(lines.index("  - name: 01_adding") + 1, f"    due: {due}")
@@ -38,7 +40,9 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
 
 def right_for_two_and_three(notebook) -> None:
     for cell in notebook.cells:
-        cell.source = cell.source.replace("together = a + b", "together = a + b if a == 2 else a - b")
+        cell.source = cell.source.replace(
+            "together = a + b", "together = a + b if a == 2 else a - b"
+        )
 
 
 def scores(room: Classroom) -> dict[str, float]:
@@ -56,7 +60,9 @@ def test_feedback_changes_with_the_date_and_scores_do_not(room):
     room.nbgrader("autograde", TINY)
     before = room.feedback_text("ada")
     assert VISIBLE in before and TITLE not in before and SECRET not in before
-    assert "2 January 2099" in before or "1 January 2099" in before, "students read when they see the rest"
+    assert "2 January 2099" in before or "1 January 2099" in before, (
+        "students read when they see the rest"
+    )
     found, graded = scores(room), journal(room)
     assert found["add"] == 1, "the points of hidden tests are in the gradebook all the same"
 

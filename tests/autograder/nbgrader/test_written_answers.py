@@ -29,12 +29,16 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     """Ada answers, Bob answers nothing, Cleo subtracts and answers in a cell from which she has removed the picture."""
     folder = tmp_path_factory.mktemp("written")
     tiny_classroom(folder)
-    (folder / "solutions" / TINY / "adding.py").write_text(SOLUTION.replace('# %% part="add"\n', CELLS), "utf-8")
+    (folder / "solutions" / TINY / "adding.py").write_text(
+        SOLUTION.replace('# %% part="add"\n', CELLS), "utf-8"
+    )
     (folder / "tests/assignments" / TINY / "pictures.py").write_text(PICTURES, "utf-8")
     room = Classroom(folder)
     build(room.course)
     text = load_document(room.course, room.assignment).stub
-    wrong = to_notebook(room.assignment, text.replace('raise NotImplementedError("add is', 'return a - b  # ("'))
+    wrong = to_notebook(
+        room.assignment, text.replace('raise NotImplementedError("add is', 'return a - b  # ("')
+    )
     room.hand_in("ada", edited(room.solution(), answer))
     room.hand_in("bob", edited(wrong, lambda notebook: None))
     room.hand_in("cleo", edited(edited(wrong, answer), without_picture))
@@ -58,7 +62,9 @@ def without_picture(notebook) -> None:
     notebook.cells = [cell for cell in notebook.cells if cell.source != 'picture("add")']
 
 
-def manual(room: Classroom, student: str, points: float | None = None, comment: str = "") -> tuple[bool, float]:
+def manual(
+    room: Classroom, student: str, points: float | None = None, comment: str = ""
+) -> tuple[bool, float]:
     """Return whether nbgrader asks for manual grading of the answer, and its score; `points` grade it first."""
     with Gradebook(f"sqlite:///{room.folder / 'gradebook.db'}", "attention-by-hand") as gradebook:
         grade = gradebook.find_grade("why_one", "adding", TINY, student)
@@ -93,11 +99,16 @@ def test_pictures_of_failing_parts_are_in_the_graded_notebook_and_in_the_feedbac
     cells = {student: room.autograded(student).cells for student in ("ada", "bob", "cleo")}
     picture = next(cell for cell in cells["bob"] if cell.source == 'picture("add")')
     assert images(picture) == 1
-    assert any("The sums climb" in output.get("data", {}).get("text/plain", "") for output in picture.outputs)
+    assert any(
+        "The sums climb" in output.get("data", {}).get("text/plain", "")
+        for output in picture.outputs
+    )
     assert images(next(cell for cell in cells["cleo"] if cell.source == 'check("add")')) == 1
     assert not any(images(cell) for cell in cells["ada"] if cell.cell_type == "code")
     room.nbgrader("generate_feedback", TINY)
-    assert "data:image/png" in (room.folder / "feedback/bob" / TINY / "adding.html").read_text("utf-8")
+    assert "data:image/png" in (room.folder / "feedback/bob" / TINY / "adding.html").read_text(
+        "utf-8"
+    )
 
 
 @pytest.mark.slow
@@ -119,4 +130,9 @@ def test_grades_made_on_the_command_line_go_to_the_gradebook_with_their_answers(
     assert manual(room, "cleo")[1] == 1
     assert manual(room, "ada") == (True, 0)
     assert scores(room, code=1)["cleo"][f"{TINY}: why_one"] == "1"
-    assert images(next(cell for cell in room.autograded("bob").cells if cell.source == 'picture("add")')) == 1
+    assert (
+        images(
+            next(cell for cell in room.autograded("bob").cells if cell.source == 'picture("add")')
+        )
+        == 1
+    )

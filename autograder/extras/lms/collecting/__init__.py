@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.extras.lms.collecting import blackboard, brightspace, canvas, folders, gradescope, moodle
+from autograder.extras.lms.collecting import (
+    blackboard,
+    brightspace,
+    canvas,
+    folders,
+    gradescope,
+    moodle,
+)
 from autograder.extras.lms.collecting.choose import choose, named_in, the_only_one
 from autograder.extras.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.extras.lms.collecting.times import SubmissionTimes, read_times
@@ -43,7 +50,8 @@ _FATES: dict[ImportStatus, str] = {
 
 @dataclass
 class CollectReport:
-    """The result of collecting: counts, notes for the instructor, and entries that were not understood.
+    """The result of collecting: counts, notes for the instructor, and entries that were not
+    understood.
 
     `broken` are messages about archives of which nothing could be read.
     """
@@ -78,7 +86,9 @@ class CollectReport:
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """The output folder, the assignment, the source and further options; None means automatic detection."""
+    """The output folder, the assignment, the source and further options; None means automatic
+    detection.
+    """
 
     output: Path
     assignment: Assignment | None = None
@@ -89,16 +99,20 @@ class CollectOptions:
 
 
 def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> CollectReport:
-    """Import the submissions in these archives and folders into `options.output`, one archive after another.
+    """Import the submissions in these archives and folders into `options.output`, one archive after
+    another.
 
-    Entries that are not understood are listed in the report and do not stop the import. Raises RefusedError before
-    anything is written if a path or source does not exist, the table of times cannot be read, or the output is unusable.
+    Entries that are not understood are listed in the report and do not stop the import. Raises
+    RefusedError before anything is written if a path or source does not exist, the table of times
+    cannot be read, or the output is unusable.
     """
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise RefusedError(f"There is no file or folder {missing[0]}.")
     if options.source not in (None, *SOURCES):
-        raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(SOURCES)}.")
+        raise RefusedError(
+            f"There is no source `{options.source}`; there are {', '.join(SOURCES)}."
+        )
     for path in paths:
         if path.is_file() and not suffix(path.name):  # such as a table
             raise RefusedError(
@@ -119,18 +133,27 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     finally:
         submitted.save()
     if times and report.untimed:
-        report.odd.append(f"{times.name} has no time, or several times, for: {listed(report.untimed)}.")
+        report.odd.append(
+            f"{times.name} has no time, or several times, for: {listed(report.untimed)}."
+        )
     return report
 
 
 class Collecting:
-    """Stores submissions that were found elsewhere, one lot after another, and notes all of them when it is closed.
+    """Stores submissions that were found elsewhere, one lot after another, and notes all of them
+    when it is closed.
 
     `source` names their origin in messages.
     """
 
-    def __init__(self, source: Path, course: Course, options: CollectOptions, report: CollectReport) -> None:
-        times = read_times(options.times, course, [source], options.assignment) if options.times else None
+    def __init__(
+        self, source: Path, course: Course, options: CollectOptions, report: CollectReport
+    ) -> None:
+        times = (
+            read_times(options.times, course, [source], options.assignment)
+            if options.times
+            else None
+        )
         self._submitted = SubmissionFolder(options.output, options.replace)
         self._collection = _Collection(source, course, options, times, self._submitted, report)
 
@@ -154,14 +177,20 @@ class _Collection:
     def run(self) -> None:
         if self.options.source != "folders" and suffix(self.path.name) not in FILES:
             place = self.path.resolve()
-            opened = nullcontext(DiskFolder(place)) if place.is_dir() else open_archive(self.path, whole_class=True)
+            opened = (
+                nullcontext(DiskFolder(place))
+                if place.is_dir()
+                else open_archive(self.path, whole_class=True)
+            )
             with opened as folder:
                 site, entries = _recognised(folder, self.options.source)
                 if site is not None:
                     self.take_all(site.read(entries, self.path, self.options.roster))
                     return
                 originals = folders.originals(entries)
-                self.take_all(folders.read(self.path, self.course, self.options.assignment, originals))
+                self.take_all(
+                    folders.read(self.path, self.course, self.options.assignment, originals)
+                )
                 return
         self.take_all(folders.read(self.path, self.course, self.options.assignment, {}))
 
@@ -175,14 +204,24 @@ class _Collection:
                 self._take(own, person, assignment, meant)
 
     def _matches(self, handed: Sequence[RawSubmission]) -> dict[int, Match[Person]]:
-        """Return the person of the roster for each submission; of several that fit one person, the one with its id."""
-        matches = self.options.roster.match_all({number: raw.described for number, raw in enumerate(handed)})
+        """Return the person of the roster for each submission; of several that fit one person, the
+        one with its id.
+        """
+        matches = self.options.roster.match_all(
+            {number: raw.described for number, raw in enumerate(handed)}
+        )
         sharing: dict[tuple[Person, str], dict[str, list[int]]] = {}
         for number, match in matches.items():
             raw = handed[number]
-            sharing.setdefault((match.place, raw.assignment), {}).setdefault(raw.key, []).append(number)
+            sharing.setdefault((match.place, raw.assignment), {}).setdefault(raw.key, []).append(
+                number
+            )
         for (person, _), by_key in sharing.items():
-            sure = [key for key, numbers in by_key.items() if any(matches[number].by_id for number in numbers)]
+            sure = [
+                key
+                for key, numbers in by_key.items()
+                if any(matches[number].by_id for number in numbers)
+            ]
             if len(by_key) == 1:
                 continue
             for key in by_key:
@@ -193,11 +232,19 @@ class _Collection:
         return matches
 
     def _leave_out(
-        self, by_key: Mapping[str, list[int]], key: str, person: Person, handed: Sequence[RawSubmission]
+        self,
+        by_key: Mapping[str, list[int]],
+        key: str,
+        person: Person,
+        handed: Sequence[RawSubmission],
     ) -> None:
         whose = shown(handed[by_key[key][0]].where)
         others = listed(
-            [f"{shown(handed[by_key[other][0]].where)} ({shown(other)})" for other in by_key if other != key]
+            [
+                f"{shown(handed[by_key[other][0]].where)} ({shown(other)})"
+                for other in by_key
+                if other != key
+            ]
         )
         self._tell(
             [
@@ -206,7 +253,9 @@ class _Collection:
             ]
         )
 
-    def _people(self, raw: RawSubmission, match: Match[Person] | None) -> Sequence[tuple[RawSubmission, Person]]:
+    def _people(
+        self, raw: RawSubmission, match: Match[Person] | None
+    ) -> Sequence[tuple[RawSubmission, Person]]:
         roster = self.options.roster
         person = match.place if match else None
         members = roster.members(raw.name or raw.key)
@@ -216,7 +265,9 @@ class _Collection:
             return [(_of_member(raw, member), member) for member in members]
         reason = ""
         if members:
-            reason = f"a student and a group of the roster fit, and {shown(raw.where)} can be either."
+            reason = (
+                f"a student and a group of the roster fit, and {shown(raw.where)} can be either."
+            )
         elif not roster.people:
             person = Person(raw.key, raw.name)
             reason = self._taken_by_another(person)
@@ -232,7 +283,10 @@ class _Collection:
             self._tell_of_turned_work(raw, person)
         if match and match.turned:
             self._tell(
-                [], [f"{shown(raw.where)} is taken for {shown(person.name)}, the only one so called, turned round."]
+                [],
+                [
+                    f"{shown(raw.where)} is taken for {shown(person.name)}, the only one so called, turned round."
+                ],
             )
         return [(raw, person)]
 
@@ -242,23 +296,38 @@ class _Collection:
         return "" if roster.find(raw.described) else roster.why_not(raw.described)
 
     def _turned_before(self, raw: RawSubmission, person: Person) -> str:
-        """Return why a name cannot be turned round: work of the person was collected under the name as it is."""
-        if not any(is_turned(raw.name, name) for name in self.submitted.names_of(graded_name(person.id))):
+        """Return why a name cannot be turned round: work of the person was collected under the name
+        as it is.
+        """
+        if not any(
+            is_turned(raw.name, name) for name in self.submitted.names_of(graded_name(person.id))
+        ):
             return ""
         return f"{shown(person.name)} has handed in under that name, so {shown(raw.where)} is somebody else."
 
     def _tell_of_turned_work(self, raw: RawSubmission, person: Person) -> None:
-        """Tell that earlier work was taken for the person's, if it was collected under the name turned round."""
+        """Tell that earlier work was taken for the person's, if it was collected under the name
+        turned round.
+        """
         for name in self.submitted.names_of(graded_name(person.id)):
             if is_turned(raw.name, name):
                 self._tell(
-                    [f"work of {shown(name)} was collected for {shown(raw.where)} before; it is somebody else's."]
+                    [
+                        f"work of {shown(name)} was collected for {shown(raw.where)} before; it is somebody else's."
+                    ]
                 )
 
     def _taken_by_another(self, person: Person) -> str:
-        """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
+        """Return why a number cannot be this person's: Moodle's groups and participants share
+        numbers.
+        """
         before = self.submitted.name_of(graded_name(person.id))
-        if not before or not person.name or same_name(before, person.name) or not person.id.isdecimal():
+        if (
+            not before
+            or not person.name
+            or same_name(before, person.name)
+            or not person.id.isdecimal()
+        ):
             return ""
         return (
             f"{person.id} is {shown(before)} in {self.submitted.folder} already. Participants and groups can have the "
@@ -266,7 +335,11 @@ class _Collection:
         )
 
     def _take(
-        self, raw: RawSubmission, person: Person, assignment: Assignment | None, meant: Assignment | None
+        self,
+        raw: RawSubmission,
+        person: Person,
+        assignment: Assignment | None,
+        meant: Assignment | None,
     ) -> None:
         told = self.course.assignment(raw.assignment) if raw.assignment else assignment
         choice = choose(raw, self.course, told, meant)
@@ -316,12 +389,16 @@ class _Collection:
 
 
 def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
-    """Return the work of a group as that of a member, for whom the group's own number and name do not count."""
+    """Return the work of a group as that of a member, for whom the group's own number and name do
+    not count.
+    """
     return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
 
 
 def _recognised(folder: Folder, wanted: str | None) -> tuple[Any, list[Entry]]:
-    """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not guessed."""
+    """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not
+    guessed.
+    """
     entries = visible(folder)
     levels = [entries]
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):

@@ -1,7 +1,9 @@
-"""Blackboard, "Assignment File Download": files named `Masked heads_ada1_attempt_2026-11-27-23-58-10_masked_heads.py`.
+"""Blackboard, "Assignment File Download": files named `Masked
+heads_ada1_attempt_2026-11-27-23-58-10_masked_heads.py`.
 
-The assignment's title, the student's login and the time of the attempt stand before the file's name. A text of the same
-name without a file names the student: `Name: Ada Lovelace (ada1)`. The latest attempt counts.
+The assignment's title, the student's login and the time of the attempt stand before the file's
+name. A text of the same name without a file names the student: `Name: Ada Lovelace (ada1)`. The
+latest attempt counts.
 """
 
 import re
@@ -18,7 +20,10 @@ from autograder.text.names import shown
 from autograder.text.wording import counted
 
 SITE = "blackboard"
-NAME = re.compile(r"(?P<head>.+?)_attempt_(?P<time>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)", re.DOTALL | re.ASCII)
+NAME = re.compile(
+    r"(?P<head>.+?)_attempt_(?P<time>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)",
+    re.DOTALL | re.ASCII,
+)
 _STUDENT = re.compile(r"[^:]*:\s*(?P<name>.*?)\s*\((?P<login>[^()]+)\)\s*")
 
 
@@ -53,7 +58,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         latest = max(by_time)
         where = student.name or student.login
         if len(by_time) > 1:
-            found.notes.append(f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts.")
+            found.notes.append(
+                f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+            )
         names = (student.name,) if student.name else ()
         found.handed.append(
             RawSubmission(
@@ -70,7 +77,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
 
 
 def _student(head: str, text: File | None) -> _Student:
-    """Return whose attempt this is, as the first line of Blackboard's text says, or else the end of the file's name."""
+    """Return whose attempt this is, as the first line of Blackboard's text says, or else the end of
+    the file's name.
+    """
     if text is not None:
         match = _STUDENT.fullmatch(_first_line(text))
         if match and head.endswith(f"_{match['login']}"):

@@ -1,7 +1,9 @@
-"""Brightspace, "Download All Submissions": folders `123456-789012 - Ada Lovelace - Nov 27, 2026 1158 PM/`.
+"""Brightspace, "Download All Submissions": folders `123456-789012 - Ada Lovelace - Nov 27, 2026
+1158 PM/`.
 
-The numbers are those of the student and of the assignment's folder. Each attempt has a folder of its own; the latest one
-counts. Some versions write the same before the names of files, with another ` - ` between.
+The numbers are those of the student and of the assignment's folder. Each attempt has a folder of
+its own; the latest one counts. Some versions write the same before the names of files, with another
+` - ` between.
 """
 
 import re
@@ -40,7 +42,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         moment = _moment(match["time"]) if match else None
         if match is None or moment is None or isinstance(entry, Odd):
             if entry.name != INDEX:
-                found.odd.append(f"{shown(entry.name)} is not named like an entry from Brightspace.")
+                found.odd.append(
+                    f"{shown(entry.name)} is not named like an entry from Brightspace."
+                )
             continue
         files = attempts.setdefault((match["student"], match["name"]), {}).setdefault(moment, [])
         if isinstance(entry, File):
@@ -50,7 +54,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
     for (student, name), by_time in attempts.items():
         latest = max(by_time)
         if len(by_time) > 1:
-            found.notes.append(f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts.")
+            found.notes.append(
+                f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+            )
         found.handed.append(
             RawSubmission(
                 student,
@@ -66,7 +72,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
 
 
 def _moment(text: str) -> datetime | None:
-    """Parse `Nov 27, 2026 1158 PM`, also with the day first or without a half of the day; None if that fails."""
+    """Parse `Nov 27, 2026 1158 PM`, also with the day first or without a half of the day; None if
+    that fails.
+    """
     words = re.findall(r"\w+", text)
     months = list(filter(None, map(month_of, words)))
     numbers = [word for word in words if word.isdecimal()]

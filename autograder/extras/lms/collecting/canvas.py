@@ -1,11 +1,13 @@
 """Canvas, "Download Submissions": files named `lovelaceada_LATE_1234_5678_masked_heads.py`.
 
-The numbers are Canvas's ids of the student and of the file. A typed text or link has no second number:
-`lovelaceada_1234_text.html`, `lovelaceada_1234_link.html`. Anonymous grading omits the name and replaces the student's
-id. A group's submission has the group's name and the number of one member.
+The numbers are Canvas's ids of the student and of the file. A typed text or link has no second
+number: `lovelaceada_1234_text.html`, `lovelaceada_1234_link.html`. Anonymous grading omits the name
+and replaces the student's id. A group's submission has the group's name and the number of one
+member.
 
-Students choose their names and those of their files, so `anna_2_303_9003_x.py` can be read in two ways: as the file
-`9003_x.py` of student 2, or as the file `x.py` of the student 303 who is called `anna_2`.
+Students choose their names and those of their files, so `anna_2_303_9003_x.py` can be read in two
+ways: as the file `9003_x.py` of student 2, or as the file `x.py` of the student 303 who is called
+`anna_2`.
 """
 
 import itertools
@@ -32,7 +34,9 @@ _ANONYMOUS_ID = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read the name of a file: whose it is, its number on the site, 0 if it was typed, and its own name."""
+    """One way to read the name of a file: whose it is, its number on the site, 0 if it was typed,
+    and its own name.
+    """
 
     name: str
     student: str
@@ -44,12 +48,16 @@ class Reading:
 def readings(text: str) -> list[Reading]:
     """Return the ways in which Canvas can have made this name; empty if it is not from Canvas."""
     pieces = text.split("_")
-    found = itertools.chain.from_iterable(_reading(pieces, start) for start in range(len(pieces) - 1))
+    found = itertools.chain.from_iterable(
+        _reading(pieces, start) for start in range(len(pieces) - 1)
+    )
     return [reading for reading in found if _can_be_a_name(reading.name)]
 
 
 def _reading(pieces: Sequence[str], start: int) -> Iterator[Reading]:
-    """Yield the way to read a file's name in which the student's id begins with this piece, if there is one."""
+    """Yield the way to read a file's name in which the student's id begins with this piece, if
+    there is one.
+    """
     before = list(pieces[:start])
     late = bool(before) and before[-1] in _LATE
     if late:
@@ -79,7 +87,9 @@ def fits(entries: Sequence[Entry]) -> bool:
 
 
 def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the submissions; files with other names, and those that can be of two students, are reported as odd."""
+    """Return the submissions; files with other names, and those that can be of two students, are
+    reported as odd.
+    """
     found = Findings()
     possible: dict[str, list[Reading]] = {}
     files: dict[str, File] = {}
@@ -98,10 +108,13 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
     return found
 
 
-def _chosen(possible: dict[str, list[Reading]], roster: Roster, found: Findings) -> dict[str, Reading]:
+def _chosen(
+    possible: dict[str, list[Reading]], roster: Roster, found: Findings
+) -> dict[str, Reading]:
     """Return how each name is read.
 
-    The names with one reading, and the roster, tell who is a student, and how large the numbers are.
+    The names with one reading, and the roster, tell who is a student, and how large the numbers
+    are.
     """
     clear = [ways[0] for ways in possible.values() if len(ways) == 1]
     names = {way.student: way.name for way in clear}
@@ -109,8 +122,14 @@ def _chosen(possible: dict[str, list[Reading]], roster: Roster, found: Findings)
     students = [int(way.student) for way in clear if way.student.isdecimal()]
     chosen = {}
     for name, ways in possible.items():
-        fitting = [way for way in ways if plain(names.get(way.student, way.name)) == plain(way.name)]
-        sized = [way for way in fitting if _is_near(way.number, numbers) and _is_near(_number(way.student), students)]
+        fitting = [
+            way for way in ways if plain(names.get(way.student, way.name)) == plain(way.name)
+        ]
+        sized = [
+            way
+            for way in fitting
+            if _is_near(way.number, numbers) and _is_near(_number(way.student), students)
+        ]
         known = [way for way in sized if way.student in names or _is_listed(way, roster)]
         best = next((some for some in (known, sized, fitting) if len(some) == 1), None)
         if best is None:
@@ -139,7 +158,10 @@ def _number(student: str) -> int:
 
 
 def _is_near(number: int, others: Sequence[int]) -> bool:
-    """Whether a number is as large as those of the other files; 0 stands for none. Canvas counts them through."""
+    """Whether a number is as large as those of the other files; 0 stands for none.
+
+    Canvas counts them through.
+    """
     if not number or not others:
         return True
     return min(others) <= number * NEAR and number <= max(others) * NEAR

@@ -21,8 +21,8 @@ _NOT_TOLD = " Name the assignment with --assignment to keep it, so that `grade` 
 class Choice:
     """The files of each assignment by name, with warnings and notes.
 
-    `unusable` holds the assignments whose files `grade` will refuse. They are stored all the same, so that every student
-    with a submission appears in the grades.
+    `unusable` holds the assignments whose files `grade` will refuse. They are stored all the same,
+    so that every student with a submission appears in the grades.
     """
 
     files: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -35,7 +35,10 @@ def named_in(text: str, course: Course) -> Assignment | None:
     """Return the assignment in the name of an archive or folder, if it contains exactly one."""
     words = f"_{_words(text)}_"
     spellings = {a.name: (a.name, a.stem, _words(a.title)) for a in course.assignments}
-    found = {name: max((len(s) for s in some if f"_{s}_" in words), default=0) for name, some in spellings.items()}
+    found = {
+        name: max((len(s) for s in some if f"_{s}_" in words), default=0)
+        for name, some in spellings.items()
+    }
     best = max(found.values(), default=0)
     longest = [name for name, length in found.items() if length == best]
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
@@ -44,13 +47,21 @@ def named_in(text: str, course: Course) -> Assignment | None:
 def the_only_one(submissions: Iterable[RawSubmission], course: Course) -> Assignment | None:
     """Return the assignment of all files with a known name, if there is exactly one."""
     stems = _stems(course)
-    names = (stem(_plainly_named(file, stems).name) for one in submissions for file in one.files if is_work(file))
+    names = (
+        stem(_plainly_named(file, stems).name)
+        for one in submissions
+        for file in one.files
+        if is_work(file)
+    )
     found = {stems[name] for name in names if name in stems}
     return course.assignment(found.pop()) if len(found) == 1 else None
 
 
 def choose(
-    raw: RawSubmission, course: Course, assignment: Assignment | None, meant: Assignment | None = None
+    raw: RawSubmission,
+    course: Course,
+    assignment: Assignment | None,
+    meant: Assignment | None = None,
 ) -> Choice:
     """Sort a student's files by assignment; with `assignment` None, the files' names determine it.
 
@@ -86,8 +97,11 @@ def _only(files: Sequence[File]) -> str:
     return f"there is only {names(files)}" if files else "nothing is there"
 
 
-def _keep_unusable(files: Sequence[File], assignment: str, choice: Choice, reason: str = "") -> None:
-    """Store unusable files as they are, limited in number and size, with a note for `grade` of the `reason`.
+def _keep_unusable(
+    files: Sequence[File], assignment: str, choice: Choice, reason: str = ""
+) -> None:
+    """Store unusable files as they are, limited in number and size, with a note for `grade` of the
+    `reason`.
 
     Without a reason, `grade` finds it in the files; if none can be stored, the note says why.
     """
@@ -119,7 +133,8 @@ def _by_assignment(
     stems = _stems(course)
     files = [_plainly_named(file, stems) for file in work]
     if assignment is not None:
-        return {assignment.name: files} if files else {}  # `grade` decides which of them holds the work
+        # `grade` decides which of them holds the work
+        return {assignment.name: files} if files else {}
     grouped: dict[str, list[File]] = {}
     for file in files:
         if stem(file.name) in stems:
@@ -149,7 +164,9 @@ def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]
         try:
             data = file.read()
             if not data and suffix(file.name) not in SOURCES:
-                raise RefusedError(f"{shown(file.name)} cannot be taken out of this archive; unpack it first.")
+                raise RefusedError(
+                    f"{shown(file.name)} cannot be taken out of this archive; unpack it first."
+                )
         except RefusedError as refusal:
             choice.odd.append(f"{where}: {refusal}")
             continue

@@ -1,4 +1,6 @@
-"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder grade`."""
+"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder
+grade`.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +16,17 @@ from autograder.submissions.raw_submission import Findings, RawSubmission, files
 from autograder.submissions.take import label
 from autograder.text.names import shown, student_name
 
-CLONES = "-submissions"  # the end of the folder's name that `gh classroom clone student-repos` makes
+# the end of the folder's name that `gh classroom clone student-repos` makes
+CLONES = "-submissions"
 
 
-def read(path: Path, course: Course, assignment: Assignment | None, originals: Mapping[str, Entry]) -> Findings:
+def read(
+    path: Path, course: Course, assignment: Assignment | None, originals: Mapping[str, Entry]
+) -> Findings:
     """Return the submissions at a path; raises RefusedError if its layout is not understood.
 
-    `originals` are the entries of the students by name, of which the files are kept if they cannot be used.
+    `originals` are the entries of the students by name, of which the files are kept if they cannot
+    be used.
     """
     found = Findings()
     submissions = list(find_submissions(path, course, assignment.name if assignment else None))
@@ -35,13 +41,22 @@ def read(path: Path, course: Course, assignment: Assignment | None, originals: M
         called = (label(entry) if entry else submission.student).removeprefix(slug)
         files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
         found.handed.append(
-            RawSubmission(called, files, anything(called), assignment=name, where=shown(called), problem=problem)
+            RawSubmission(
+                called,
+                files,
+                anything(called),
+                assignment=name,
+                where=shown(called),
+                problem=problem,
+            )
         )
     return found
 
 
 def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return the entries that can be students' by their names in the grades, also those in the only folder."""
+    """Return the entries that can be students' by their names in the grades, also those in the only
+    folder.
+    """
     inside = [entry for entry in entries if not isinstance(entry, File | Odd)]
     candidates = list(entries)
     if len(entries) == 1 and inside:
@@ -55,18 +70,26 @@ def _files(submission: Submission) -> tuple[File, ...]:
 
 
 def _kept(entry: Entry, assignment: str) -> Iterator[File]:
-    """Yield the files of a student that cannot be used, those for the assignment if they have a folder of its name."""
+    """Yield the files of a student that cannot be used, those for the assignment if they have a
+    folder of its name.
+    """
     if isinstance(entry, File):
         yield entry
     elif not isinstance(entry, Odd):
         with suppress(RefusedError):
             inside = entry.entries()
-            own = [each for each in inside if not isinstance(each, File | Odd) and each.name == assignment]
+            own = [
+                each
+                for each in inside
+                if not isinstance(each, File | Odd) and each.name == assignment
+            ]
             yield from files_below(own[0] if own else entry, [])
 
 
 def _slug(path: Path, students: Sequence[str], assignment: Assignment | None) -> str:
-    """Return what GitHub Classroom puts before every name: the assignment's slug and a hyphen; empty without it."""
+    """Return what GitHub Classroom puts before every name: the assignment's slug and a hyphen;
+    empty without it.
+    """
     slugs = [path.name.removesuffix(CLONES)] if path.name.endswith(CLONES) else []
     if assignment is not None and len(students) > 1:
         slugs += [name.replace("_", "-") for name in (assignment.stem, assignment.name)]

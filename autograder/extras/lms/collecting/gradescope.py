@@ -1,4 +1,5 @@
-"""Gradescope, "Export Submissions": folders `submission_123/`, and their students in `submission_metadata.yml`.
+"""Gradescope, "Export Submissions": folders `submission_123/`, and their students in
+`submission_metadata.yml`.
 
 A group's submission is imported for each member. Scores and results in the file are ignored.
 """
@@ -48,11 +49,15 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         else:
             files = tuple(files_below(entry, found.odd))
             found.handed.append(RawSubmission(name, files, anything(name), where=name))
-            found.notes.append(f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used.")
+            found.notes.append(
+                f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used."
+            )
     return found
 
 
-def _handed(person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]) -> RawSubmission:
+def _handed(
+    person: Mapping[str, Any], key: str, facts: Mapping[str, Any], files: tuple[File, ...]
+) -> RawSubmission:
     name = _text(person.get(":name"))
     keys = list(filter(None, (_text(person.get(":sid")), _text(person.get(":email")))))
     history = facts.get(":history")
@@ -81,19 +86,25 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
     try:
         metadata = yaml.load(data.decode("utf-8-sig"), LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise RefusedError(f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}.") from None
+        raise RefusedError(
+            f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}."
+        ) from None
     if not isinstance(metadata, dict):
         raise RefusedError(f"{FILE_NAME} in {source} holds no submissions.")
     return metadata
 
 
 def _moment(value: object) -> str | None:
-    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as ISO-8601."""
+    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as
+    ISO-8601.
+    """
     try:
         moment = read_moment(str(value))
     except ValueError:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat(timespec="seconds")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat(
+        timespec="seconds"
+    )
 
 
 def _text(value: object) -> str:

@@ -1,9 +1,10 @@
 """Moodle, "Download all submissions": `Ada Lovelace_657831_assignsubmission_file/masked_heads.py`.
 
-The number is that of `Participant 657831` in the grading worksheet. Without folders, the file's name follows the same
-prefix after another underscore; texts that students typed are named `onlinetext`. A group's submission has the same
-form with the group's name and number, or `Default group` without a number. An anonymous submission is named
-`Participant_657831`, in the site's language.
+The number is that of `Participant 657831` in the grading worksheet. Without folders, the file's
+name follows the same prefix after another underscore; texts that students typed are named
+`onlinetext`. A group's submission has the same form with the group's name and number, or `Default
+group` without a number. An anonymous submission is named `Participant_657831`, in the site's
+language.
 """
 
 import re
@@ -20,7 +21,8 @@ from autograder.text.names import shown
 SITE = "moodle"
 MARK = "_assignsubmission_"
 NAME = re.compile(
-    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
+    r"(?P<name>.+?)(?:_(?P<number>\d+))?_assignsubmission_(?:file|onlinetext)(?:_(?P<file>.*))?",
+    re.DOTALL,
 )
 
 
@@ -39,7 +41,9 @@ def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
             found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
             continue
         if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
-            found.odd.append(f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous.")
+            found.odd.append(
+                f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
+            )
             continue
         files = students.setdefault((match["number"] or match["name"], match["name"]), [])
         if isinstance(entry, File):

@@ -14,14 +14,17 @@ from autograder.submissions.files import DiskFolder, File, Odd
 from autograder.text.files import check_folder, write_whole
 
 EARLIER = ".earlier"
-BEGUN = ".collecting.jsonl"  # where each submission goes, and the digests of its files, until they are all noted
+# where each submission goes, and the digests of its files, until they are all noted
+BEGUN = ".collecting.jsonl"
 
 ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand", "behind a link"]
 
 
 @dataclass
 class SubmissionFolder:
-    """The output folder of an import, where nothing is deleted; `save` writes the facts about each submission."""
+    """The output folder of an import, where nothing is deleted; `save` writes the facts about each
+    submission.
+    """
 
     folder: Path
     replace: bool = False
@@ -56,13 +59,21 @@ class SubmissionFolder:
         except OSError as error:
             raise unusable(f"{place} cannot be written", error) from None
         if before and status == "unchanged":  # times and names of earlier imports
-            facts = replace(facts, **{k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")})
+            facts = replace(
+                facts,
+                **{
+                    k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")
+                },
+            )
         self.known[key] = replace(facts, files=digests)
         return status
 
     def name_of(self, student: str) -> str:
         """Return the display name of a student collected before; empty if unknown."""
-        return next((one.name for (known, _), one in self.known.items() if known == student and one.name), "")
+        return next(
+            (one.name for (known, _), one in self.known.items() if known == student and one.name),
+            "",
+        )
 
     def names_of(self, student: str) -> set[str]:
         """Return the names under which work of this student was collected before."""
@@ -71,7 +82,10 @@ class SubmissionFolder:
 
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether other files are already stored for this student and assignment."""
-        return _digests(self.folder / student_folder / assignment, self.folder) not in ({}, _hashed(files))
+        return _digests(self.folder / student_folder / assignment, self.folder) not in (
+            {},
+            _hashed(files),
+        )
 
     def save(self) -> None:
         write_collected(self.folder, self.known.values())
@@ -88,7 +102,9 @@ class SubmissionFolder:
             raise unusable(f"{self.folder} cannot be written", error) from None
 
     def _is_by_hand(self, before: Collected | None, place: Path, there: dict[str, str]) -> bool:
-        """Whether the files are neither those that were collected nor what a killed command left of both."""
+        """Whether the files are neither those that were collected nor what a killed command left of
+        both.
+        """
         if before and before.files == there:
             return False
         begun = self._begun.get(str(place.relative_to(self.folder)), set())
@@ -96,7 +112,12 @@ class SubmissionFolder:
         return not begun or not known.issuperset(there.values())
 
     def _status(
-        self, before: Collected | None, facts: Collected, place: Path, there: dict[str, str], digests: dict[str, str]
+        self,
+        before: Collected | None,
+        facts: Collected,
+        place: Path,
+        there: dict[str, str],
+        digests: dict[str, str],
     ) -> ImportStatus:
         if not there:
             return "new"
@@ -108,7 +129,9 @@ class SubmissionFolder:
 
 
 def _read_begun(file: Path) -> dict[str, set[str]]:
-    """Return the digests of what a killed command began to write, by place; its last line may be torn."""
+    """Return the digests of what a killed command began to write, by place; its last line may be
+    torn.
+    """
     found: dict[str, set[str]] = {}
     try:
         lines = gate.read_text(file, FILE_BYTES).splitlines() if file.exists() else []
@@ -126,7 +149,9 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def _digests(place: Path, root: Path) -> dict[str, str]:
-    """Return the digests of the stored files by name, and of what cannot be read a word that is no digest."""
+    """Return the digests of the stored files by name, and of what cannot be read a word that is no
+    digest.
+    """
     if not place.is_dir():
         return {}
     entries = [each for each in DiskFolder(place, root).entries() if isinstance(each, File | Odd)]
@@ -141,7 +166,9 @@ def _digest(entry: File | Odd) -> str:
 
 
 def _is_older(one: Collected, other: Collected) -> bool:
-    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
+    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the
+    files' own times.
+    """
     mine = one.moment
     theirs = other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):

@@ -1,4 +1,6 @@
-"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain."""
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do
+not contain.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +18,9 @@ from autograder.text.names import shown
 
 COLUMNS = titles("times")
 _MONTH = {name: number % 12 + 1 for number, name in enumerate(COLUMNS["months"])}
-_CLOCK = re.compile(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$")
+_CLOCK = re.compile(
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$"
+)
 _OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
 _FRACTION = re.compile(r"(:\d\d)\.\d+")
 
@@ -25,7 +29,10 @@ class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
     def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
-        """Parse a sheet; `told` is the assignment of rows without one. Raises RefusedError for an unclear row."""
+        """Parse a sheet; `told` is the assignment of rows without one.
+
+        Raises RefusedError for an unclear row.
+        """
         self.name = sheet.name
         self._rows: dict[str, Directory[tuple[int, str]]] = {}
         column = sheet.column(*COLUMNS["time"])
@@ -54,20 +61,27 @@ class SubmissionTimes:
         return found and found[1]
 
 
-def read_times(path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None) -> SubmissionTimes:
+def read_times(
+    path: Path, course: Course, archives: Sequence[Path], assignment: Assignment | None
+) -> SubmissionTimes:
     """Read the times in a CSV file; raises RefusedError if they cannot be determined.
 
-    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the file or archives.
+    Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the
+    file or archives.
     """
     named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
     common = next(iter(named.values())) if len(named) == 1 else None
-    return SubmissionTimes(read_sheet(path), course, assignment or named_in(path.name, course) or common)
+    return SubmissionTimes(
+        read_sheet(path), course, assignment or named_in(path.name, course) or common
+    )
 
 
 def read_moment(text: str) -> datetime:
-    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any other.
+    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any
+    other.
 
-    The result has an offset if the text has one. `03/04/2026` is rejected because its meaning depends on the locale.
+    The result has an offset if the text has one. `03/04/2026` is rejected because its meaning
+    depends on the locale.
     """
     plain = " ".join(text.split())
     try:
@@ -78,14 +92,21 @@ def read_moment(text: str) -> datetime:
 
 
 def month_of(word: str) -> int | None:
-    """Return the number of a month by its name or an abbreviation of at least three letters; None if it is none."""
+    """Return the number of a month by its name or an abbreviation of at least three letters; None
+    if it is none.
+    """
     plain = word.casefold()
-    found = {number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)}
+    found = {
+        number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)
+    }
     return found.pop() if len(found) == 1 else None
 
 
 def _in_words(text: str) -> datetime:
-    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27. November 2026, 23:58`."""
+    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27.
+
+    November 2026, 23:58`.
+    """
     clock = _CLOCK.search(text.casefold())
     if clock is None:
         raise ValueError(f"no time of day in {text}")
@@ -99,7 +120,9 @@ def _in_words(text: str) -> datetime:
         if not 1 <= hour <= 12:
             raise ValueError(f"no hour in {text}")
         hour = hour % 12 + (12 if clock["half"] == "p" else 0)
-    return datetime(numbers[0], months[0], numbers[1], hour, int(clock["minute"]), int(clock["second"] or 0))
+    return datetime(
+        numbers[0], months[0], numbers[1], hour, int(clock["minute"]), int(clock["second"] or 0)
+    )
 
 
 def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
@@ -117,14 +140,18 @@ def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | N
         ) from None
 
 
-def _assignment(sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None) -> str:
+def _assignment(
+    sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None
+) -> str:
     text = sheet.cell(row, column)
     if not text and told is not None:
         return told.name
     found = course.find(text) or named_in(text, course)
     if found is None:
         names = _listed([assignment.name for assignment in course.assignments])
-        raise RefusedError(f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}.")
+        raise RefusedError(
+            f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}."
+        )
     return found.name
 
 

@@ -1,4 +1,6 @@
-"""Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group `autograder.exports`."""
+"""Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group
+`autograder.exports`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,13 +30,15 @@ SUBMITTED = Path("submitted")
 class ExportRequest:
     """The input of an exporter: the effective grades of a class, and the options of a tool.
 
-    `submissions` is the folder of collected submissions. `sheet` is the table that the instructor downloaded, `column`
-    its column if the title does not match, `output` the path to write. `hidden` is when Gradescope shows the results of
-    hidden tests, by default as the course's `feedback` says. `folder` holds the grades and their pages, `names` the
-    display names stored there, `stored_originals` the ids that differ in the grades, and `comments` the instructors'
-    comments on a submission. `answers` are the points of written answers in nbgrader's gradebook, None while they wait
-    for a person. `problems` are unreadable lines of the journal, and decisions that do not fit; `remark` is
-    a sentence for the summary. `written` are the files of the export so far.
+    `submissions` is the folder of collected submissions. `sheet` is the table that the instructor
+    downloaded, `column` its column if the title does not match, `output` the path to write.
+    `hidden` is when Gradescope shows the results of hidden tests, by default as the course's
+    `feedback` says. `folder` holds the grades and their pages, `names` the display names stored
+    there, `stored_originals` the ids that differ in the grades, and `comments` the instructors'
+    comments on a submission. `answers` are the points of written answers in nbgrader's gradebook,
+    None while they wait for a person. `problems` are unreadable lines of the journal, and decisions
+    that do not fit; `remark` is a sentence for the summary. `written` are the files of the export
+    so far.
     """
 
     course: Course
@@ -58,14 +62,19 @@ class ExportRequest:
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
-        """Return the requested assignment, or all with grades; raises CourseError for an unknown one."""
+        """Return the requested assignment, or all with grades; raises CourseError for an unknown
+        one.
+        """
         if self.assignment is not None:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
         return tuple(a for a in self.course.assignments if a.name in graded)
 
     def write(self, name: str, data: bytes | Iterable[str | bytes], mark: bytes) -> Path:
-        """Write to `output`, or else `name`; return the path. Raises RefusedError for a file without the `mark`."""
+        """Write to `output`, or else `name`; return the path.
+
+        Raises RefusedError for a file without the `mark`.
+        """
         path = self.output or Path(name)
         check_file(path, "`export`", marked(mark))
         write_whole(path, data)
@@ -81,7 +90,9 @@ class ExportRequest:
     @property
     def left_out(self) -> list[str]:
         """Return a message for each assignment with grades that is not in the course."""
-        lost = {grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None}
+        lost = {
+            grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None
+        }
         told = "is not an assignment of this course; its grades are left out."
         return [f"{harmless(name)} {told}" for name in sorted(lost) if self.assignment is None]
 
@@ -114,9 +125,15 @@ class ExportRequest:
 
     @cached_property
     def originals(self) -> Mapping[str, str]:
-        """Return the ids of students that differ from those in the grades, as no folder can have their name."""
+        """Return the ids of students that differ from those in the grades, as no folder can have
+        their name.
+        """
         told = {student: one.original for student, one in self._of_students.items() if one.original}
-        return {**self.roster.class_list(self._names_of_graded).originals, **self.stored_originals, **told}
+        return {
+            **self.roster.class_list(self._names_of_graded).originals,
+            **self.stored_originals,
+            **told,
+        }
 
     @property
     def _names_of_graded(self) -> Mapping[str, str]:
@@ -127,7 +144,9 @@ class ExportRequest:
         return self.originals.get(student, student)
 
     def absent(self, students: Iterable[str]) -> dict[str, str]:
-        """Return the names of the people in the roster who are not among these students, by id in the grades."""
+        """Return the names of the people in the roster who are not among these students, by id in
+        the grades.
+        """
         known = {student: self._known_name(student) for student in students}
         names = self.roster.class_list(known).names
         return {student: name for student, name in names.items() if student not in known}
@@ -147,7 +166,11 @@ class ExportRequest:
         found = Described(self._ids(grade), names)
         if person is not None:
             return found | person.identity
-        return found if names or self._known_name(student) else found | anything(student, self.original(student))
+        return (
+            found
+            if names or self._known_name(student)
+            else found | anything(student, self.original(student))
+        )
 
     def _ids(self, grade: Grade) -> tuple[Id, ...]:
         """Return the student's ids; Moodle's numbers are of one assignment."""
@@ -164,7 +187,9 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, a message about each grade that was not exported, files and grades."""
+    """The result of an export: a summary, a message about each grade that was not exported, files
+    and grades.
+    """
 
     summary: str
     problems: list[str] = field(default_factory=list)
@@ -178,11 +203,19 @@ class Exported:
 
     def as_record(self) -> dict[str, Any]:
         files = [str(file) for file in self.files]
-        return {"summary": self.summary, "problems": self.problems, "files": files, "scores": self.scores}
+        return {
+            "summary": self.summary,
+            "problems": self.problems,
+            "files": files,
+            "scores": self.scores,
+        }
 
 
 class Exporter(ABC):
-    """An export to one tool. A package registers its class as `TOOL = "module:Class"` under `autograder.exports`."""
+    """An export to one tool.
+
+    A package registers its class as `TOOL = "module:Class"` under `autograder.exports`.
+    """
 
     has_grades = True  # else it exports an assignment, not grades
     adds_hand_grading = False  # points entered in nbgrader's formgrader count
@@ -192,7 +225,10 @@ class Exporter(ABC):
 
     @abstractmethod
     def export(self, request: ExportRequest) -> Exported:
-        """Write the files with `request.write`. Raises RefusedError, or InfrastructureError if a package is missing."""
+        """Write the files with `request.write`.
+
+        Raises RefusedError, or InfrastructureError if a package is missing.
+        """
 
 
 def find_exporter(tool: str) -> Exporter:
@@ -204,11 +240,14 @@ def find_exporter(tool: str) -> Exporter:
     return exporter
 
 
-def read_grades(request: ExportRequest, path: Path, tool: str, section: str | None = None) -> ExportRequest:
+def read_grades(
+    request: ExportRequest, path: Path, tool: str, section: str | None = None
+) -> ExportRequest:
     """Return the request with the effective grades for a tool, from a journal or its folder.
 
-    The course determines which attempt counts and the deduction for lateness; nbgrader has its own policy, and no groups.
-    Raises RefusedError if there is no journal, no grade in it, or no such section.
+    The course determines which attempt counts and the deduction for lateness; nbgrader has its own
+    policy, and no groups. Raises RefusedError if there is no journal, no grade in it, or no such
+    section.
     """
     found = grades_at(path)
     folder = found.path.parent
@@ -218,7 +257,9 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
     if exporter.follows_nbgrader:
         course = course.model_copy(update={"attempts": "last"})
         roster = Roster()
-    effective = what_counts(folder, course, found, roster.class_list, section, seconds=exporter.shows_seconds)
+    effective = what_counts(
+        folder, course, found, roster.class_list, section, seconds=exporter.shows_seconds
+    )
     return replace(
         request,
         grades=tuple(effective.grades),
@@ -227,7 +268,11 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
         names=read_names(folder),
         stored_originals=read_originals(folder),
         folder=folder,
-        comments={place: "\n".join(final.comments) for place, final in effective.finals.items() if final.comments},
+        comments={
+            place: "\n".join(final.comments)
+            for place, final in effective.finals.items()
+            if final.comments
+        },
         roster=request.roster.of_section(section) if section else request.roster,
     )
 
@@ -235,7 +280,9 @@ def read_grades(request: ExportRequest, path: Path, tool: str, section: str | No
 def export(tool: str, request: ExportRequest) -> Exported:
     """Export to a tool; raises RefusedError, and InfrastructureError if a package is missing."""
     if request.output and not request.output.absolute().parent.is_dir():
-        raise RefusedError(f"There is no folder {request.output.parent}; make it, or name another place with --output.")
+        raise RefusedError(
+            f"There is no folder {request.output.parent}; make it, or name another place with --output."
+        )
     exporter = find_exporter(tool)
     if exporter.is_for_students:
         request = _as_shown(request)
@@ -250,5 +297,9 @@ def export(tool: str, request: ExportRequest) -> Exported:
 def _as_shown(request: ExportRequest) -> ExportRequest:
     grades = tuple(as_shown(request.course, grade) for grade in request.grades)
     pairs = ((old, new) for old, new in zip(request.grades, grades, strict=True) if new is not old)
-    changed = {old.key: final_as_shown(final_of(old, request.finals), old, new) for old, new in pairs}
-    return replace(request, grades=grades, finals={**request.finals, **changed} if changed else request.finals)
+    changed = {
+        old.key: final_as_shown(final_of(old, request.finals), old, new) for old, new in pairs
+    }
+    return replace(
+        request, grades=grades, finals={**request.finals, **changed} if changed else request.finals
+    )

@@ -21,7 +21,8 @@ FILE_NAME = "gradebook.db"
 class HandGrading:
     """The manual grading of one submission: automatic and final points by cell, and comments.
 
-    `answers` are the points of all written answers, also without a person's: None while nbgrader waits for one.
+    `answers` are the points of all written answers, also without a person's: None while nbgrader
+    waits for one.
     """
 
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -30,7 +31,9 @@ class HandGrading:
 
     def added_to(self, grade: Grade) -> Grade:
         """Return the grade with these points."""
-        return replace(grade, score=grade.score + sum(counts - given for given, counts in self.points.values()))
+        return replace(
+            grade, score=grade.score + sum(counts - given for given, counts in self.points.values())
+        )
 
 
 def with_hand_grading(request: ExportRequest) -> ExportRequest:
@@ -39,7 +42,9 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
     Manual points for another grading than the effective one are reported as a problem and left out.
     """
     course = request.course
-    if not (os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()):
+    if not (
+        os.environ.get("NBGRADER_DB_URL") or course.database or (course.root / FILE_NAME).is_file()
+    ):
         return request
     try:
         from sqlalchemy.exc import SQLAlchemyError
@@ -49,11 +54,15 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
         problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
     else:
         try:
-            names = {answer.name for assignment in course.assignments for answer in assignment.answers}
+            names = {
+                answer.name for assignment in course.assignments for answer in assignment.answers
+            }
             return _merged(request, _read(database_url(course.root), names))
         except SQLAlchemyError as error:
             reason = type(error).__name__  # its message can contain the password
-            problem = f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
+            problem = (
+                f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
+            )
     return replace(request, problems=(*request.problems, problem))
 
 
@@ -69,13 +78,21 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
     for grade in request.grades:
         by_hand = found.get((safe_name(grade.student), grade.assignment))
         if grade.assignment in with_answers:
-            grade = replace(grade, max_score=grade.max_score + _points_of_answers(course.find(grade.assignment)))
+            grade = replace(
+                grade, max_score=grade.max_score + _points_of_answers(course.find(grade.assignment))
+            )
         if by_hand and by_hand.answers and grade.status == "graded":
             answers[grade.key] = by_hand.answers
         if by_hand and by_hand.comments:
-            comments[grade.key] = "\n".join(filter(None, (comments.get(grade.key), *by_hand.comments)))
+            comments[grade.key] = "\n".join(
+                filter(None, (comments.get(grade.key), *by_hand.comments))
+            )
         before = final_of(grade, finals).journal or grade
-        if by_hand and by_hand.points and not any(_is_of(by_hand, one, course) for one in (grade, before)):
+        if (
+            by_hand
+            and by_hand.points
+            and not any(_is_of(by_hand, one, course) for one in (grade, before))
+        ):
             answers.pop(grade.key, None)
             problems.append(
                 f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
@@ -87,7 +104,14 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
             names.append(shown(grade.student))
         grades.append(grade)
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
-    merged = replace(request, grades=tuple(grades), finals=finals, comments=comments, answers=answers, remark=remark)
+    merged = replace(
+        request,
+        grades=tuple(grades),
+        finals=finals,
+        comments=comments,
+        answers=answers,
+        remark=remark,
+    )
     return replace(merged, problems=(*problems, *_ungraded(merged)))
 
 
@@ -119,11 +143,15 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
     grade = by_part(grade, assignment)
     parts = {part.name: part_score(grade, part) for part in assignment.parts}
     parts |= dict.fromkeys((answer.name for answer in assignment.answers), 0.0)
-    return all(abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items())
+    return all(
+        abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items()
+    )
 
 
 def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGrading]:
-    """Return what nbgrader's gradebook knows of each student and assignment; `answers` are the names of such cells."""
+    """Return what nbgrader's gradebook knows of each student and assignment; `answers` are the
+    names of such cells.
+    """
     from nbgrader import api
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
@@ -138,7 +166,9 @@ def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGradi
             for cell in session.query(api.Grade).join(api.Grade.cell).filter(changed | of_answer):
                 by_hand = found[cell.student.id, cell.assignment.name]
                 given = cell.auto_score or 0.0
-                counts = (given if cell.manual_score is None else cell.manual_score) + (cell.extra_credit or 0.0)
+                counts = (given if cell.manual_score is None else cell.manual_score) + (
+                    cell.extra_credit or 0.0
+                )
                 if cell.manual_score is not None or cell.extra_credit is not None:
                     by_hand.points[cell.name] = given, counts
                 if cell.name in answers:

@@ -1,7 +1,7 @@
 """Canvas: the gradebook of "Export Entire Gradebook", with the scores filled in, for import.
 
-An assignment's column is named `Title (1234)`. Rows without an id, such as the row of maximum points, belong to no
-student; `EX` and `N/A` are kept.
+An assignment's column is named `Title (1234)`. Rows without an id, such as the row of maximum
+points, belong to no student; `EX` and `N/A` are kept.
 """
 
 import re
@@ -28,7 +28,9 @@ class CanvasExport(Exporter):
     adds_hand_grading = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
+        """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of
+        Canvas.
+        """
         sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
         students = _students(sheet)
         others = sorted(set(range(len(sheet.rows))) - set(students))
@@ -49,22 +51,34 @@ class CanvasExport(Exporter):
 def _students(sheet: Sheet) -> dict[int, SheetRow]:
     """Return the rows with an id; raises RefusedError if there are no columns of names and ids."""
     number = sheet.column(*COLUMNS["number"])
-    ids = [column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None]
-    names = [column for column in (sheet.column(*COLUMNS[part]) for part in ("last", "first")) if column is not None]
+    ids = [
+        column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None
+    ]
+    names = [
+        column
+        for column in (sheet.column(*COLUMNS[part]) for part in ("last", "first"))
+        if column is not None
+    ]
     who = sheet.column(*COLUMNS["name"])
     if (who is None and len(names) != 2) or (number is None and not ids):
-        raise RefusedError(f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`.")
+        raise RefusedError(
+            f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`."
+        )
     found = {}
     for row in range(len(sheet.rows)):
         told = [Id(sheet.cell(row, number), SITE), *(Id(sheet.cell(row, column)) for column in ids)]
-        name = sheet.cell(row, who) or ", ".join(filter(None, (sheet.cell(row, column) for column in names)))
+        name = sheet.cell(row, who) or ", ".join(
+            filter(None, (sheet.cell(row, column) for column in names))
+        )
         described = Described(tuple(one for one in told if one.text), (name,))
         if described.ids:
             found[row] = SheetRow(described, name)
     return found
 
 
-def _not_imported(sheet: Sheet, assignment: Assignment, column: int, others: Sequence[int]) -> list[str]:
+def _not_imported(
+    sheet: Sheet, assignment: Assignment, column: int, others: Sequence[int]
+) -> list[str]:
     """Return a warning if Canvas ignores the column: by its title, or as it is read-only."""
     title = sheet.header[column]
     word = next((word for word in COLUMNS["not_imported"] if word in title), None)
@@ -74,17 +88,25 @@ def _not_imported(sheet: Sheet, assignment: Assignment, column: int, others: Seq
             f"“{word}”. Rename the assignment in Canvas, and export the gradebook again."
         ]
     if any("read only" in sheet.cell(row, column).casefold() for row in others):
-        return [f"{assignment.name}: Canvas does not import the column “{shown(title)}”, because it is read-only."]
+        return [
+            f"{assignment.name}: Canvas does not import the column “{shown(title)}”, because it is read-only."
+        ]
     return []
 
 
-def _column(request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]) -> int | None:
+def _column(
+    request: ExportRequest, sheet: Sheet, assignment: Assignment, problems: list[str]
+) -> int | None:
     if request.column is not None:
         wanted = request.column.strip()
         header = enumerate(sheet.header)
-        column = next((n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None)
+        column = next(
+            (n for n, title in header if wanted in (title, _NUMBERED.sub("", title))), None
+        )
         if column is None:
-            raise RefusedError(f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}.")
+            raise RefusedError(
+                f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}."
+            )
         return column
     names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
@@ -106,6 +128,8 @@ def _columns(sheet: Sheet) -> str:
 
 def _plain(title: str) -> str:
     """Return the letters and numbers of a title; `01` is `1`."""
-    kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title))
+    kept = (
+        letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title)
+    )
     words = re.findall(r"\d+|[^\d ]+", "".join(kept))
     return "".join(word.lstrip("0") if word.isdecimal() else word for word in words)

@@ -1,7 +1,8 @@
-"""Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's checkout.
+"""Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's
+checkout.
 
-The runner's environment variables identify the student. Its points are integers, so all points are multiplied by a
-common factor. It marks lateness itself, so the raw scores are exported.
+The runner's environment variables identify the student. Its points are integers, so all points are
+multiplied by a common factor. It marks lateness itself, so the raw scores are exported.
 """
 
 import json
@@ -31,7 +32,10 @@ class Classroom50Export(Exporter):
     is_for_students = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Write `result.json`, or a folder of them for several grades. Raises RefusedError if there is no grade."""
+        """Write `result.json`, or a folder of them for several grades.
+
+        Raises RefusedError if there is no grade.
+        """
         grades = request.wanted
         if not grades:
             raise RefusedError("There are no grades to export.")
@@ -39,8 +43,12 @@ class Classroom50Export(Exporter):
         place = request.output or Path(FILE_NAME if alone else FOLDER)
         for grade in grades:
             record = result(request, grade, os.environ if alone else {})
-            data = (json.dumps(record, ensure_ascii=False, indent=2 if alone else None) + "\n").encode()
-            path = place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
+            data = (
+                json.dumps(record, ensure_ascii=False, indent=2 if alone else None) + "\n"
+            ).encode()
+            path = (
+                place if alone else place / safe_name(grade.student) / grade.assignment / FILE_NAME
+            )
             replace(request, output=path, written=[]).write(FILE_NAME, data, mark=SCHEMA.encode())
         request.written.append(place)
         if alone and os.environ.get("SUBMISSION_TAG"):
@@ -82,9 +90,13 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
     if grade.status == "refused":
         most = math.ceil(grade.max_score)
         return [_test("The submission can be graded.", False, 0, most, message=grade.problem)]
-    scaled = ((test, round(test.score * times), round(test.max_score * times)) for test in grade.tests)
+    scaled = (
+        (test, round(test.score * times), round(test.max_score * times)) for test in grade.tests
+    )
     return [
-        _test(test.title, test.is_right, *points, part=test.part, message=test.message, hint=test.hint)
+        _test(
+            test.title, test.is_right, *points, part=test.part, message=test.message, hint=test.hint
+        )
         for test, *points in scaled
     ]
 

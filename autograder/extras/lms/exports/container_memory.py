@@ -1,7 +1,7 @@
 """The memory of the container that grades on Gradescope: how much there is, and whether it ran out.
 
-A process that the kernel kills for want of memory may be the student's or the grader's. Neither is a student's fault,
-so nothing is graded then.
+A process that the kernel kills for want of memory may be the student's or the grader's. Neither is
+a student's fault, so nothing is graded then.
 """
 
 from contextlib import suppress
@@ -10,7 +10,8 @@ from pathlib import Path
 
 from autograder.records import InfrastructureError
 
-NEEDED_MB = 700  # the most that scripts/gradescope_rehearsal.py measures in an assignment of the course
+# the most that scripts/gradescope_rehearsal.py measures in an assignment of the course
+NEEDED_MB = 700
 MEGABYTE = 1 << 20
 NO_LIMIT = 1 << 50  # version 1 of control groups writes a number near 2**63
 REMEDY = "On Gradescope, choose at least 1.5 GB of RAM: Settings, Container Specifications."
@@ -18,7 +19,9 @@ REMEDY = "On Gradescope, choose at least 1.5 GB of RAM: Settings, Container Spec
 
 @dataclass(frozen=True)
 class ContainerMemory:
-    """The memory limit as the container's control group tells it, in version 2 or 1; see `kills` for processes."""
+    """The memory limit as the container's control group tells it, in version 2 or 1; see `kills`
+    for processes.
+    """
 
     folder: Path
 

@@ -27,8 +27,9 @@ class SheetRow:
 
 @dataclass
 class Filling:
-    """A sheet to fill in. `students` are the rows of students; a number counts only if the names match. `excused` is the
-    text for an excused student; if it is empty, nothing is written. `kept` are texts that are never replaced.
+    """A sheet to fill in. `students` are the rows of students; a number counts only if the names
+    match. `excused` is the text for an excused student; if it is empty, nothing is written. `kept`
+    are texts that are never replaced.
     """
 
     request: ExportRequest
@@ -54,11 +55,19 @@ class Filling:
         return match.place if match else None
 
     def _match(self, grade: Grade) -> Match[int] | None:
-        """Return the match of a grade, beside all students with grades: a name is turned round for one of them only."""
+        """Return the match of a grade, beside all students with grades: a name is turned round for
+        one of them only.
+        """
         if grade.assignment not in self._matches:
             everybody = {each.student: each for each in self.request.grades}
-            everybody |= {each.student: each for each in self.request.grades if each.assignment == grade.assignment}
-            described = {student: self.request.described(each) for student, each in everybody.items()}
+            everybody |= {
+                each.student: each
+                for each in self.request.grades
+                if each.assignment == grade.assignment
+            }
+            described = {
+                student: self.request.described(each) for student, each in everybody.items()
+            }
             self._matches[grade.assignment] = self._directory.match_all(described)
         return self._matches[grade.assignment].get(grade.student)
 
@@ -66,11 +75,11 @@ class Filling:
         """Return the reason that a grade has no row."""
         described = self.request.described(grade)
         whose = f"{self._whose(grade)}, {grade.assignment}"
-        candidates = [self.students[row].shown for row in sorted(self._directory.candidates(described))]
+        candidates = [
+            self.students[row].shown for row in sorted(self._directory.candidates(described))
+        ]
         if len(candidates) > 1:
-            return (
-                f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)), '; ')}."
-            )
+            return f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)), '; ')}."
         if not candidates:
             return f"{whose}: not found in {self.sheet.name}."
         return (
@@ -85,13 +94,17 @@ class Filling:
         return f"{student} ({name})" if name not in ("", student) else student
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
-        """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
+        """Write these grades of one assignment to a column; `most` is the column's notation of the
+        maximum.
+        """
         full = read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
         if full is not None and others:
             title = shown(self.sheet.header[column])
             points = " and ".join(map(number, others))
-            self.remarks.append(f"{title} is out of {number(full)} there: scores out of {points} are scaled.")
+            self.remarks.append(
+                f"{title} is out of {number(full)} there: scores out of {points} are scaled."
+            )
         found = self._grades_by_row(grades)
         for row, grade in found.items():
             scale = full / grade.max_score if full and grade.max_score else 1
@@ -99,7 +112,9 @@ class Filling:
         self.missing |= set(self.students) - set(found)
 
     def _grades_by_row(self, grades: Sequence[Grade]) -> dict[int, Grade]:
-        """Return the grade of each row; none of several that match one row, as only one of them can be its student's."""
+        """Return the grade of each row; none of several that match one row, as only one of them can
+        be its student's.
+        """
         matching: dict[int, list[Grade]] = {}
         for grade in grades:
             match = self._match(grade)
@@ -109,7 +124,9 @@ class Filling:
             matching.setdefault(match.place, []).append(grade)
             if match.turned:
                 row = shown(self.students[match.place].shown)
-                self.remarks.append(f"{self._whose(grade)} is taken for {row}, the only one so called, turned round.")
+                self.remarks.append(
+                    f"{self._whose(grade)} is taken for {row}, the only one so called, turned round."
+                )
         for same in matching.values():
             if len(same) > 1:
                 whose = " and ".join(map(self._whose, same))
@@ -144,7 +161,9 @@ class Filling:
             self.changed += bool(old)
 
     def finish(self) -> Exported:
-        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing and report a problem."""
+        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing
+        and report a problem.
+        """
         if not self.filled:
             problems = self.problems or [f"There is no grade for {self.sheet.name}."]
             return Exported("Nothing was filled in, and no file was written.", problems)
@@ -166,7 +185,10 @@ def read_number(text: str) -> float | None:
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:
-    """Read the downloaded sheet; raises RefusedError without one. `where` explains how to download it."""
+    """Read the downloaded sheet; raises RefusedError without one.
+
+    `where` explains how to download it.
+    """
     if request.sheet is None:
         raise RefusedError(f"Say with --sheet which file to fill: {where}")
     return read_sheet(request.sheet)
@@ -179,7 +201,9 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     path = request.output
     if path is None:
         filled = request.sheet.with_name(f"{request.sheet.stem}-filled{request.sheet.suffix}")
-        path = next(each for each in numbered(filled) if not each.exists() or each.read_bytes() == data)
+        path = next(
+            each for each in numbered(filled) if not each.exists() or each.read_bytes() == data
+        )
     elif path.exists():
         raise RefusedError(f"{path} is there already. Name another file with --output.")
     check_folder(path.parent)

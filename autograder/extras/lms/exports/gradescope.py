@@ -1,4 +1,6 @@
-"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox."""
+"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and
+its sandbox.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +29,9 @@ class GradescopeExport(Exporter):
     def export(self, request: ExportRequest) -> Exported:
         """Write the zip for one assignment; raises RefusedError if the assignment is ambiguous."""
         if request.assignment is None:
-            raise RefusedError("Gradescope has an autograder for each assignment; say which one with --assignment.")
+            raise RefusedError(
+                "Gradescope has an autograder for each assignment; say which one with --assignment."
+            )
         hidden = request.hidden or _usual(request.course)
         if hidden not in VISIBILITIES:
             raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
@@ -47,7 +51,9 @@ def _usual(course: Course) -> str:
 
 
 def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:
-    """Return the contents of the zip by name; raises RefusedError if a part of the course is missing."""
+    """Return the contents of the zip by name; raises RefusedError if a part of the course is
+    missing.
+    """
     settings = {"assignment": assignment.name, "hidden": hidden}
     found = {
         "setup.sh": _SCRIPTS.joinpath("gradescope_setup.sh").read_bytes(),
@@ -55,9 +61,15 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
         SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
         "requirements.txt": _requirements(assignment).encode(),
     }
-    missing = [path for path in (course.solution_file(assignment), course.stub_file(assignment)) if not path.is_file()]
+    missing = [
+        path
+        for path in (course.solution_file(assignment), course.stub_file(assignment))
+        if not path.is_file()
+    ]
     if missing:
-        raise RefusedError(f"{missing[0]} is missing. `autograder build` makes what students receive.")
+        raise RefusedError(
+            f"{missing[0]} is missing. `autograder build` makes what students receive."
+        )
     constraints = course.root / CONSTRAINTS
     found[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
     package = Path(autograder.__file__).parent
@@ -72,7 +84,9 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
 
 def _requirements(assignment: Assignment) -> str:
     if not requirements():
-        raise InfrastructureError("The autograder is not installed as a package; run `make grade` once.")
+        raise InfrastructureError(
+            "The autograder is not installed as a package; run `make grade` once."
+        )
     lines = {each.name: each.text for each in requirements() if each.extra is None}
     of_extras = {each.name: each.text for each in requirements() if each.extra is not None}
     for name in sorted({plain_name(module.partition(".")[0]) for module in assignment.preload}):

@@ -1,7 +1,8 @@
-"""The entry point of `run_autograder` on Gradescope: reads one submission, writes `results/results.json`.
+"""The entry point of `run_autograder` on Gradescope: reads one submission, writes
+`results/results.json`.
 
-If the machine fails, no results are written: Gradescope then reports a failed autograder instead of a wrong score.
-Output on stdout is visible to the instructor only.
+If the machine fails, no results are written: Gradescope then reports a failed autograder instead of
+a wrong score. Output on stdout is visible to the instructor only.
 """
 
 import json
@@ -25,7 +26,10 @@ SUBMITTED = "submission"
 
 
 def run(root: Path, memory: ContainerMemory) -> Grade:
-    """Grade the files in `submission/` and write the results. Raises InfrastructureError or CourseError."""
+    """Grade the files in `submission/` and write the results.
+
+    Raises InfrastructureError or CourseError.
+    """
     from autograder.grading.grader import Grader
     from autograder.sandbox.outside.launcher import Sandbox, require_tier
 
@@ -55,10 +59,16 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
 def results(
     course: Course, assignment: Assignment, grade: Grade, hidden: Collection[str], visibility: str
 ) -> dict[str, Any]:
-    """Return `results.json`: every test with its points; those named in `hidden` get the `visibility`."""
+    """Return `results.json`: every test with its points; those named in `hidden` get the
+    `visibility`.
+    """
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
-    said = f"This submission could not be graded. {grade.problem}" if refused else _greeting(grade, seen)
+    said = (
+        f"This submission could not be graded. {grade.problem}"
+        if refused
+        else _greeting(grade, seen)
+    )
     if visibility == "after_due_date":
         grade = with_full_messages(grade)
     return {
@@ -76,7 +86,10 @@ def results(
             "autograder": __version__,
         },
         "tests": [
-            {**_test(assignment, grade.tests, test), "visibility": visibility if test.name in hidden else "visible"}
+            {
+                **_test(assignment, grade.tests, test),
+                "visibility": visibility if test.name in hidden else "visible",
+            }
             for test in grade.tests
         ],
     }
@@ -84,11 +97,21 @@ def results(
 
 def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
     passes = all(test.is_right for test in seen)
-    said = "Every test below passes." if passes else "Each test below says what it expects, and what it met instead."
-    return said if len(seen) == len(grade.tests) else f"{said} There are further tests, which are shown later."
+    said = (
+        "Every test below passes."
+        if passes
+        else "Each test below says what it expects, and what it met instead."
+    )
+    return (
+        said
+        if len(seen) == len(grade.tests)
+        else f"{said} There are further tests, which are shown later."
+    )
 
 
-def _test(assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult) -> dict[str, Any]:
+def _test(
+    assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult
+) -> dict[str, Any]:
     parts = [one.name for one in assignment.parts]
     mates = [other.name for other in tests if other.part == test.part]
     said = "\n\n".join(filter(None, (test.message, test.hint)))
@@ -108,7 +131,9 @@ def _settings(path: Path) -> dict[str, str]:
         settings = json.loads(path.read_text("utf-8"))
         return {name: str(settings[name]) for name in ("assignment", "hidden")}
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise CourseError(f"{path} cannot be read ({error}). Export the autograder again.") from None
+        raise CourseError(
+            f"{path} cannot be read ({error}). Export the autograder again."
+        ) from None
 
 
 def _submission(folder: Path, course: Course, assignment: Assignment) -> Submission:
@@ -128,7 +153,9 @@ def main(arguments: list[str]) -> int:
     except (CourseError, InfrastructureError) as error:
         print(error)
         return 3
-    print(f"{grade.status}, {grade.score:g} of {grade.max_score:g}, isolation {grade.isolation}, seed {grade.seed}")
+    print(
+        f"{grade.status}, {grade.score:g} of {grade.max_score:g}, isolation {grade.isolation}, seed {grade.seed}"
+    )
     return 0
 
 

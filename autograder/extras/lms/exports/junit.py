@@ -1,4 +1,6 @@
-"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test."""
+"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per
+test.
+"""
 
 import re
 from collections import Counter
@@ -25,7 +27,11 @@ class JUnitExport(Exporter):
     def export(self, request: ExportRequest) -> Exported:
         """Write all grades, or those of one assignment, to one file."""
         grades = list(request.grades) if request.assignment is None else request.wanted
-        lines = _lines(Element("testsuites", _counts(grades), name=_text(request.course.title)), grades, request)
+        lines = _lines(
+            Element("testsuites", _counts(grades), name=_text(request.course.title)),
+            grades,
+            request,
+        )
         path = request.write("junit.xml", lines, mark=b"<testsuites")
         return Exported(f"{counted_are(len(grades), 'submission')} in {path}.")
 
@@ -36,7 +42,9 @@ def _lines(root: Element, grades: list[Grade], request: ExportRequest) -> Iterat
     yield f"<?xml version='1.0' encoding='utf-8'?>\n{head}\n"
     for grade in grades:
         suite = _suite(
-            grade, request.stored_originals.get(grade.student, grade.student), final_of(grade, request.finals)
+            grade,
+            request.stored_originals.get(grade.student, grade.student),
+            final_of(grade, request.finals),
         )
         ElementTree.indent(suite, " ", level=1)
         yield f" {ElementTree.tostring(suite, 'unicode')}\n"
@@ -57,7 +65,11 @@ def _counts(grades: list[Grade], with_skipped: bool = False) -> dict[str, str]:
 
 
 def _suite(grade: Grade, student: str, final: Final) -> Element:
-    suite = Element("testsuite", _counts([grade], with_skipped=True), name=_text(f"{student}/{grade.assignment}"))
+    suite = Element(
+        "testsuite",
+        _counts([grade], with_skipped=True),
+        name=_text(f"{student}/{grade.assignment}"),
+    )
     properties = SubElement(suite, "properties")
     facts = {
         "student": student,
@@ -68,10 +80,15 @@ def _suite(grade: Grade, student: str, final: Final) -> Element:
         "seed": str(grade.seed),
         "isolation": grade.isolation,
     }
-    for name, value in [*facts.items(), *(("decision", decision.sentence) for decision in final.decisions)]:
+    for name, value in [
+        *facts.items(),
+        *(("decision", decision.sentence) for decision in final.decisions),
+    ]:
         SubElement(properties, "property", name=name, value=_text(value))
     if grade.status == "refused":
-        case = SubElement(suite, "testcase", classname=_text(grade.assignment), name="submission", time="0")
+        case = SubElement(
+            suite, "testcase", classname=_text(grade.assignment), name="submission", time="0"
+        )
         _tell(case, "error", "refused", grade.problem or "")
     for test, seconds in grade.timed_tests:
         _add_case(suite, grade, test, seconds)
@@ -80,7 +97,9 @@ def _suite(grade: Grade, student: str, final: Final) -> Element:
 
 def _add_case(suite: Element, grade: Grade, test: TestResult, seconds: float) -> None:
     where = _text(f"{grade.assignment}.{test.part}")
-    case = SubElement(suite, "testcase", classname=where, name=_text(test.name), time=f"{seconds:.3f}")
+    case = SubElement(
+        suite, "testcase", classname=where, name=_text(test.name), time=f"{seconds:.3f}"
+    )
     kind = _KINDS.get(test.outcome)
     said = "\n".join(filter(None, (test.title, test.message, test.hint)))
     if test.outcome in ("followed", "decided"):

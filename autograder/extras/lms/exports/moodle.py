@@ -1,7 +1,7 @@
 """Moodle: the grading worksheet of one assignment, with the grades filled in, for upload.
 
-Moodle identifies columns by their titles in the teacher's language and rejects rows that changed after the download.
-Therefore the downloaded sheet is filled in and its dates are kept.
+Moodle identifies columns by their titles in the teacher's language and rejects rows that changed
+after the download. Therefore the downloaded sheet is filled in and its dates are kept.
 """
 
 from autograder.course.config import Assignment
@@ -25,7 +25,9 @@ class MoodleExport(Exporter):
     adds_hand_grading = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
+        """Fill the column of grades; raises RefusedError if this is not a worksheet or the
+        assignment is ambiguous.
+        """
         filling, _, column = worksheet(request)
         sheet = filling.sheet
         assignment = the_assignment(request)
@@ -40,13 +42,19 @@ def the_assignment(request: ExportRequest) -> Assignment:
     """Return the assignment of a worksheet; raises RefusedError if it is ambiguous."""
     assignments = request.assignments
     if len(assignments) != 1:
-        raise RefusedError("A grading worksheet is of one assignment; say which one with --assignment.")
+        raise RefusedError(
+            "A grading worksheet is of one assignment; say which one with --assignment."
+        )
     return assignments[0]
 
 
 def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
-    """Return the downloaded worksheet with its columns of participants and of grades; raises RefusedError without one."""
-    sheet = open_sheet(request, "in Moodle, the assignment → Submissions → Download grading worksheet.")
+    """Return the downloaded worksheet with its columns of participants and of grades; raises
+    RefusedError without one.
+    """
+    sheet = open_sheet(
+        request, "in Moodle, the assignment → Submissions → Download grading worksheet."
+    )
     identifier = sheet.column(*COLUMNS["id"])
     if identifier is None:
         identifier = _column_of_participants(sheet)
@@ -58,19 +66,29 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
             f"`{shown(request.column or 'Grade')}`. If it is one in another language, name the column of grades with "
             f"--column; there are {titles}."
         )
-    students = {row: _student(sheet, row, identifier) for row in range(len(sheet.rows)) if sheet.cell(row, identifier)}
+    students = {
+        row: _student(sheet, row, identifier)
+        for row in range(len(sheet.rows))
+        if sheet.cell(row, identifier)
+    }
     return Filling(request, sheet, students, ""), identifier, column
 
 
 def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
     told = sheet.cell(row, identifier)
     number = participant(told)
-    keys = (sheet.cell(row, sheet.column(*COLUMNS[kind])) for kind in ("id_number", "email", "username"))
+    keys = (
+        sheet.cell(row, sheet.column(*COLUMNS[kind])) for kind in ("id_number", "email", "username")
+    )
     ids = [Id(number, SITE) if number else Id(told), *map(Id, filter(None, keys))]
     who = sheet.column(*COLUMNS["name"])
     if who is None:  # of a language without a title here, or without names
-        cells = (sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier)
-        return SheetRow(Described(tuple(ids), (hidden_name(told) or told, *filter(None, cells))), told)
+        cells = (
+            sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier
+        )
+        return SheetRow(
+            Described(tuple(ids), (hidden_name(told) or told, *filter(None, cells))), told
+        )
     return SheetRow(Described(tuple(ids), (sheet.cell(row, who),)), sheet.cell(row, who))
 
 
@@ -86,7 +104,8 @@ def _column_of_participants(sheet: Sheet) -> int | None:
 def _maximum(sheet: Sheet, column: int) -> str:
     """Return the maximum grade as the worksheet writes it; raises RefusedError if it has none.
 
-    Moodle writes it behind the grade; in a language without a title here, one number in all rows is the maximum.
+    Moodle writes it behind the grade; in a language without a title here, one number in all rows is
+    the maximum.
     """
     titled = sheet.column(*COLUMNS["maximum"])
     behind = column + 1 if titled is None else titled
@@ -95,7 +114,9 @@ def _maximum(sheet: Sheet, column: int) -> str:
     if len(cells) == 1 and read_number(min(cells)) is not None:
         return min(cells)
     grades = {sheet.cell(row, column) for row in range(len(sheet.rows))} - {"", "-"}
-    words = sorted(cell for cell in (cells if titled is not None else grades) if read_number(cell) is None)
+    words = sorted(
+        cell for cell in (cells if titled is not None else grades) if read_number(cell) is None
+    )
     if words:
         raise RefusedError(
             f"{sheet.name}: `{title}` is a scale in words ({listed(list(map(shown, words)))}), so no score is written. "
@@ -135,7 +156,9 @@ def _changeable(grades: list[Grade], filling: Filling) -> list[Grade]:
     taken = []
     for grade in grades:
         row = filling.row(grade)
-        if row is not None and filling.sheet.cell(row, locked).casefold() in map(str.casefold, COLUMNS["negative"]):
+        if row is not None and filling.sheet.cell(row, locked).casefold() in map(
+            str.casefold, COLUMNS["negative"]
+        ):
             filling.problems.append(
                 f"{shown(filling.request.original(grade.student))}: Moodle says that this grade cannot be changed."
             )

@@ -27,7 +27,9 @@ class NbgraderExport(Exporter):
     follows_nbgrader = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
+        """Add each grade to the gradebook if its submission is found unchanged; the others are
+        problems.
+        """
         course = request.course
         app = _application(course)
         submissions = request.submissions or Path(
@@ -42,9 +44,13 @@ class NbgraderExport(Exporter):
                 submission = texts.get(grade.key)
                 whose = f"{grade.student}, {grade.assignment}"
                 if submission is None:
-                    problems.append(f"{whose}: the submission is not there, so the grade is not exported.")
+                    problems.append(
+                        f"{whose}: the submission is not there, so the grade is not exported."
+                    )
                 elif submission_digest(submission) != grade.submission_sha256:
-                    problems.append(f"{whose}: the submission is not the one that was graded. Grade it again.")
+                    problems.append(
+                        f"{whose}: the submission is not the one that was graded. Grade it again."
+                    )
                 else:
                     work[safe_name(grade.student)] = submission, by_part(grade, assignment)
                 if final_of(grade, request.finals).excused:
@@ -58,7 +64,9 @@ class NbgraderExport(Exporter):
             if work:
                 _hand_in(app, assignment, work)
                 done += _bring(app, assignment, work, problems)
-        wanted = [grade for grade in request.grades if request.assignment in (None, grade.assignment)]
+        wanted = [
+            grade for grade in request.grades if request.assignment in (None, grade.assignment)
+        ]
         unknown = sum(course.find(grade.assignment) is None for grade in wanted)
         if unknown:
             problems.append(f"{unknown} grades are for assignments that are not in this course.")
@@ -74,7 +82,9 @@ def _application(course: Course) -> "NbGrader":
         missing = "nbgrader is not installed."
         raise InfrastructureError(f"{missing} Install it: {install_extra('nbgrader')}") from None
     if not (course.root / CONFIG).is_file():
-        raise InfrastructureError(f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds.")
+        raise InfrastructureError(
+            f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds."
+        )
     app = NbGrader(log_level=logging.ERROR)
     app.initialize([], root=str(course.root))
     return app
@@ -90,7 +100,9 @@ def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
 
 def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
     for student, (submission, _) in work.items():
-        folder = Path(app.coursedir.format_path(app.coursedir.submitted_directory, student, assignment.name))
+        folder = Path(
+            app.coursedir.format_path(app.coursedir.submitted_directory, student, assignment.name)
+        )
         if submission.path is not None and submission.path.resolve() in (folder, *folder.glob("*")):
             continue
         folder.mkdir(parents=True, exist_ok=True)

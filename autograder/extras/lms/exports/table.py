@@ -16,7 +16,10 @@ class TableExport(Exporter):
     adds_hand_grading = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Write the table; a cell without a submission is empty. With a roster, every student in it has a row."""
+        """Write the table; a cell without a submission is empty.
+
+        With a roster, every student in it has a row.
+        """
         table = _Table(request)
         path = request.write("scores.csv", csv_lines(table.rows()), mark=b"student,name,")
         summary = f"{counted_are(len(table.students), 'student')} in {path}."
@@ -33,12 +36,18 @@ class _Table:
         names = {assignment.name for assignment in request.assignments}
         self._request = request
         self._grades = {grade.key: grade for grade in request.wanted}
-        self._excused = {key for key, final in request.finals.items() if final.excused and key[1] in names}
+        self._excused = {
+            key for key, final in request.finals.items() if final.excused and key[1] in names
+        }
         self._comments = _comments(request, names)
-        self._answers = {assignment.name: _answers(request, assignment) for assignment in request.assignments}
+        self._answers = {
+            assignment.name: _answers(request, assignment) for assignment in request.assignments
+        }
         graded = {student for student, _ in (*self._grades, *self._excused)}
         self.absent = request.absent(graded)
-        self.students = sorted({*graded, *self.absent}, key=lambda student: (student.casefold(), student))
+        self.students = sorted(
+            {*graded, *self.absent}, key=lambda student: (student.casefold(), student)
+        )
 
     def rows(self) -> list[list[str]]:
         """Return the titles, the points possible, and a row for each student."""
