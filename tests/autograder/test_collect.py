@@ -22,12 +22,14 @@ from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.collecting.times import read_moment
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.roster import Roster, read_roster
+from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
 from autograder.submissions.identity import anything
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.pages import write_all
+from tests.autograder.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 NAME = "01_adding"
@@ -1380,3 +1382,29 @@ def test_collect_command_reports_wrong_arguments(command, packed, tmp_path, word
     assert not done.exception or isinstance(done.exception, SystemExit)
     assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n")
     assert not (tmp_path / "submitted").exists() or not tree(tmp_path / "submitted")
+
+
+# ------------------------------------------------------------------ a site of one's own
+
+
+def test_a_package_adds_a_collector(
+    packed: Callable[..., Path], course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = "[autograder.collectors]\nmysite = collects_my_site:MySiteCollector\n"
+    program = example_in_the_docs("class MySiteCollector")
+    installed_package(tmp_path / "site-packages", "collects_my_site", program, names)
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    archive = packed("work.zip", {"Ada Lovelace - 12345/adding.py": "x = 1\n"})
+    words = ["collect", str(archive), "--course", str(course.root), "-a", NAME]
+    extensions.cache_clear()
+    try:
+        known = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "known")])
+        asked = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "asked"), "--from", "mysite"])
+        unknown = CliRunner().invoke(app, [*words, "--from", "yoursite"])
+    finally:
+        extensions.cache_clear()
+    assert (known.exit_code, asked.exit_code) == (0, 0), known.output + asked.output
+    for folder in ("known", "asked"):
+        (collected,) = read_collected(tmp_path / folder).values()
+        assert (collected.name, collected.student) == ("Ada Lovelace", "12345")
+    assert unknown.exit_code == 2 and "mysite, gradescope" in unknown.stderr

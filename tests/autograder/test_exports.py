@@ -36,6 +36,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, TestRes
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
 from tests.autograder.pages import write_all
+from tests.autograder.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens" / "exports"
@@ -1299,23 +1300,9 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def installed_package(folder: Path, module: str, text: str, entry_points: str) -> None:
-    """Write a package as pip leaves it: a module, and the names that it registers."""
-    information = folder / f"{module}-1.0.dist-info"
-    information.mkdir(parents=True)
-    (folder / f"{module}.py").write_text(text)
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text(entry_points)
-
-
 def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = "[autograder.exports]\nbrightspace = of_a_stranger:BrightspaceExport\nbroken = of_a_stranger:Nothing\n"
-    text = (
-        (Path(__file__).parents[2] / "docs/exports.md")
-        .read_text("utf-8")
-        .partition("```python\n")[2]
-        .partition("```")[0]
-    )
+    text = example_in_the_docs("class BrightspaceExport")
     installed_package(tmp_path / "site-packages", "of_a_stranger", text, names)
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     extensions.cache_clear()

@@ -8,18 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
-from autograder.extras.lms.collecting import (
-    blackboard,
-    brightspace,
-    canvas,
-    folders,
-    gradescope,
-    moodle,
-)
+from autograder.extras.lms.collecting import folders
 from autograder.extras.lms.collecting.choose import choose, named_in, the_only_one
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.extras.lms.collecting.times import SubmissionTimes, read_times
 from autograder.extras.lms.roster import Person, Roster
+from autograder.installation.extensions import extensions, load_extension
 from autograder.records import RefusedError
 from autograder.submissions.archives import UnreadableArchive, open_archive
 from autograder.submissions.collected import Collected
@@ -30,15 +25,10 @@ from autograder.submissions.raw_submission import Findings, RawSubmission, visib
 from autograder.text.names import graded_name, shown, submission_folder
 from autograder.text.wording import counted, listed
 
-SOURCES = ("canvas", "moodle", "gradescope", "brightspace", "blackboard", "folders")
-
-_SITES = {
-    "gradescope": gradescope,
-    "moodle": moodle,
-    "brightspace": brightspace,
-    "blackboard": blackboard,
-    "canvas": canvas,
-}
+GROUP = "autograder.collectors"
+FOLDERS = "folders"  # what `grade` reads, too
+# The layout of some fits others' downloads as well, so the surest come first.
+_SUREST_FIRST = ("gradescope", "moodle", "brightspace", "blackboard", "canvas")
 _FATES: dict[ImportStatus, str] = {
     "older": "{0}: the one that is there was handed in later; it stays.",
     "replaced": "{0}: this one counts now; the earlier one is in .earlier/.",
@@ -109,10 +99,9 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise RefusedError(f"There is no file or folder {missing[0]}.")
-    if options.source not in (None, *SOURCES):
-        raise RefusedError(
-            f"There is no source `{options.source}`; there are {', '.join(SOURCES)}."
-        )
+    known = [*collectors(), FOLDERS]
+    if options.source not in (None, *known):
+        raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(known)}.")
     for path in paths:
         if path.is_file() and not suffix(path.name):  # such as a table
             raise RefusedError(
@@ -175,7 +164,7 @@ class _Collection:
     report: CollectReport
 
     def run(self) -> None:
-        if self.options.source != "folders" and suffix(self.path.name) not in FILES:
+        if self.options.source != FOLDERS and suffix(self.path.name) not in FILES:
             place = self.path.resolve()
             opened = (
                 nullcontext(DiskFolder(place))
@@ -395,7 +384,17 @@ def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
     return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
 
 
-def _recognised(folder: Folder, wanted: str | None) -> tuple[Any, list[Entry]]:
+def collectors() -> dict[str, Collector]:
+    """Return what reads each site's downloads: those of other packages first, then the surest."""
+    names = sorted(extensions(GROUP), key=_rank)
+    return {name: load_extension(GROUP, name)() for name in names}
+
+
+def _rank(name: str) -> int:
+    return _SUREST_FIRST.index(name) if name in _SUREST_FIRST else -1
+
+
+def _recognised(folder: Folder, wanted: str | None) -> tuple[Collector | None, list[Entry]]:
     """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not
     guessed.
     """
@@ -404,7 +403,7 @@ def _recognised(folder: Folder, wanted: str | None) -> tuple[Any, list[Entry]]:
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):
         levels.append(visible(entries[0]))
     for level in levels:
-        for source, site in _SITES.items():
+        for source, site in collectors().items():
             if wanted in (None, source) and level and site.fits(level):
                 return site, level
     if wanted is not None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.submissions.files import Entry, File
@@ -33,47 +34,51 @@ class _Student:
     name: str = ""
 
 
-def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these entries look like a download from Blackboard."""
-    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
+class BlackboardCollector(Collector):
+    """Blackboard: files named after student and attempt."""
 
-
-def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the latest attempt of each student; entries with other names are reported as odd."""
-    found = Findings()
-    attempts: dict[str, dict[str, list[File]]] = {}
-    texts: dict[str, File] = {}
-    for entry in entries:
-        match = NAME.fullmatch(entry.name)
-        if match is None or not isinstance(entry, File):
-            found.odd.append(f"{shown(entry.name)} is not named like a file from Blackboard.")
-            continue
-        files = attempts.setdefault(match["head"], {}).setdefault(match["time"], [])
-        if match["file"]:
-            files.append(replace(entry, name=match["file"]))
-        else:
-            texts[match["head"]] = entry
-    for head, by_time in attempts.items():
-        student = _student(head, texts.get(head))
-        latest = max(by_time)
-        where = student.name or student.login
-        if len(by_time) > 1:
-            found.notes.append(
-                f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
-            )
-        names = (student.name,) if student.name else ()
-        found.handed.append(
-            RawSubmission(
-                student.login,
-                tuple(by_time[latest]),
-                Described((Id(student.login, SITE),), names),
-                SITE,
-                name=student.name,
-                where=where,
-                file_time=latest,
-            )
+    def fits(self, entries: Sequence[Entry]) -> bool:
+        """Whether these entries look like a download from Blackboard."""
+        return (
+            2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
         )
-    return found
+
+    def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+        """Return the latest attempt of each student; entries with other names are reported as odd."""
+        found = Findings()
+        attempts: dict[str, dict[str, list[File]]] = {}
+        texts: dict[str, File] = {}
+        for entry in entries:
+            match = NAME.fullmatch(entry.name)
+            if match is None or not isinstance(entry, File):
+                found.odd.append(f"{shown(entry.name)} is not named like a file from Blackboard.")
+                continue
+            files = attempts.setdefault(match["head"], {}).setdefault(match["time"], [])
+            if match["file"]:
+                files.append(replace(entry, name=match["file"]))
+            else:
+                texts[match["head"]] = entry
+        for head, by_time in attempts.items():
+            student = _student(head, texts.get(head))
+            latest = max(by_time)
+            where = student.name or student.login
+            if len(by_time) > 1:
+                found.notes.append(
+                    f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+                )
+            names = (student.name,) if student.name else ()
+            found.handed.append(
+                RawSubmission(
+                    student.login,
+                    tuple(by_time[latest]),
+                    Described((Id(student.login, SITE),), names),
+                    SITE,
+                    name=student.name,
+                    where=where,
+                    file_time=latest,
+                )
+            )
+        return found
 
 
 def _student(head: str, text: File | None) -> _Student:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.times import month_of
 from autograder.extras.lms.roster import Roster
 from autograder.submissions.files import Entry, File, Odd
@@ -28,47 +29,53 @@ NAME = re.compile(
 )
 
 
-def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these entries look like a download from Brightspace."""
-    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
+class BrightspaceCollector(Collector):
+    """Brightspace: folders named after number, student and time."""
 
-
-def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the latest attempt of each student; entries with other names are reported as odd."""
-    found = Findings()
-    attempts: dict[tuple[str, str], dict[datetime, list[File]]] = {}
-    for entry in entries:
-        match = NAME.fullmatch(entry.name)
-        moment = _moment(match["time"]) if match else None
-        if match is None or moment is None or isinstance(entry, Odd):
-            if entry.name != INDEX:
-                found.odd.append(
-                    f"{shown(entry.name)} is not named like an entry from Brightspace."
-                )
-            continue
-        files = attempts.setdefault((match["student"], match["name"]), {}).setdefault(moment, [])
-        if isinstance(entry, File):
-            files.append(replace(entry, name=match["file"] or entry.name))
-        else:
-            files += files_below(entry, found.odd)
-    for (student, name), by_time in attempts.items():
-        latest = max(by_time)
-        if len(by_time) > 1:
-            found.notes.append(
-                f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
-            )
-        found.handed.append(
-            RawSubmission(
-                student,
-                tuple(by_time[latest]),
-                Described((Id(student, SITE),), (name,)),
-                SITE,
-                name=name,
-                where=name,
-                file_time=latest.isoformat(),
-            )
+    def fits(self, entries: Sequence[Entry]) -> bool:
+        """Whether these entries look like a download from Brightspace."""
+        return (
+            2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
         )
-    return found
+
+    def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+        """Return the latest attempt of each student; entries with other names are reported as odd."""
+        found = Findings()
+        attempts: dict[tuple[str, str], dict[datetime, list[File]]] = {}
+        for entry in entries:
+            match = NAME.fullmatch(entry.name)
+            moment = _moment(match["time"]) if match else None
+            if match is None or moment is None or isinstance(entry, Odd):
+                if entry.name != INDEX:
+                    found.odd.append(
+                        f"{shown(entry.name)} is not named like an entry from Brightspace."
+                    )
+                continue
+            files = attempts.setdefault((match["student"], match["name"]), {}).setdefault(
+                moment, []
+            )
+            if isinstance(entry, File):
+                files.append(replace(entry, name=match["file"] or entry.name))
+            else:
+                files += files_below(entry, found.odd)
+        for (student, name), by_time in attempts.items():
+            latest = max(by_time)
+            if len(by_time) > 1:
+                found.notes.append(
+                    f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+                )
+            found.handed.append(
+                RawSubmission(
+                    student,
+                    tuple(by_time[latest]),
+                    Described((Id(student, SITE),), (name,)),
+                    SITE,
+                    name=name,
+                    where=name,
+                    file_time=latest.isoformat(),
+                )
+            )
+        return found
 
 
 def _moment(text: str) -> datetime | None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.roster import Roster
 from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.identity import Described, Id, is_word_character, plain, same_name
@@ -80,32 +81,34 @@ def _can_be_a_name(name: str) -> bool:
     return all(map(is_word_character, name)) and not _IN_A_NAME.search(name)
 
 
-def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these entries look like a download from Canvas."""
-    files = [entry for entry in entries if isinstance(entry, File | Odd)]
-    return 2 * sum(bool(readings(file.name)) for file in files) >= len(entries) > 0
+class CanvasCollector(Collector):
+    """Canvas: files named after student, number and file."""
 
+    def fits(self, entries: Sequence[Entry]) -> bool:
+        """Whether these entries look like a download from Canvas."""
+        files = [entry for entry in entries if isinstance(entry, File | Odd)]
+        return 2 * sum(bool(readings(file.name)) for file in files) >= len(entries) > 0
 
-def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the submissions; files with other names, and those that can be of two students, are
-    reported as odd.
-    """
-    found = Findings()
-    possible: dict[str, list[Reading]] = {}
-    files: dict[str, File] = {}
-    for entry in entries:
-        ways = readings(entry.name)
-        if not ways or not isinstance(entry, File):
-            found.odd.append(f"{shown(entry.name)} is not named like a file from Canvas.")
-            continue
-        possible[entry.name] = ways
-        files[entry.name] = entry
-    students: dict[str, list[tuple[Reading, File]]] = {}
-    for name, way in _chosen(possible, roster, found).items():
-        students.setdefault(way.student, []).append((way, files[name]))
-    for student, items in students.items():
-        found.handed.append(_handed(student, items))
-    return found
+    def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+        """Return the submissions; files with other names, and those that can be of two students, are
+        reported as odd.
+        """
+        found = Findings()
+        possible: dict[str, list[Reading]] = {}
+        files: dict[str, File] = {}
+        for entry in entries:
+            ways = readings(entry.name)
+            if not ways or not isinstance(entry, File):
+                found.odd.append(f"{shown(entry.name)} is not named like a file from Canvas.")
+                continue
+            possible[entry.name] = ways
+            files[entry.name] = entry
+        students: dict[str, list[tuple[Reading, File]]] = {}
+        for name, way in _chosen(possible, roster, found).items():
+            students.setdefault(way.student, []).append((way, files[name]))
+        for student, items in students.items():
+            found.handed.append(_handed(student, items))
+        return found
 
 
 def _chosen(

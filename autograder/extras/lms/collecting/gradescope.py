@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.times import read_moment
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
@@ -26,33 +27,37 @@ FOLDER = "submission_"
 METADATA_BYTES = 64 * MEGABYTE  # with the results of a large class
 
 
-def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these entries look like an export from Gradescope."""
-    return any(entry.name == FILE_NAME for entry in entries)
+class GradescopeCollector(Collector):
+    """Gradescope: folders and their metadata."""
 
+    def fits(self, entries: Sequence[Entry]) -> bool:
+        """Whether these entries look like an export from Gradescope."""
+        return any(entry.name == FILE_NAME for entry in entries)
 
-def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the submissions; raises RefusedError if the metadata file is unreadable."""
-    metadata = _metadata(entries, source)
-    folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
-    found = Findings()
-    for key, facts in metadata.items():
-        folder = folders.pop(str(key), None)
-        if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
-            found.odd.append(f"{FILE_NAME} lists {shown(str(key))}, but there is no such folder.")
-            continue
-        files = tuple(files_below(folder, found.odd))
-        found.handed += [_handed(person, str(key), facts, files) for person in _people(facts)]
-    for name, entry in folders.items():
-        if isinstance(entry, File | Odd) or not name.startswith(FOLDER):
-            found.odd.append(f"{shown(name)} is not a submission.")
-        else:
-            files = tuple(files_below(entry, found.odd))
-            found.handed.append(RawSubmission(name, files, anything(name), where=name))
-            found.notes.append(
-                f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used."
-            )
-    return found
+    def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+        """Return the submissions; raises RefusedError if the metadata file is unreadable."""
+        metadata = _metadata(entries, source)
+        folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
+        found = Findings()
+        for key, facts in metadata.items():
+            folder = folders.pop(str(key), None)
+            if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
+                found.odd.append(
+                    f"{FILE_NAME} lists {shown(str(key))}, but there is no such folder."
+                )
+                continue
+            files = tuple(files_below(folder, found.odd))
+            found.handed += [_handed(person, str(key), facts, files) for person in _people(facts)]
+        for name, entry in folders.items():
+            if isinstance(entry, File | Odd) or not name.startswith(FOLDER):
+                found.odd.append(f"{shown(name)} is not a submission.")
+            else:
+                files = tuple(files_below(entry, found.odd))
+                found.handed.append(RawSubmission(name, files, anything(name), where=name))
+                found.notes.append(
+                    f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used."
+                )
+        return found
 
 
 def _handed(

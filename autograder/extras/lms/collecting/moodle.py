@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.roster import Roster, is_participant_word
 from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.identity import Described, Id
@@ -26,42 +27,48 @@ NAME = re.compile(
 )
 
 
-def fits(entries: Sequence[Entry]) -> bool:
-    """Whether these entries look like a download from Moodle."""
-    return 2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
+class MoodleCollector(Collector):
+    """Moodle: a folder for each participant."""
 
-
-def read(entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-    """Return the submissions, including typed texts; entries with other names are reported as odd."""
-    found = Findings()
-    students: dict[tuple[str, str], list[File]] = {}
-    for entry in entries:
-        match = NAME.fullmatch(entry.name)
-        if match is None or isinstance(entry, Odd):
-            found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
-            continue
-        if entry.name.count(MARK) > 1:  # students choose their own names and those of their files
-            found.odd.append(
-                f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
-            )
-            continue
-        files = students.setdefault((match["number"] or match["name"], match["name"]), [])
-        if isinstance(entry, File):
-            files.append(replace(entry, name=match["file"] or entry.name))
-        else:
-            files += files_below(entry, found.odd)
-    for (key, name), files in students.items():
-        ids = (Id(key, SITE),) if key != name else ()
-        names = () if is_participant_word(name) else (name,)
-        found.handed.append(
-            RawSubmission(
-                key,
-                tuple(files),
-                Described(ids, names),
-                SITE if ids else "",
-                name=name,
-                where=name,
-                file_time=newest(files),
-            )
+    def fits(self, entries: Sequence[Entry]) -> bool:
+        """Whether these entries look like a download from Moodle."""
+        return (
+            2 * sum(NAME.fullmatch(entry.name) is not None for entry in entries) >= len(entries) > 0
         )
-    return found
+
+    def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
+        """Return the submissions, including typed texts; entries with other names are reported as odd."""
+        found = Findings()
+        students: dict[tuple[str, str], list[File]] = {}
+        for entry in entries:
+            match = NAME.fullmatch(entry.name)
+            if match is None or isinstance(entry, Odd):
+                found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
+                continue
+            if (
+                entry.name.count(MARK) > 1
+            ):  # students choose their own names and those of their files
+                found.odd.append(
+                    f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
+                )
+                continue
+            files = students.setdefault((match["number"] or match["name"], match["name"]), [])
+            if isinstance(entry, File):
+                files.append(replace(entry, name=match["file"] or entry.name))
+            else:
+                files += files_below(entry, found.odd)
+        for (key, name), files in students.items():
+            ids = (Id(key, SITE),) if key != name else ()
+            names = () if is_participant_word(name) else (name,)
+            found.handed.append(
+                RawSubmission(
+                    key,
+                    tuple(files),
+                    Described(ids, names),
+                    SITE if ids else "",
+                    name=name,
+                    where=name,
+                    file_time=newest(files),
+                )
+            )
+        return found
