@@ -139,7 +139,7 @@ def _drain(
         if not running:
             return
         done, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in done:
+        for future in [future for future in running if future in done]:
             submission = running.pop(future)
             try:
                 yield future.result()

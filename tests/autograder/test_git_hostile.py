@@ -163,7 +163,7 @@ def test_nothing_of_a_repository_runs(
     report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
     assert (report.odd, problems) == ([], {"eve": "", "ben": ""})
     store = Store(Git(tmp_path / "returned.git", repository.url, SMALL, threading.Event()))
-    store.open()
+    store.prepare()
     assert push(store, "feedback", commit_of({"README.md": b"well done"}, MOMENT)) == "pushed"
     assert not (tmp_path / "sprung").exists()
     assert repository.show("feedback", "README.md") == "well done"

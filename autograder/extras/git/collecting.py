@@ -142,7 +142,7 @@ class _Look:
         fetched = False
         for one in self.group:
             try:
-                store.open()
+                store.prepare()
                 commit, ref, came = self._head(store, seen, one)
                 fetched = fetched or came
                 found = self._work(store, commit, one)

@@ -125,7 +125,7 @@ class _Giving:
         )
         try:
             commit = self._commit(grades, alone=bool(first.assignment))
-            store.open()
+            store.prepare()
             return _Outcome(
                 first.student, push(store, self.options.branch, commit, self.options.replace)
             )

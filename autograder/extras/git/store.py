@@ -59,7 +59,7 @@ class Store:
         self.git = git
         self._busy = git.store / _BUSY
 
-    def open(self) -> None:
+    def prepare(self) -> None:
         """Make the store if there is none that can be used."""
         if self._busy.exists() or size_of(self.git.store) > self.git.limits.bytes // 2:
             shutil.rmtree(self.git.store)
