@@ -1,0 +1,54 @@
+"""Ratchets that ruff has no rule for: one thing a line, and no expression inside of its like. They only go down."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ENGINE = Path(__file__).parents[2] / "autograder"
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def nested_conditions(node: ast.AST) -> bool:
+    """`a if b else c if d else e`"""
+    if not isinstance(node, ast.IfExp):
+        return False
+    return any(isinstance(each, ast.IfExp) for each in (node.test, node.body, node.orelse))
+
+
+def assigned_inside(node: ast.AST) -> bool:
+    """`[y for x in xs if (y := f(x))]`"""
+    if not isinstance(node, COMPREHENSIONS):
+        return False
+    return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
+
+
+def packed(node: ast.AST) -> bool:
+    """`a, b = f(), g()`; exchanging two values needs it."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)):
+        return False
+    return isinstance(node.value, ast.Tuple)
+
+
+def two_loops(node: ast.AST) -> bool:
+    """`[y for x in xs for y in x]`"""
+    return isinstance(node, COMPREHENSIONS) and len(node.generators) > 1
+
+
+MOST = {nested_conditions: 0, assigned_inside: 2, packed: 2, two_loops: 59}
+
+
+def places(matches) -> Iterator[str]:
+    for file in sorted(ENGINE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if matches(node):
+                yield f"{file.relative_to(ENGINE)}:{node.lineno}"
+
+
+@pytest.mark.parametrize("matches", MOST, ids=lambda matches: matches.__name__)
+def test_dense_expressions_become_fewer(matches) -> None:
+    found = list(places(matches))
+    assert len(found) == MOST[matches], f"lower the figure if there are fewer: {found}"
