@@ -65,7 +65,7 @@ def test_the_witness_sees_an_import(room: Room) -> None:
     subprocess.run(
         command, cwd=room.poisoned.path, env=room.poisoned.environment, capture_output=True
     )
-    assert any(line.startswith("tabnanny.py: ") for line in room.poisoned.opened())
+    assert room.poisoned.opened() != []  # Python 3.13 imports its own `linecache` from there first
 
 
 SLOW = pytest.mark.slow
