@@ -455,7 +455,7 @@ def export(
         hidden=hidden,
     )
     if exporter.has_grades:
-        request = exports.read_grades(request, Path(grades), to, section)
+        request = exports.read_grades(request, Path(grades), exporter, section)
     if exporter.adds_hand_grading:
         request = with_hand_grading(request)
     return exports.export(to, request)

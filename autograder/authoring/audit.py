@@ -6,6 +6,7 @@ Every answer is submitted as a student's would be: to the sandbox, through the g
 own process, as they are trusted and many.
 """
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -200,9 +201,9 @@ def audit_course(
     chosen = random.Random(plan.run_seed)
     drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
     seeds = drawn[:right], drawn[:wrong]
-    cases = [
-        case for a in assignments for kind in kinds for case in _cases(plan.course, a, *seeds, kind)
-    ]
+    cases = list[Case]()
+    for assignment, kind in itertools.product(assignments, kinds):
+        cases += _cases(plan.course, assignment, *seeds, kind)
     audits = {a.name: Audit(a.name) for a in assignments}
     for a in assignments if "mutant" in kinds else ():
         known = {case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")}

@@ -11,8 +11,8 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake
 from autograder.grading.reference import import_needed
+from autograder.records import SourceFile
 from autograder.sandbox.outside.local import from_file
-from autograder.sandbox.outside.subject import lines_of
 from autograder.selfcheck.check import Finding, check_student
 from autograder.selfcheck.workspace import Text, run_text
 from autograder.suite.session import SuiteSession
@@ -61,15 +61,13 @@ def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Findin
     name = f"{assignment.stem}.py"
     folder = course.release_folder(assignment)
     loaded = run_text(text, name)
-    own = from_file(name)
-    files = {name: lines_of(text)}
     test_file = folder / f"test_{assignment.stem}.py"
     return check_student(
         loaded.module,
         test_file,
-        own,
+        from_file(name),
         saved=Text(text, name),
-        files=files,
+        file=SourceFile(name, text),
         session=_session_of(test_file),
     )
 

@@ -166,11 +166,10 @@ def no_return(file: SourceFile | None) -> str:
         body = _block(lines[number : number + LONGEST_FUNCTION], indent)
         if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
             found.append(f"`{owner if indent else ''}{name}`")
-    return (
-        f" {' and '.join(found[:2])} {'has' if len(found) == 1 else 'have'} no `return`."
-        if found
-        else ""
-    )
+    if not found:
+        return ""
+    verb = "has" if len(found) == 1 else "have"
+    return f" {' and '.join(found[:2])} {verb} no `return`."
 
 
 def few_digits(file: SourceFile | None) -> str:

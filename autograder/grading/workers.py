@@ -13,7 +13,7 @@ from autograder.sandbox.outside.connection import malformed
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.solution_answers import StandIns
-from autograder.sandbox.outside.subject import RemoteSubject, Use, lines_of
+from autograder.sandbox.outside.subject import RemoteSubject, Use
 from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
 from autograder.sandbox.shared import claims
 from autograder.sandbox.shared.errors import (
@@ -190,8 +190,8 @@ class LoadedSubmission:
             raise
         self.times += 1
         reference = self._workers.references[self.assignment.name]
-        files = {_name(self.assignment, self.file): lines_of(self.file.text)}
-        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, files)
+        file = SourceFile(_name(self.assignment, self.file), self.file.text)
+        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, file)
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
         """Return the names in the file, found by a worker that has not run it."""

@@ -24,7 +24,7 @@ from autograder.sandbox.outside.alarm import TestAlarm, alarm
 from autograder.sandbox.outside.local import LocalStudent, from_file
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.subject import RemoteSubject, Subject, lines_of
+from autograder.sandbox.outside.subject import RemoteSubject, Subject
 from autograder.sandbox.shared.errors import (
     BELOW_MAIN,
     LOADING_STOPPED,
@@ -167,13 +167,13 @@ def check_work(work: Work) -> CheckReport:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         loaded = work.load(SECONDS)
-    problem, place = _stopped(loaded.errors, SourceFile(text.name, text.text))
+    file = SourceFile(text.name, text.text)
+    problem, place = _stopped(loaded.errors, file)
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
-    files = {text.name: lines_of(text.text)}
     findings = check_student(
-        loaded.module, work.test_file, from_file(text.name), saved=text, files=files
+        loaded.module, work.test_file, from_file(text.name), saved=text, file=file
     )
     return CheckReport(
         file=work.file.name,
@@ -198,16 +198,16 @@ def check_student(
     own: Own,
     part: str | None = None,
     saved: Text | None = None,
-    files: Mapping[str, int] | None = None,
+    file: SourceFile | None = None,
     session: SuiteSession | None = None,
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
     `own` decides which frames of a traceback belong to the student's code. Places are those in the
-    `saved` file. `files` are the student's, with their numbers of lines, if the code stands in
-    files. A `session` has collected the test file before; without one, the file is read again.
+    `saved` file. `file` is the student's, if the module was loaded from one. A `session` has
+    collected the test file before; without one, the file is read again.
     """
-    examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), files)
+    examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), file)
     if session is None:
         with suite_of(test_file) as session_of_file:
             return tuple(examination.findings(session_of_file, part))
@@ -225,29 +225,24 @@ class _OwnServer(Server):
 
 
 def as_graded(
-    module: ModuleType, files: Mapping[str, int] | None = None
+    module: ModuleType, file: SourceFile | None = None
 ) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
     connection = LoopbackConnection(_OwnServer(module), records=True)
-    return RemoteSubject(connection, RemoteStudent(connection), None, files)
+    return RemoteSubject(connection, RemoteStudent(connection), None, file)
 
 
 class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
     def __init__(
-        self,
-        test_file: Path,
-        module: ModuleType,
-        own: Own,
-        text: Text,
-        files: Mapping[str, int] | None,
+        self, test_file: Path, module: ModuleType, own: Own, text: Text, file: SourceFile | None
     ) -> None:
         self._test_file = test_file
         self._module = module
         self._own = own
         self._subject = Subject(LocalStudent(module))
-        self._graded = as_graded(module, files)
+        self._graded = as_graded(module, file)
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()

@@ -268,17 +268,14 @@ def literal_tree(repository: StudentRepository, name: str, oid: str, mode: str =
     written = repository.path / "literal"
     written.write_bytes(content)
     tree = repository.git("hash-object", "-t", "tree", "-w", "--literally", str(written)).strip()
-    words = (
-        "-c",
-        "user.name=Eve",
-        "-c",
-        "user.email=eve@school.example",
-        "commit-tree",
-        "-m",
-        "work",
-        tree,
-    )
-    repository.move("main", repository.git(*words).strip())
+    commit_tree(repository, tree)
+
+
+def commit_tree(repository: StudentRepository, tree: str) -> None:
+    """Let main stand at a commit of this tree."""
+    author = ("-c", "user.name=Eve", "-c", "user.email=eve@school.example")
+    commit = repository.git(*author, "commit-tree", "-m", "work", tree).strip()
+    repository.move("main", commit)
 
 
 def tree_of_work(repository: StudentRepository) -> str:
@@ -307,17 +304,7 @@ def tree_of_trees(repository: StudentRepository, folder: Path) -> str:
     for _ in range(9):
         rows = "".join(f"040000 tree {tree}\tf{n}\n" for n in range(10))
         tree = repository.git("mktree", given=rows).strip()
-    words = (
-        "-c",
-        "user.name=Eve",
-        "-c",
-        "user.email=eve@school.example",
-        "commit-tree",
-        "-m",
-        "work",
-        tree,
-    )
-    repository.move("main", repository.git(*words).strip())
+    commit_tree(repository, tree)
     return "it holds more than 1000 files."
 
 

@@ -18,7 +18,7 @@ from autograder.extras.git.lock import held
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
-from autograder.extras.git.threads import repository_threads
+from autograder.extras.git.threads import OnProgress, repository_threads
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.records import RefusedError
@@ -29,7 +29,6 @@ from autograder.submissions.raw_submission import Findings, RawSubmission
 from autograder.text.names import safe_name, shown, student_name
 
 SOURCE = "git"
-OnProgress = Callable[[int, int], None]
 
 
 @dataclass

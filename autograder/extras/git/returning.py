@@ -14,7 +14,7 @@ from autograder.extras.git.limits import Limits
 from autograder.extras.git.lock import held
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.store import Store, clear
-from autograder.extras.git.threads import repository_threads
+from autograder.extras.git.threads import OnProgress, repository_threads
 from autograder.feedback.html import StudentPages
 from autograder.gradebook.final_scores import Effective
 from autograder.records import Grade, RefusedError
@@ -23,7 +23,6 @@ from autograder.text.names import graded_name, shown
 BRANCH = "feedback"
 FOLDER = "return"  # in the folder of grades
 _LONG_AGO = datetime(2020, 1, 1, tzinfo=timezone.utc)
-OnProgress = Callable[[int, int], None]
 
 
 @dataclass

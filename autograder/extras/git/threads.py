@@ -1,11 +1,13 @@
 """Several repositories at once: most of the time, each waits for its forge."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
 
 from autograder.extras.git.limits import Limits
+
+OnProgress = Callable[[int, int], None]  # called with the number of repositories done and of all
 
 
 @contextmanager

@@ -69,8 +69,6 @@ def load_file(path: Path, name: str | None = None) -> LocalStudent:
     return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
 
 
-def from_file(filename: str | tuple[str, ...]) -> Callable[[types.FrameType], bool]:
-    """Return a function that decides whether a traceback frame is in that file, or in one of
-    several.
-    """
+def from_file(filename: str) -> Callable[[types.FrameType], bool]:
+    """Return a function that decides whether a traceback frame is in that file."""
     return lambda step: step.f_code.co_filename.startswith(filename)

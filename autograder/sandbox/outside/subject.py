@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 
+from autograder.records import SourceFile
 from autograder.sandbox.inside.entries import Place
 from autograder.sandbox.outside.connection import Connection
 from autograder.sandbox.outside.local import LocalStudent, recording
@@ -86,21 +87,18 @@ class Subject:
 
 
 class RemoteSubject(Subject, Generic[AnyConnection]):
-    """A student's module behind a connection.
-
-    `files` are its own and those it imports, with their numbers of lines.
-    """
+    """A student's module behind a connection; `file` is its own, if its code stands in one."""
 
     def __init__(
         self,
         connection: AnyConnection,
         student: RemoteStudent,
         reference: Any = None,
-        files: Mapping[str, int] | None = None,
+        file: SourceFile | None = None,
     ) -> None:
         super().__init__(student, reference)
         self.connection = connection
-        self._files = files or {}
+        self._file = file
 
     @property
     def entered(self) -> Mapping[str, Place]:
@@ -115,18 +113,18 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         return self.connection.recording(names)
 
     def _located(self, name: str, file: str, line: int) -> Use:
-        """Return a name with its place, without it if the files have no such line: a worker could
+        """Return a name with its place, without it if the file has no such line: a worker could
         tell anything.
         """
         piece, _, cell = file.partition(" cell ")
-        if not self._files:
+        if self._file is None:
             return super()._located(name, file, line)
-        lines = self._files.get(piece, 0)
+        lines = _lines_of(self._file.text) if piece == self._file.name else 0
         if not 0 < line <= lines or (cell and not (cell.isdecimal() and int(cell) <= lines)):
             return Use(name, 0)
         return Use(name, line, int(cell or 0))
 
 
-def lines_of(text: str) -> int:
+def _lines_of(text: str) -> int:
     """Return how many lines a file can have, or a notebook's cell."""
     return 1 + text.count("\n") + text.count("\\n")

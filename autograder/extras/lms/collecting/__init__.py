@@ -99,7 +99,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise RefusedError(f"There is no file or folder {missing[0]}.")
-    known = [*collectors(), FOLDERS]
+    known = [*_sites(), FOLDERS]
     if options.source not in (None, *known):
         raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(known)}.")
     for path in paths:
@@ -108,7 +108,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
                 f"{path} is not a download of submissions. `collect` takes an archive from a course site, or a "
                 "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
             )
-    times = read_times(options.times, course, paths, options.assignment) if options.times else None
+    times = _times(options, course, paths)
     submitted = SubmissionFolder(options.output, options.replace)
     report = CollectReport(options.output)
     try:
@@ -138,11 +138,7 @@ class Collecting:
     def __init__(
         self, source: Path, course: Course, options: CollectOptions, report: CollectReport
     ) -> None:
-        times = (
-            read_times(options.times, course, [source], options.assignment)
-            if options.times
-            else None
-        )
+        times = _times(options, course, [source])
         self._submitted = SubmissionFolder(options.output, options.replace)
         self._collection = _Collection(source, course, options, times, self._submitted, report)
 
@@ -384,10 +380,19 @@ def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
     return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
 
 
-def collectors() -> dict[str, Collector]:
-    """Return what reads each site's downloads: those of other packages first, then the surest."""
-    names = sorted(extensions(GROUP), key=_rank)
-    return {name: load_extension(GROUP, name)() for name in names}
+def _times(
+    options: CollectOptions, course: Course, paths: Sequence[Path]
+) -> SubmissionTimes | None:
+    if options.times is None:
+        return None
+    return read_times(options.times, course, paths, options.assignment)
+
+
+def _sites() -> list[str]:
+    """Return the sites whose downloads can be read: those of other packages first, then the
+    surest.
+    """
+    return sorted(extensions(GROUP), key=_rank)
 
 
 def _rank(name: str) -> int:
@@ -402,10 +407,12 @@ def _recognised(folder: Folder, wanted: str | None) -> tuple[Collector | None, l
     levels = [entries]
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):
         levels.append(visible(entries[0]))
-    for level in levels:
-        for source, site in collectors().items():
-            if wanted in (None, source) and level and site.fits(level):
-                return site, level
+    sites = _sites() if wanted is None else [wanted]
+    collectors: list[Collector] = [load_extension(GROUP, site)() for site in sites]
+    for level in filter(None, levels):
+        for collector in collectors:
+            if collector.fits(level):
+                return collector, level
     if wanted is not None:
         raise RefusedError(f"This does not look like a download of {wanted.capitalize()}.")
     return None, entries

@@ -241,7 +241,7 @@ def find_exporter(tool: str) -> Exporter:
 
 
 def read_grades(
-    request: ExportRequest, path: Path, tool: str, section: str | None = None
+    request: ExportRequest, path: Path, exporter: Exporter, section: str | None = None
 ) -> ExportRequest:
     """Return the request with the effective grades for a tool, from a journal or its folder.
 
@@ -253,7 +253,6 @@ def read_grades(
     folder = found.path.parent
     course = request.course
     roster = request.roster
-    exporter = find_exporter(tool)
     if exporter.follows_nbgrader:
         course = course.model_copy(update={"attempts": "last"})
         roster = Roster()
