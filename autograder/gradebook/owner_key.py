@@ -3,6 +3,7 @@
 import os
 import secrets
 import stat
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,8 +74,7 @@ def _key_of_this_process(why: str) -> OwnerKey:
 def _create(file: Path) -> None:
     """Write a new key, whole at once: another run may be looking for it."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CAREFULLY, 0o600)
+    descriptor, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "w") as opened:
             opened.write(secrets.token_hex(32) + "\n")
@@ -82,7 +82,7 @@ def _create(file: Path) -> None:
     except FileExistsError:
         pass  # the other run was first
     finally:
-        draft.unlink()
+        os.unlink(draft)
 
 
 def _read(file: Path) -> bytes:
