@@ -155,6 +155,12 @@ def grade(folder: Path, output: Path, jobs: int) -> tuple[str, dict[str, dict[st
     )
 
 
+def print_changes(student: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+    for field in sorted({*before, *after}):
+        if before.get(field) != after.get(field):
+            print(f"  {student}: {field}: {before.get(field)} -> {after.get(field)}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2)
@@ -174,8 +180,10 @@ def main() -> None:
             changed = [student for student in honest if grades[student] != alone[student]]
             print(
                 f"{which}: {len(grades)} submissions, {figures}; {len(changed)} honest grades changed",
-                *changed,
+                flush=True,
             )
+            for student in changed:
+                print_changes(student, alone[student], grades[student])
         single = {"one honest": dict([*honest.items()][:1])}
         single |= {
             f"one of {which}": dict([*hostile_texts(which).items()][:1]) for which in options.only

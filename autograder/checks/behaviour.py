@@ -19,7 +19,7 @@ from autograder.checks.sentences import (
     without_inputs,
 )
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
-from autograder.sandbox.outside.remote import mirror_input_mutation
+from autograder.sandbox.outside.remote_call import mirror_input_mutation
 from autograder.sandbox.shared.containers import mapped
 
 Function = Callable[..., Any]

@@ -35,6 +35,7 @@ from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.subject import RemoteSubject
 from autograder.sandbox.outside.transcript import Answer, Transcript
+from autograder.sandbox.shared.calls import Call, CallReply
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -79,17 +80,17 @@ class SteadyServer(Server):
         self._seed = seed
         self._begun = 0
 
-    def call(self, target: list[Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def perform(self, call: Call) -> CallReply:
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
         undrawn = torch.default_generator.get_state()
         known = {id(thing) for thing in self.objects}
-        reply = super().call(target, *args, **kwargs)
-        if not isinstance(self.resolve(target), type):
+        reply = super().perform(call)
+        if not isinstance(self.resolve(call.target), type):
             return reply  # the reply may contain weights
         if torch.equal(torch.default_generator.get_state(), undrawn):
             return reply  # its weights are not random: the test chose them
-        for module in tree_leaves(reply["result"]):
+        for module in tree_leaves(reply.result):
             if isinstance(module, nn.Module) and id(module) not in known:
                 _replace_random_weights(module)
         return reply

@@ -13,7 +13,8 @@ from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, Grader, limited_
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.outside.connection import Connection
 from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteModule, call
+from autograder.sandbox.outside.mirror import RemoteModule
+from autograder.sandbox.outside.remote_call import call
 from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.shared import claims, wire
 from autograder.sandbox.shared.errors import StudentCrashedError, told_exception

@@ -27,6 +27,7 @@ from autograder.authoring.hints_file import (
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.sandbox.outside.transcript import Answer, Transcript
+from autograder.sandbox.shared.calls import Call
 from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
@@ -437,6 +438,10 @@ def test_hint_is_decrypted_only_with_its_key() -> None:
 # -- fixed conditions -------------------------------------------------------------------------------
 
 
+def making_a_model(*args: Any) -> Call:
+    return Call([None, ["M"]], args, {}, sync=[], grad=True, wanted=[], modules=[])
+
+
 def test_recorded_weights_do_not_depend_on_the_order_of_draws() -> None:
     first, second = types.ModuleType("one"), types.ModuleType("two")
     exec(
@@ -453,7 +458,7 @@ def test_recorded_weights_do_not_depend_on_the_order_of_draws() -> None:
     for module in (first, second):
         server = SteadyServer(module)
         server.seed(3)
-        made.append(server.call([None, ["M"]], (), {}, [], True, [], [])["result"])
+        made.append(server.perform(making_a_model()).result)
     assert torch.equal(made[0].a.weight, made[1].a.weight)
     assert torch.equal(made[0].b.weight, torch.ones(4)), "what was set on purpose stays"
 
@@ -468,7 +473,7 @@ def test_weights_that_are_not_random_are_kept() -> None:
     server = SteadyServer(module)
     server.seed(3)
     values = torch.tensor([1.0, -2.0])
-    made = server.call([None, ["M"]], (values,), {}, [], True, [], [])["result"]
+    made = server.perform(making_a_model(values)).result
     assert torch.equal(made.values, values)
 
 

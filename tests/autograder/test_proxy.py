@@ -17,7 +17,8 @@ from torch import nn
 from autograder.course.config import Limits
 from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent, mirror_input_mutation
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.remote_call import mirror_input_mutation
 from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared.errors import (
     MissingNameError,

@@ -18,12 +18,9 @@ from torch import nn
 
 from autograder.course.config import Limits
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.remote import (
-    MAX_ENTRIES,
-    RemoteModule,
-    RemoteStudent,
-    mirror_input_mutation,
-)
+from autograder.sandbox.outside.mirror import MAX_ENTRIES, RemoteModule
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.remote_call import mirror_input_mutation
 from autograder.sandbox.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.sandbox.shared.errors import (
     MissingNameError,

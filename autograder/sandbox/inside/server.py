@@ -12,7 +12,7 @@ import random
 import socket
 import sys
 import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.stand_ins import Names, stand_in
 from autograder.sandbox.shared import wire
+from autograder.sandbox.shared.calls import Call, CallReply, Mark
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
 from autograder.sandbox.shared.errors import (
     LOADING_STOPPED,
@@ -176,63 +177,58 @@ class Server:
         self.resolve(target).to(**options)
         return self.objects[target[0].number]
 
-    def call(
-        self,
-        target: list[Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        sync: list[Any],
-        grad: bool,
-        wanted: list[Any],
-        modules: list[Any],
-    ) -> dict[str, Any]:
-        """Call the object at a path. `wanted` numbers the tensors in the arguments to
-        differentiate, `modules` the modules that take part; `sync` contains the changes of their
-        state on the other side.
-        """
-        self.apply_sync(sync)
-        function = self.resolve(target)
+    def call(self, **fields: Any) -> dict[str, Any]:
+        """Answer a `Call` by the message of a `CallReply`."""
+        return self.perform(Call(**fields)).message()
+
+    def perform(self, call: Call) -> CallReply:
+        """Call the student's code, and find what it changed."""
+        self.apply_sync(call.sync)
+        function = self.resolve(call.target)
         tensors: list[torch.Tensor] = []
         generators: list[torch.Generator] = []
-        args, kwargs = self.prepare((args, kwargs), tensors, generators, set(wanted))
+        args, kwargs = self.prepare((call.args, call.kwargs), tensors, generators, set(call.wanted))
         held = [(container, contents(container)) for container in containers((args, kwargs))]
-        before = [tensor.detach().clone() for tensor in tensors]
-        before_call = [
-            (number, self.objects[number], Snapshot(self.objects[number])) for number in modules
-        ]
-        with torch.set_grad_enabled(grad), self.entries.active():
+        values_before = [tensor.detach().clone() for tensor in tensors]
+        modules = [(number, self.objects[number]) for number in call.modules]
+        states_before = [Snapshot(module) for _, module in modules]
+        with torch.set_grad_enabled(call.grad), self.entries.active():
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
             # an object, whatever its base classes
             result = wire.Handle(self.number(result), self.describe(result))
-        watched = [
-            (number, module, old, ModuleState(module)) for number, module, old in before_call
-        ]
+        states = [ModuleState(module) for _, module in modules]
+        changes = []
+        for (number, module), before, now in zip(modules, states_before, states):
+            change = self.change(module, before, now)
+            if change:
+                changes.append((number, change))
         outputs = _tensors(result)
         self.calls += 1
-        differentiable = [grad and tensor.requires_grad for tensor in outputs]
+        differentiable = [call.grad and tensor.requires_grad for tensor in outputs]
         if any(differentiable):
-            sources = [tensors[i] for i in wanted]
-            sources += [p for *_, now in watched for p in now.parameters.values()]
+            sources = [tensors[i] for i in call.wanted]
+            for state in states:
+                sources += state.parameters.values()
             self.graphs.keep(self.calls, outputs, sources)
-        return {
-            "call": self.calls,
-            "result": result,
-            "differentiable": differentiable,
-            "mutated": [
-                [i, t.detach()]
-                for i, (t, old) in enumerate(zip(tensors, before))
-                if not is_same(t, old)
+        return CallReply(
+            number=self.calls,
+            result=result,
+            differentiable=differentiable,
+            mutated=[
+                (i, tensor.detach())
+                for i, (tensor, before) in enumerate(zip(tensors, values_before))
+                if not is_same(tensor, before)
             ],
-            "refilled": [
-                [i, container]
-                for i, (container, old) in enumerate(held)
-                if not same_things(contents(container), old)
+            refilled=[
+                (i, container)
+                for i, (container, before) in enumerate(held)
+                if not same_things(contents(container), before)
             ],
-            "modules": self._changes(watched),
-            "generators": generators,
-            **_marks(tensors, wanted),
-        }
+            modules=changes,
+            generators=generators,
+            marked=_marked(tensors, call.wanted),
+        )
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
         """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules'
@@ -275,11 +271,6 @@ class Server:
         for name in path:
             value = getattr(value, name)
         return value
-
-    def _changes(self, watched: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
-        """Return the number of each module that a call changed, and the change."""
-        changes = [(number, self.change(*states)) for number, *states in watched]
-        return [[number, change] for number, change in changes if change]
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or
@@ -494,14 +485,13 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return found
 
 
-def _marks(tensors: list[torch.Tensor], wanted: Collection[int]) -> dict[str, Any]:
-    """Return the inputs that require or hold a gradient only since the call; without any, no key."""
-    marked = [
-        [i, tensor.requires_grad, tensor.grad]
+def _marked(tensors: list[torch.Tensor], wanted: Collection[int]) -> list[Mark]:
+    """Return the inputs that require or hold a gradient only since the call."""
+    return [
+        (i, tensor.requires_grad, tensor.grad)
         for i, tensor in enumerate(tensors)
         if i not in wanted and tensor.is_leaf and (tensor.requires_grad or tensor.grad is not None)
     ]
-    return {"marked": marked} if marked else {}
 
 
 def _assign(tensor: torch.Tensor, value: torch.Tensor) -> None:

@@ -3,11 +3,13 @@ compared.
 
 A frame can hold a tensor of millions of numbers wherever the honest side sends a word, and turning
 it into text or iterating over it takes seconds. Each function returns its value, or raises
-TypeError.
+TypeError or ValueError.
 """
 
 from collections.abc import Iterator
 from typing import Any
+
+from torch import Tensor
 
 
 def text(value: Any) -> str:
@@ -25,6 +27,18 @@ def integer(value: Any) -> int:
 def flag(value: Any) -> bool:
     if type(value) is not bool:
         raise TypeError("a truth value was expected")
+    return value
+
+
+def one_of(values: tuple[str, ...], value: Any) -> str:
+    if text(value) not in values:
+        raise ValueError("a word that there is not")
+    return str(value)
+
+
+def tensor(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise TypeError("a tensor was expected")
     return value
 
 
