@@ -111,7 +111,8 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     record_property("failing", failing)
     record_property("named", named)
     assert silent == [] and strange == [] and wrong == []
-    assert named >= 0.7 * failing, f"only {named} of {failing} mistakes get a name"
+    share = 0.7 if STEP == 1 else 0.5  # a sample of nine can be far from the whole
+    assert named >= share * failing, f"only {named} of {failing} mistakes get a name"
 
 
 @each_assignment
