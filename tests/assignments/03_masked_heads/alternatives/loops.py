@@ -22,8 +22,9 @@ def listen(question, keys, values, allowed):
         scores = [dot(question, keys[s]) / len(question) ** 0.5 for s in heard]
         highest = max(score.item() for score in scores)
         parts = [torch.exp(score - highest) for score in scores]
+        total = sum(parts)
         for s, part in zip(heard, parts):
-            shares[s] = part / sum(parts)
+            shares[s] = part / total
             blend = blend + shares[s] * values[s]
     return blend, torch.stack(shares)
 
