@@ -66,9 +66,11 @@ def recorded(calls: list[TimedCall], answer: str) -> Iterator[None]:
             limit = seconds or self.call_seconds
             calls.append(TimedCall(answer, test or "(loading)", operation, used, limit))
 
-    with patch.object(WorkerConnection, "exchange", timed):
-        with patch.object(WorkerConnection, "run", noting_test):
-            yield
+    with (
+        patch.object(WorkerConnection, "exchange", timed),
+        patch.object(WorkerConnection, "run", noting_test),
+    ):
+        yield
 
 
 def right_answers(course: Course, assignment: Assignment) -> list[tuple[str, str]]:

@@ -33,7 +33,9 @@ MAX_SAME_HASH = 500  # keys of one dict or set beyond one for each hash; -1 and 
 MAX_TEXT = 64 << 10
 SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
 LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
-PIECE = 1 << 20  # initial buffer; it then grows by the amount received
+PIECE = 1 << 20  # initial buffer; it then grows by the amount received …
+MOST_GROWTH = 8 << 20  # … up to this
+NOT_COPIED = 1 << 20  # larger tensors share the memory of their frame
 
 _TORCH_DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -175,8 +177,7 @@ def receive_frame(
     header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
         raise WireError("a frame is too large")
-    both = _exactly(sock, header_length + data_length, deadline)
-    return both[:header_length], both[header_length:]
+    return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
 
 
 def _arm(
@@ -202,7 +203,8 @@ def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> byte
     filled = 0
     while filled < count:
         if filled == len(buffer):
-            buffer += bytes(min(count - filled, filled))  # the declared length is not trusted
+            # the declared length is not trusted
+            buffer += bytes(min(count - filled, filled, MOST_GROWTH))
         _arm(sock, deadline, partial(_has_data, sock))
         try:
             with memoryview(buffer) as view:
@@ -429,8 +431,10 @@ class _Decoder:
         raw = self._take(dtype.itemsize * math.prod(shape))
         if not len(raw):
             return torch.empty(shape, dtype=dtype)
-        # a clone is aligned and aliases nothing
-        flat = torch.frombuffer(raw, dtype=torch.uint8).clone()
+        flat = torch.frombuffer(raw, dtype=torch.uint8)
+        start = self.position - len(raw)
+        if len(raw) < NOT_COPIED or start % dtype.itemsize:
+            flat = flat.clone()  # aligned, and keeps no frame alive
         if dtype is torch.bool:
             # a bool whose byte is 2 compares as neither true nor false
             return (flat != 0).reshape(shape)
