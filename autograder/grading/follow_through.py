@@ -6,7 +6,7 @@ unwritten part earns nothing.
 """
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from autograder.course.markers import BEGIN, parts_of_lines
@@ -47,48 +47,59 @@ class FollowThrough:
         """Run failed tests again with the solution in place of the earlier failed parts; return
         their ends by name.
         """
-        found: dict[str, TestEnding] = {}
-        wrong: set[str] = set()  # the names of the parts that failed so far
+        retried: dict[str, TestEnding] = {}
+        wrong_names: set[str] = set()  # of the parts that failed so far
         for part in self._assignment.parts:
-            tests = {each.test: each for each in endings if each.test.part == part.name}
-            failed = [test for test, ending in tests.items() if not ending.passed]
-            names = tuple(sorted(wrong & self._reached.get(part.name, set())))
-            if names and failed:
-                if (part.name, names) not in self._passed_by_stub:
-                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
-                    self._passed_by_stub[part.name, names] = {
-                        n for n, each in by_stub.items() if each.passed
-                    }
-                own = [
-                    test
-                    for test in failed
-                    if test.name not in self._passed_by_stub[part.name, names]
-                ]
-                found |= self._taken(loaded, names, own, seed)
-            if not all(test.name in found and found[test.name].followed for test in failed):
-                wrong.update(self._names.get(part.name, ()))
-        return found
+            tests = [ending.test for ending in endings if ending.test.part == part.name]
+            failed = [
+                ending.test
+                for ending in endings
+                if ending.test.part == part.name and not ending.passed
+            ]
+            replaced = tuple(sorted(wrong_names & self._reached.get(part.name, set())))
+            if replaced and failed:
+                by_stub = self._passed_by_the_stub(part.name, replaced, tests)
+                earned = [test for test in failed if test.name not in by_stub]
+                retried |= self._run(loaded, replaced, earned, seed)
+            if not all(test.name in retried and retried[test.name].followed for test in failed):
+                wrong_names.update(self._names.get(part.name, ()))
+        return retried
 
-    def _taken(
-        self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int
+    def _passed_by_the_stub(
+        self, part: str, replaced: Names, tests: Sequence[Test]
+    ) -> Collection[str]:
+        """Return the tests of a part that pass without any work of a student's, if the solution
+        stands in for these names.
+        """
+        if (part, replaced) not in self._passed_by_stub:
+            endings = self._run(self._stub, replaced, tests, STUB_SEED)
+            passed = {name for name, ending in endings.items() if ending.passed}
+            self._passed_by_stub[part, replaced] = passed
+        return self._passed_by_stub[part, replaced]
+
+    def _run(
+        self, submitted: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
     ) -> dict[str, TestEnding]:
-        stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins, own.budget)
-        # the solution may cure it
-        loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)
+        """Run tests on a submission in which the solution stands in for these names."""
+        stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
+        loaded = LoadedSubmission(
+            self._workers, self._assignment, submitted.file, stand_ins, submitted.budget
+        )
+        # the solution may cure what stopped it
+        share = SHARE_LEFT[0] if submitted.stopped else 1
+        loaded.load_seconds = submitted.load_seconds * share
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
-        found = {}
+        endings = {}
         try:
             for test in tests:
                 stand_ins.begin()
-                found[test.name] = replace(
-                    suite_run.take(test), used=tuple(sorted(stand_ins.called))
-                )
+                ending = suite_run.take(test)
+                endings[test.name] = replace(ending, used=tuple(sorted(stand_ins.called)))
         finally:
             loaded.close()
-        return found
+        return endings
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:

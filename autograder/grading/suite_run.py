@@ -12,8 +12,9 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.outside.deadline import CLOCK_FACTOR
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.replay import ReplayCache
-from autograder.sandbox.outside.subject import Subject
+from autograder.sandbox.outside.subject import RemoteSubject, Subject
 from autograder.sandbox.outside.transcript import KeptTranscripts, Transcript
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared.errors import (
     MissingNameError,
     StudentCrashedError,
@@ -119,6 +120,23 @@ class SuiteRun:
         """Run one test; raises InfrastructureError if the machine fails."""
         self._titles[test.name] = test.title
         self._session.skip(test)  # until it passes
+        known = self._known_without_running(test)
+        if known is not None:
+            return known
+        begun = time.monotonic()
+        ending = self._twice_if_it_fails(test)
+        if isinstance(ending.error, InfrastructureError):
+            raise ending.error
+        if ending.passed and not self._again:
+            self._watch.remember(test.name)
+        if ending.failed and ending.transcript is not None:
+            self._kept.add(ending.transcript)
+        return replace(ending, seconds=round(time.monotonic() - begun, 3))
+
+    def _known_without_running(self, test: Test) -> TestEnding | None:
+        """Return the ending of a test that waits for another one, that has passed in a process
+        which this one replaces, or for which there is no time; None if it has to run.
+        """
         blocked = self._session.blocked_by(test)
         if blocked:
             sentence = f"This waits until “{self._titles[blocked]}” passes."
@@ -127,51 +145,49 @@ class SuiteRun:
             self._session.accept(test)
             return TestEnding(test)
         if self._budget.is_spent:
-            return TestEnding(
-                test,
-                error=StudentTimeoutError("Your submission had used up its time before this test."),
-            )
-        begun = time.monotonic()
-        loaded = self._loaded.times
+            sentence = "Your submission had used up its time before this test."
+            return TestEnding(test, error=StudentTimeoutError(sentence))
+        return None
+
+    def _twice_if_it_fails(self, test: Test) -> TestEnding:
+        workers_before = self._loaded.times
         ending = self._once(test, fresh=False)
-        alone = self._loaded.times > loaded
-        late = isinstance(ending.error, StudentTimeoutError)  # on a busy machine
-        if (
-            self._deserves_another(ending, alone)
-            and (late or not self._again)
-            and self._budget.has_room
-        ):
+        alone = self._loaded.times > workers_before
+        if self._is_repeated(ending, alone) and self._budget.has_room:
             ending = self._once(test, fresh=True)
-        if (
-            isinstance(ending.error, StudentTimeoutError | StudentCrashedError)
-            and self._budget.is_spent
-        ):
-            ending = replace(
-                ending, error=StudentTimeoutError("Your submission used up its time in this test.")
-            )
-        if ending.passed and not self._again:
-            self._watch.remember(test.name)
-        if isinstance(ending.error, InfrastructureError):
-            raise ending.error
-        if ending.failed and ending.transcript is not None:
-            self._kept.add(ending.transcript)
-        return replace(ending, seconds=round(time.monotonic() - begun, 3))
+        stopped = isinstance(ending.error, StudentTimeoutError | StudentCrashedError)
+        if stopped and self._budget.is_spent:
+            error = StudentTimeoutError("Your submission used up its time in this test.")
+            return replace(ending, error=error)
+        return ending
 
-    def _deserves_another(self, ending: TestEnding, alone: bool) -> bool:
-        """Whether to repeat a test: a failure counts only if it occurs twice.
+    def _is_repeated(self, ending: TestEnding, alone: bool) -> bool:
+        """Whether to repeat a test in a new worker: a failure counts only if it occurs twice.
 
-        Endless loops are not repeated, nor code that says that it is not written, nor names missing
-        in two workers. After two crashes, a test that crashed alone in its worker is not repeated.
+        `alone` says that the test had a worker to itself.
+
+        | the test ended with                                | is repeated            |
+        |----------------------------------------------------|------------------------|
+        | success, a skip, or the end of the grader          | no                     |
+        | a time-out on a machine that was too busy          | always                 |
+        | another time-out: an endless loop                  | no                     |
+        | a crash, alone in its worker, the third or later   | no                     |
+        | NotImplementedError                                | no                     |
+        | a name that is missing in the second worker, too   | no                     |
+        | any other failure                                  | unless in a second run |
         """
-        if isinstance(ending.error, StudentTimeoutError):
-            return ending.error.starved
-        if isinstance(ending.error, StudentCrashedError) and alone and self._crashes > 2:
+        error = ending.error
+        if isinstance(error, StudentTimeoutError):
+            return error.starved
+        if error is None or ending.transcript is None:
             return False
-        if ending.not_written or (
-            isinstance(ending.error, MissingNameError) and self._loaded.times > 1
-        ):
+        if self._again or ending.not_written:
             return False
-        return ending.failed and ending.transcript is not None
+        if isinstance(error, StudentCrashedError):
+            return not (alone and self._crashes > 2)
+        if isinstance(error, MissingNameError):
+            return self._loaded.times <= 1
+        return True
 
     def _once(self, test: Test, fresh: bool) -> TestEnding:
         try:
@@ -180,21 +196,10 @@ class SuiteRun:
         except StudentError as refusal:
             return TestEnding(test, error=refusal)
         connection = subject.connection
-        until = min(
-            self._budget.until,
-            time.monotonic() + (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds,
-        )
         try:
-            name = f"{test.name} again" if self._again else test.name
-            seconds = self._seconds_here
-            with self._budget.counted(seconds), self._watch.limit(name, seconds):
-                error, diverged = connection.run(
-                    test.item.nodeid, lambda: self._session.run(test, subject), until, self._cache
-                )
+            error, diverged = self._within_limits(test, subject)
         except TaskEndedError as ended:
-            told = StudentCrashedError("This test ended the process that graded it.")
-            late = StudentTimeoutError("This test took too long.")
-            return TestEnding(test, error=late if ended.late else told, ended_grader=True)
+            return TestEnding(test, error=_of_the_grader(ended), ended_grader=True)
         self._loaded.entered.update(connection.entered)
         if error is not None:
             _drop_traceback(error)
@@ -209,6 +214,19 @@ class SuiteRun:
         self._crashes += isinstance(error, StudentCrashedError)
         return TestEnding(test, error=error, transcript=connection.transcript)
 
+    def _within_limits(
+        self, test: Test, subject: RemoteSubject[WorkerConnection]
+    ) -> tuple[BaseException | None, bool]:
+        """Return the error of a test, and whether it diverged (see `WorkerConnection.run`)."""
+        at_most = (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
+        until = min(self._budget.until, time.monotonic() + at_most)
+        task = f"{test.name} again" if self._again else test.name
+        seconds = self._seconds_here
+        with self._budget.counted(seconds), self._watch.limit(task, seconds):
+            return subject.connection.run(
+                test.item.nodeid, lambda: self._session.run(test, subject), until, self._cache
+            )
+
     @property
     def _seconds_here(self) -> float:
         """The processor time of a test on the trusted side; each test that ended a grader halves it
@@ -217,6 +235,13 @@ class SuiteRun:
         once = self._limits.call_seconds
         ended = self._titles.keys() & self._watch.ended.keys()
         return min(self._budget.left, max(once, CALLS_PER_TEST * once * 0.5 ** len(ended)))
+
+
+def _of_the_grader(ended: TaskEndedError) -> StudentError:
+    """Return the error of a test in which the grader's own process was ended."""
+    if ended.late:
+        return StudentTimeoutError("This test took too long.")
+    return StudentCrashedError("This test ended the process that graded it.")
 
 
 def check_solution(session: SuiteSession, test: Test, solution: LocalStudent, watch: Watch) -> None:

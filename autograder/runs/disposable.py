@@ -23,7 +23,7 @@ class Disposable:
     def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
         self._watch = watch
         self._started = started
-        self._lasting: dict[str, bool] = {}
+        self._left_out_always: dict[str, bool] = {}
         self._process: Any = None
         self._connection: Any = None
         gc.collect()
@@ -32,15 +32,21 @@ class Disposable:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function in the fork; return its result or raise its exception.
 
-        If a task of the fork (see `Watch.limit`) exceeds its time once, or crashes or exits twice,
-        the call is repeated without this task. Raises InfrastructureError if the fork was killed
-        twice from outside.
+        If the fork ends, the call is repeated in a new one:
+
+        | the fork ended in a task (see `Watch.limit`) by | first time       | second time         |
+        |-------------------------------------------------|------------------|---------------------|
+        | the task's time limit                           | without the task | –                   |
+        | a crash, or an exit of its own                  | with the task    | without the task    |
+        | a signal from outside                           | with the task    | InfrastructureError |
+
+        Outside of tasks, a second end raises InfrastructureError, too.
         """
-        ended = dict(self._lasting)
+        left_out = dict(self._left_out_always)  # task: whether its time limit ended it
         accidents = set[str]()
         self._watch.begin_call()
         while True:
-            reply = self._reply(ended, function, arguments)
+            reply = self._reply(left_out, function, arguments)
             if reply is not None:
                 value, raised_at, in_doubt = reply
                 if in_doubt:
@@ -54,9 +60,9 @@ class Disposable:
             crashed = code > 0 or -code in CRASHES
             self._watch.settle(late)
             if task and (late or (crashed and task in accidents)):
-                ended[task] = late
+                left_out[task] = late
                 if lasting:
-                    self._lasting[task] = late
+                    self._left_out_always[task] = late
             elif task in accidents:
                 where = f" in {task}" if task else ""
                 raise InfrastructureError(f"The grader died twice{where} (exit code {code}).")
