@@ -160,11 +160,15 @@ class Diagnosis:
         """
         names = {test.name for test, _ in failed}
 
-        def misfit(mistake: Mistake) -> tuple[int, int, int]:
+        def unlikeliness(mistake: Mistake) -> tuple[int, int, int]:
+            """First, failing tests of this part that the mistake is not known to fail; then, all
+            tests in which it differs from the submission; then the author's order.
+            """
             fails = mistake.fails or frozenset()
             return len(names - fails), len(missed ^ fails), self._mistakes.index(mistake)
 
-        mistakes = [*found, *sorted(set(self._mistakes) - set(found), key=misfit)]
+        others = [mistake for mistake in self._mistakes if mistake not in found]
+        mistakes = [*found, *sorted(others, key=unlikeliness)]
         partly: dict[Mistake, list[str]] = {}
         for mistake in mistakes:
             tests = self._explained(mistake, failed)
@@ -179,22 +183,28 @@ class Diagnosis:
         """Return the names of failing tests of one part that a mistake explains; none if these are
         not enough.
 
+        Of four failing tests, at most one may be unexplained ((1 - 0.75) * 4). A mistake with the
+        answers of three of them explains enough; so does one with the answers of two that raises
+        the other two's exceptions with other messages (two halves are unexplained).
+
         Other random inputs can make a mistake fail more tests than recorded: from half of them on,
         it runs in all.
         """
         names = {test.name for test, _ in failed}
-        unrecorded = names - (names if mistake.fails is None else mistake.fails)
+        unrecorded = set() if mistake.fails is None else names - mistake.fails
         if 2 * len(unrecorded) > len(failed):
             return []
-        missing = 0.0
-        tests = list[str]()
+        most_unexplained = (1 - ENOUGH) * len(failed)
+        unexplained = 0.0
+        explained = list[str]()
         for test, transcript in sorted(failed, key=lambda failure: failure[0].name in unrecorded):
-            if missing > (1 - ENOUGH) * len(failed):
-                break
             share = self._share_explained(mistake, test, transcript)
-            missing += 1 - share
-            tests += [test.name] if share else []
-        return tests if missing <= (1 - ENOUGH) * len(failed) else []
+            unexplained += 1 - share
+            if unexplained > most_unexplained:
+                return []
+            if share:
+                explained.append(test.name)
+        return explained
 
     def _two_mistakes(
         self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]
