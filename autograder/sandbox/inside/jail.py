@@ -69,10 +69,10 @@ class Footprint:
         return cls(pages[0] * size, pages[5] * size)
 
 
-class Unsafe:
-    """No isolation but separate processes and limits: a worker can read the files of this user."""
+class Walls:
+    """What isolates workers: a sandbox of one tier, with the steps that all tiers share."""
 
-    name = "unsafe"
+    name = ""
     needs_filter = False
 
     def __init__(self, readable: Iterable[str]) -> None:
@@ -132,7 +132,13 @@ class Unsafe:
             raise OSError(f"there is no list of system calls for {platform.machine()} machines")
 
 
-class Landlock(Unsafe):
+class Unsafe(Walls):
+    """No isolation but separate processes and limits: a worker can read the files of this user."""
+
+    name = "unsafe"
+
+
+class Landlock(Walls):
     """Hides all files except the interpreter's and its packages'; needs no namespaces and no
     privileges.
     """
@@ -147,7 +153,7 @@ class Landlock(Unsafe):
         landlock.restrict(self.readable)
 
 
-class Namespaces(Unsafe):
+class Namespaces(Walls):
     """Separate namespaces for users, mounts, processes, network and host name, and a small private
     disk.
     """
@@ -192,7 +198,7 @@ class HostNetwork(Namespaces):
     kinds = Namespaces.kinds & ~NEW_NETWORK
 
 
-TIERS: dict[str, type[Unsafe]] = {
+TIERS: dict[str, type[Walls]] = {
     each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)
 }
 SAFE_TIERS = tuple(TIERS)[:-1]

@@ -3,34 +3,44 @@
 It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes
 on the data socket unread. It ends with all its workers when the grader closes the control socket.
 
-Control socket: one JSON line `{"limits": …}` with three descriptors (data socket, output file,
-status socket), acknowledged with a newline. Status socket: if the grader closes it, the worker is
-killed; a blank carries the descriptor of its statistics in the kernel; when the worker has ended, a
-JSON object describes its ending.
+
+    grader                      fork server                    worker
+      |                              |                            |
+      |== control ===================|                            |
+      |   {"limits": …} + data, output, status ->                 |
+      |   <- "\n"                    |---- fork ----------------->|
+      |== status ====================|                            |
+      |   <- " " + a descriptor of /proc/self/stat ---------------|
+      |   closed by the grader: kill |---- setup (pipe) ----------|
+      |   <- how the worker ended    |   <- why it could not be isolated
+      |== data ===================================================| 3
+      |   requests and replies       |                            |
+      |-- output (a file) ----------------------------------------| 1, 2
+
+A worker has the descriptors 0 (empty), 1 and 2 (output), 3 (data) and, until it is isolated, 4
+(setup); all others are closed.
 """
 
 import ctypes
 import fcntl
 import gc
-import importlib
 import io
 import json
 import os
 import resource
 import selectors
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from autograder.sandbox.inside import jail
+from autograder.sandbox.inside.imports import ImportFailedError, import_all
 from autograder.sandbox.inside.libc import libc
 
 OPEN_FILES = 4096
@@ -40,7 +50,6 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
-IMPORTING = "importing"  # a line of output before each import
 STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with it
 
 Entry = Callable[[socket.socket], None]
@@ -104,7 +113,7 @@ class Child:
 class Zygote:
     """Serves the control socket until the grader closes it."""
 
-    def __init__(self, control: socket.socket, walls: jail.Unsafe, entry: Entry) -> None:
+    def __init__(self, control: socket.socket, walls: jail.Walls, entry: Entry) -> None:
         self.control = control
         self.walls = walls
         self.entry = entry
@@ -301,82 +310,6 @@ def flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-
-
-class ImportFailedError(Exception):
-    """A module cannot be imported inside the sandbox; `module` is its name, `reason` the last line."""
-
-    def __init__(self, module: str, error: BaseException) -> None:
-        self.module = module
-        self.reason = traceback.format_exception_only(error)[-1].strip()
-
-
-@contextmanager
-def files_for_imports(scratch: str | None) -> Iterator[None]:
-    """Let the imports in this block write temporary files and caches below HOME; remove them at the
-    end.
-
-    `scratch` is the sandbox's own disk, over which each worker mounts another one. Without one,
-    imports write to a new folder below /tmp.
-    """
-    folder = scratch or tempfile.mkdtemp(prefix="autograder-imports-", dir="/tmp")
-    variables = {"HOME": os.environ["HOME"], "TMPDIR": os.environ["TMPDIR"]}
-    os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = folder
-    try:
-        yield
-    finally:
-        tempfile.tempdir = None
-        os.environ.update(variables)
-        remove_content(folder)
-        if scratch is None:
-            os.rmdir(folder)
-
-
-def remove_content(folder: str) -> None:
-    """Remove everything in a folder, but not the folder itself."""
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            os.unlink(entry.path)
-
-
-def import_for_workers(module: str) -> Any:
-    """Import a module that workers inherit; its name in the output tells where a crash happened."""
-    print(IMPORTING, module, flush=True)
-    try:
-        imported = importlib.import_module(module)
-    except BaseException as error:
-        raise ImportFailedError(module, error) from error
-    return imported
-
-
-def warm_up() -> None:
-    """Import PyTorch and IPython, so that forks share their pages."""
-    torch = import_for_workers("torch")
-    torch.set_num_threads(1)  # before anything else: a pool of threads does not survive a fork
-    torch.set_num_interop_threads(1)
-    transformer = import_for_workers("IPython.core.inputtransformer2")
-    transformer.TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
-
-
-def import_all(options: Mapping[str, Any]) -> Entry:
-    """Import everything that workers share and return their entry point; raises ImportFailedError.
-
-    The entry's `rehearse` runs the common code paths, which imports more.
-    """
-    module, function = options["entry"].split(":")
-    with files_for_imports(options["scratch"]):
-        if options["warm"]:
-            warm_up()
-        for name in options["preload"]:
-            import_for_workers(name)
-        entry = import_for_workers(module)
-        if options["warm"] and hasattr(entry, "rehearse"):
-            entry.rehearse()
-    serve: Entry = getattr(entry, function)
-    return serve
 
 
 def use_large_pages() -> None:

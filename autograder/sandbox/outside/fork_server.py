@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from typing import BinaryIO
 
-from autograder.sandbox.inside.zygote import IMPORTING
+from autograder.sandbox.inside.imports import IMPORTING
 from autograder.sandbox.outside import cgroup
 from autograder.sandbox.outside.command import COMMANDS, Layout, import_failed, unavailable
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
