@@ -13,12 +13,34 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from autograder.text.spelling import closest, did_you_mean, one_of
-from autograder.text.tables import read_table
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
-_SENTENCES: dict[str, str] = read_table(__file__, "yaml_errors.yml")
+_NOT_A_LIST = "must be a list (lines that begin with `- `), not {given}."
+_NOT_A_BLOCK = "must be a block of `name: value` lines, not {given}."
+# what is wrong with a value, by the type of pydantic's error; `given` is the value
+_SENTENCES = {
+    "int_type": "must be a whole number, not {given}.",
+    "int_from_float": "must be a whole number, not {given}.",
+    "float_type": "must be a number, not {given}.",
+    "finite_number": "must be an ordinary number, not {given}.",
+    "string_type": "must be text, not {given}.",
+    "string_too_short": "is empty.",
+    "bool_type": "must be true or false, not {given}.",
+    "tuple_type": _NOT_A_LIST,
+    "list_type": _NOT_A_LIST,
+    "too_short": "must not be an empty list.",
+    "model_type": _NOT_A_BLOCK,
+    "model_attributes_type": _NOT_A_BLOCK,
+    "dict_type": _NOT_A_BLOCK,
+    "datetime_type": "must be a date and time such as `2026-11-27 23:59`, not {given}.",
+    "greater_than": "must be greater than {gt:g}, not {given}.",
+    "greater_than_equal": "must be at least {ge:g}, not {given}.",
+    "less_than_equal": "must be at most {le:g}, not {given}.",
+    "string_pattern_mismatch": "must be {description}, not {given}.",
+    "value_error": "{error}",
+}
 
 
 class YamlRecord(BaseModel):

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
+from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
 from autograder.submissions.identity import (
@@ -20,9 +21,6 @@ from autograder.submissions.identity import (
 from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml
-COLUMNS = titles("roster")
-MOODLE = titles("moodle")
-CANVAS = titles("canvas")
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
 # `Title (123)` is an assignment of Canvas
@@ -35,10 +33,12 @@ _PARTICIPANT = re.compile(r"(?P<word>\D*[^\W\d_]\D*?)(?P<gap>\s*)(?P<number>\d+)
 _BETWEEN_SECTIONS = re.compile(r",? (?:and|und|et|y|e|en|och|og|i|ja) |[,;] ?")
 
 
-_PARTICIPANT_WORDS = frozenset(map(plain, MOODLE["participant"]))
-_FIRST_OR_LAST = frozenset(map(plain, (*COLUMNS["first"], *COLUMNS["last"])))
-_NAMES = frozenset(map(plain, MOODLE["name"]))
-_IDS = frozenset(map(plain, (*MOODLE["id_number"], *MOODLE["email"], *MOODLE["username"])))
+_PARTICIPANT_WORDS = frozenset(map(plain, moodle_columns.PARTICIPANT))
+_FIRST_OR_LAST = frozenset(map(plain, (*roster_columns.FIRST, *roster_columns.LAST)))
+_NAMES = frozenset(map(plain, moodle_columns.NAME))
+_IDS = frozenset(
+    map(plain, (*moodle_columns.ID_NUMBER, *moodle_columns.EMAIL, *moodle_columns.USERNAME))
+)
 
 
 @dataclass(frozen=True)
@@ -181,18 +181,21 @@ def read_roster(path: Path | None) -> Roster:
     if path is None:
         return Roster()
     sheet = read_sheet(path)
-    named = sheet.column("name", *MOODLE["name"]) is not None or _has_first_and_last(sheet)
+    named = sheet.column("name", *moodle_columns.NAME) is not None or _has_first_and_last(sheet)
     column = sheet.column(
-        *(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"], *MOODLE["email"]
+        *(("student",) if named else ()),
+        *roster_columns.ID,
+        *roster_columns.OTHER_ID,
+        *moodle_columns.EMAIL,
     )
     if column is None:
         raise RefusedError(
             f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
             "email addresses and the numbers of the course site."
         )
-    names = (*COLUMNS["name"], *MOODLE["name"], "student")
+    names = (*roster_columns.NAME, *moodle_columns.NAME, "student")
     name = sheet.column(*(title for title in names if plain(title) != plain(sheet.header[column])))
-    otherwise = sheet.column(*COLUMNS["other_id"], *MOODLE["email"])
+    otherwise = sheet.column(*roster_columns.OTHER_ID, *moodle_columns.EMAIL)
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
         identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
@@ -212,13 +215,15 @@ def read_roster(path: Path | None) -> Roster:
 
 
 def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
-    several = sheet.cell(row, sheet.column(*COLUMNS["groups"])).split(",")
-    return tuple(filter(str.strip, [sheet.cell(row, sheet.column(*COLUMNS["group"])), *several]))
+    several = sheet.cell(row, sheet.column(*roster_columns.GROUPS)).split(",")
+    return tuple(
+        filter(str.strip, [sheet.cell(row, sheet.column(*roster_columns.GROUP)), *several])
+    )
 
 
 def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
     """Return the sections in a cell, where Canvas writes several as a sentence: `A, B, and C`."""
-    cell = sheet.cell(row, sheet.column(*COLUMNS["section"]))
+    cell = sheet.cell(row, sheet.column(*roster_columns.SECTION))
     if not cell:
         return ()
     pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
@@ -236,7 +241,7 @@ def row_description(sheet: Sheet, row: int) -> Described:
     last, first = _last_and_first(sheet, row)
     if first or last:
         found |= Described((), (f"{last}, {first}" if last and first else last or first,))
-    identifier = sheet.cell(row, sheet.column(*MOODLE["id"]))
+    identifier = sheet.cell(row, sheet.column(*moodle_columns.ID))
     number = participant(identifier)
     return found | Described((Id(number, "moodle"),)) if number else found
 
@@ -257,13 +262,15 @@ def _description(title: str, cell: str, is_canvas_number: bool) -> Described:
 
 def canvas_number(sheet: Sheet) -> int | None:
     """Return the column of Canvas's numbers, if this is a gradebook of Canvas."""
-    is_gradebook = sheet.column(*CANVAS["name"], *CANVAS["last"]) is not None
-    is_gradebook = is_gradebook and sheet.column(*CANVAS["id"], *COLUMNS["section"]) is not None
-    return sheet.column(*CANVAS["number"]) if is_gradebook else None
+    is_gradebook = sheet.column(*canvas_columns.NAME, *canvas_columns.LAST) is not None
+    is_gradebook = (
+        is_gradebook and sheet.column(*canvas_columns.ID, *roster_columns.SECTION) is not None
+    )
+    return sheet.column(*canvas_columns.NUMBER) if is_gradebook else None
 
 
 def _has_first_and_last(sheet: Sheet) -> bool:
-    columns = {sheet.column(*COLUMNS["first"]), sheet.column(*COLUMNS["last"])}
+    columns = {sheet.column(*roster_columns.FIRST), sheet.column(*roster_columns.LAST)}
     return None not in columns and len(columns) > 1
 
 
@@ -277,8 +284,8 @@ def _is_of_first_or_last(sheet: Sheet, title: str) -> bool:
 def _last_and_first(sheet: Sheet, row: int) -> tuple[str, str]:
     if not _has_first_and_last(sheet):
         return "", ""
-    return sheet.cell(row, sheet.column(*COLUMNS["last"])), sheet.cell(
-        row, sheet.column(*COLUMNS["first"])
+    return sheet.cell(row, sheet.column(*roster_columns.LAST)), sheet.cell(
+        row, sheet.column(*roster_columns.FIRST)
     )
 
 

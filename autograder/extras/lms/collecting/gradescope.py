@@ -20,7 +20,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.identity import Described, Id, anything
 from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
 from autograder.text.names import shown
-from autograder.text.tables import LOADER
+from autograder.text.yaml_loader import LOADER
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"

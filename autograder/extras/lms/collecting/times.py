@@ -11,13 +11,30 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.roster import TRUSTED_SITE, row_description
-from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
 from autograder.submissions.identity import Described, Directory
 from autograder.text.names import shown
 
-COLUMNS = titles("times")
-_MONTH = {name: number % 12 + 1 for number, name in enumerate(COLUMNS["months"])}
+TIME_TITLES = (
+    "submitted_at",
+    "submitted at",
+    "Submission Time",
+    "Last modified (submission)",
+    "Zuletzt geändert (Abgabe)",
+)
+_ENGLISH_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_GERMAN_MONTHS = (
+    "januar", "februar", "märz", "april", "mai", "juni",
+    "juli", "august", "september", "oktober", "november", "dezember",
+)  # fmt: skip
+_MONTH = {
+    **{name: number for number, name in enumerate(_ENGLISH_MONTHS, start=1)},
+    **{name: number for number, name in enumerate(_GERMAN_MONTHS, start=1)},
+}
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$"
 )
@@ -35,7 +52,7 @@ class SubmissionTimes:
         """
         self.name = sheet.name
         self._rows: dict[str, Directory[tuple[int, str]]] = {}
-        column = sheet.column(*COLUMNS["time"])
+        column = sheet.column(*TIME_TITLES)
         if column is None:
             raise RefusedError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
