@@ -142,12 +142,10 @@ def _left_over(
     course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool
 ) -> list[str]:
     """Return files that no build writes and, for the whole course, folders without an assignment."""
-    found = [
-        file
-        for a in assignments
-        for file in files_below(course.release_folder(a))
-        if file not in built
-    ]
+    found: list[Path] = []
+    for assignment in assignments:
+        files = files_below(course.release_folder(assignment))
+        found += [file for file in files if file not in built]
     if everything:
         known = {a.name for a in course.assignments}
         folder = course.root / "assignments"

@@ -82,35 +82,32 @@ def write_demo(
         tell(f"Collecting answers to {a.name}")
         books[a.name] = AnswerBook(course, a, _random(seed, a.name))
     tell(f"Writing the answers of {counted(students, 'student')}")
-    made = _make(books, students, seed)
+    class_of_students = _make(books, students, seed)
     mark(output)
-    for student in made:
+    for student in class_of_students:
         for assignment, answer in student.answers.items():
             for name, content in answer.files:
                 write_whole(output / student.name / assignment / name, content)
-    return made
+    return class_of_students
 
 
 def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStudent]:
     names = _names(count, _random(seed, "names"))
     abilities = {name: round(_random(seed, name).betavariate(2.2, 1.2), 3) for name in names}
-    kinds = {
-        (name, a): _usual(book, abilities[name], _random(seed, name, a))
-        for name in names
-        for a, book in books.items()
-    }
+    kinds = {}
+    for name in names:
+        for assignment, book in books.items():
+            rng = _random(seed, name, assignment)
+            kinds[name, assignment] = _usual(book, abilities[name], rng)
     _add_the_rare(kinds, books, _random(seed, "rare"))
-    return [
-        DemoStudent(
-            name,
-            abilities[name],
-            {
-                a: book.answer(kinds[name, a], _random(seed, name, a, "answer"))
-                for a, book in books.items()
-            },
-        )
-        for name in names
-    ]
+    students = []
+    for name in names:
+        answers = {}
+        for assignment, book in books.items():
+            rng = _random(seed, name, assignment, "answer")
+            answers[assignment] = book.answer(kinds[name, assignment], rng)
+        students.append(DemoStudent(name, abilities[name], answers))
+    return students
 
 
 def _usual(book: AnswerBook, ability: float, rng: random.Random) -> str:

@@ -15,7 +15,7 @@ from autograder.authoring.promises import promises
 from autograder.authoring.released import files_below, released
 from autograder.course.config import Assignment, Course
 from autograder.course.definitions import comments
-from autograder.course.document import Document, load_document
+from autograder.course.document import Document, lines_inside, load_document
 
 _SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common to be a leak
 
@@ -66,7 +66,7 @@ def gives_away(
 def _secrets(document: Document) -> dict[str, int]:
     """Return the code of the gaps without spaces, with its line numbers; common lines are exempt."""
     code = _code_lines(document.text)
-    inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
+    inside = lines_inside(document.gaps)
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
     imports = [
         n for n in ast.parse(document.text).body if isinstance(n, ast.Import | ast.ImportFrom)

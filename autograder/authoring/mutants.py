@@ -56,13 +56,14 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
     tree = ast.parse(source)
     text = _Text(source)
-    seen = {ast.dump(tree), None}  # what is not Python is no mutant
+    seen = {ast.dump(tree)}
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
         like = f"{place.function}:{operator}:{place.statement}"
         count[like] += 1
         changed = text.replaced(node, new)
-        if (program := _program(changed)) not in seen:
+        program = _program(changed)
+        if program is not None and program not in seen:
             seen.add(program)
             statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
             identity = f"{place.function}:{operator}:{count[like]}:{statement}"

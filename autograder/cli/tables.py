@@ -195,10 +195,11 @@ def _show_late(
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
     title_of = titles_of(course)
-    found = Counter(
-        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
-    )
-    for (assignment, mistake, hint), count in found.most_common(5):
+    grades_with: Counter[tuple[str, str | None, str | None]] = Counter()
+    for grade in grades:
+        of_mistakes = [test for test in grade.tests if test.mistake]
+        grades_with.update({(grade.assignment, test.mistake, test.hint) for test in of_mistakes})
+    for (assignment, mistake, hint), count in grades_with.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
 

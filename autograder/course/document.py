@@ -11,6 +11,7 @@ import difflib
 import itertools
 import re
 import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -50,9 +51,22 @@ class Gap:
     lines: tuple[str, ...]
 
     @property
+    def line_numbers(self) -> range:
+        """The lines from the first marker to the last."""
+        return range(self.begin, self.end + 1)
+
+    @property
     def stub_line(self) -> str:
         """The line of the stub that replaces the gap."""
         return f'{self.indent}raise NotImplementedError("{self.function}{UNWRITTEN}")'
+
+
+def lines_inside(gaps: Iterable[Gap]) -> set[int]:
+    """Return the lines of all gaps, with their markers."""
+    lines: set[int] = set()
+    for gap in gaps:
+        lines.update(gap.line_numbers)
+    return lines
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ class Document:
             cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS
         }
         gaps = {gap.begin: gap for gap in self.gaps}
-        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        inside = lines_inside(self.gaps)
         result: list[tuple[int, str]] = []
         for number, text in enumerate(self.text[:-1].split("\n"), start=1):
             if number in gaps:
@@ -133,10 +147,10 @@ class Document:
                 part = cell.name or ""
                 parts += [part] * (len(texts) - len(parts))
         parts += [part] * (len(texts) - len(parts))
-        found: dict[str, list[Question]] = {}
+        questions: dict[str, list[Question]] = {}
         for number, text in enumerate(texts):
-            found.setdefault(parts[number], []).append(Question(text, number in graded))
-        return found
+            questions.setdefault(parts[number], []).append(Question(text, number in graded))
+        return questions
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
@@ -368,8 +382,10 @@ class _Reader:
         """
         if self.problems:
             return
-        used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
-        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        above_gaps: set[int] = set()
+        for gap in self.gaps:
+            above_gaps.update(range(gap.begin - len(gap.todo), gap.begin))
+        inside = lines_inside(self.gaps)
         for line, text in comments:
             if not text.startswith("# TODO") or self._at_margin(line):
                 continue
@@ -378,7 +394,7 @@ class _Reader:
                     line,
                     f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.",
                 )
-            elif line not in used:
+            elif line not in above_gaps:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
 
 

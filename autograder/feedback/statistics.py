@@ -72,9 +72,10 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
     """Return for each part the points reached divided by the maximum."""
     won = defaultdict[str, float](float)
     possible = defaultdict[str, float](float)
-    for test in (test for grade in grades for test in grade.tests):
-        won[test.part] += test.score
-        possible[test.part] += test.max_score
+    for grade in grades:
+        for test in grade.tests:
+            won[test.part] += test.score
+            possible[test.part] += test.max_score
     return {part: share(won[part], possible[part]) for part in won}
 
 

@@ -67,14 +67,18 @@ def prepare(
     """Return the assignments by name; raises CourseError with all problems of their suites and
     mistakes.
     """
-    chosen = {each.name: each for each in assignments}
-    tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}
-    problems = [
-        problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])
-    ]
+    tests_of = {
+        assignment: session.tests(course.suite_folder(assignment)) for assignment in assignments
+    }
+    problems: list[str] = []
+    for assignment, tests in tests_of.items():
+        problems += check_suite(course, assignment, tests)
     if problems:
         raise CourseError(problems)
-    return {name: _prepared(course, each, tests[name]) for name, each in chosen.items()}
+    return {
+        assignment.name: _prepared(course, assignment, tests)
+        for assignment, tests in tests_of.items()
+    }
 
 
 def _prepared(

@@ -40,9 +40,10 @@ def draw_all(work: Work) -> list[Drawing]:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-        return [
-            _draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws
-        ]
+        drawings = []
+        for part, draws in pictures.items():
+            drawings += [_draw(part, draw, student, folder) for draw in draws]
+        return drawings
 
 
 def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:

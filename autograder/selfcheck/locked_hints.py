@@ -324,8 +324,8 @@ class LockedHints:
 
     def nudge(self, function: str) -> str:
         """Return the author's nudge for the gap in this function, or nothing."""
-        found = open_lock(nudge_key(self.assignment, function), self._nudges)
-        return str(found[0]) if found else ""
+        nudges = open_lock(nudge_key(self.assignment, function), self._nudges)
+        return str(nudges[0]) if nudges else ""
 
     @property
     def has_answers(self) -> bool:
@@ -336,25 +336,24 @@ class LockedHints:
         answers in this test.
         """
         return [
-            (question, told)
-            for question, told in self._opened(self._answers.get(test, {}), test, answers)
+            (question, answer)
+            for question, answer in self._opened(self._answers.get(test, {}), test, answers)
         ]
 
     def _opened(
         self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]
     ) -> list[Any]:
-        found = (
-            fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
-            if answers
-            else {}
-        )
-        return [
-            record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])
-        ]
+        if not answers:
+            return []
+        keys = fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
+        records: list[Any] = []
+        for grid, key in keys.items():
+            records += open_lock(key, grids[str(grid)])
+        return records
 
 
 def choose(
-    found: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
+    hints_of: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
 ) -> dict[str, MistakeHint]:
     """Choose one hint for each test that failed; tests whose answers are no known mistake's are
     left out.
@@ -362,11 +361,11 @@ def choose(
     A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that
     failed are preferred, then those that explain most of them. If several remain, no name is given.
     """
-    possible = {
-        test: [hint for hint in hints if not set(hint.fails) & set(passed)]
-        for test, hints in found.items()
-    }
-    frequency = Counter(hint.id for hints in possible.values() for hint in hints)
+    possible: dict[str, list[MistakeHint]] = {}
+    frequency: Counter[str] = Counter()
+    for test, hints in hints_of.items():
+        possible[test] = [hint for hint in hints if set(hint.fails).isdisjoint(passed)]
+        frequency.update(hint.id for hint in possible[test])
 
     def rank(hint: MistakeHint) -> tuple[bool, int]:
         return set(failed) <= set(hint.fails), frequency[hint.id]

@@ -214,15 +214,17 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
         if report:
             for part, findings in report.by_part().items():
                 table.add_row(_indented(Text(report.title(part)), 2), *_points(findings))
-    _, share = _points(
-        [finding for each in standings if each.report for finding in each.report.findings]
-    )
-    open_ones = [
-        each.work.name for each in standings if each.report is None or not each.report.all_passed
-    ]
+    all_findings: list[Finding] = []
+    unfinished = []
+    for standing in standings:
+        if standing.report:
+            all_findings += standing.report.findings
+        if standing.report is None or not standing.report.all_passed:
+            unfinished.append(standing.work.name)
+    _, share = _points(all_findings)
     more: RenderableType = Text("Well done! All visible tests of all assignments pass.", "green")
-    if open_ones:
-        more = _commands((f"autograder check {open_ones[0]}", "goes on"))
+    if unfinished:
+        more = _commands((f"autograder check {unfinished[0]}", "goes on"))
     return Group(table, Text(), Text(f"{share} points of the visible tests."), more)
 
 

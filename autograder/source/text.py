@@ -105,8 +105,11 @@ def notebook_cells(text: str) -> list[Any]:
         return list(notebook["cells"])
     if not isinstance(notebook.get("worksheets"), list):
         raise ValueError("this is not a notebook: it has no cells")
-    sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-    return [_in_format_4(cell) for sheet in sheets if isinstance(sheet, list) for cell in sheet]
+    cells: list[Any] = []
+    for sheet in notebook["worksheets"]:
+        if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list):
+            cells += map(_in_format_4, sheet["cells"])
+    return cells
 
 
 def _in_format_4(cell: Any) -> Any:

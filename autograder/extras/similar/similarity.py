@@ -101,7 +101,9 @@ class _Weights:
 
     def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
         self.grams = {student: frozenset(_grams(code.tokens)) for student, code in codes.items()}
-        self._count = Counter(gram for grams in self.grams.values() for gram in grams)
+        self._count: Counter[Gram] = Counter()
+        for grams in self.grams.values():
+            self._count.update(grams)
         self._known = frozenset().union(*(_grams(code.tokens) for code in known))
 
     def __call__(self, gram: Gram) -> float:

@@ -44,6 +44,11 @@ class TierReport:
     cells: tuple[MatrixCell, ...] = ()
     problems: tuple[str, ...] = ()
 
+    @property
+    def open_walls(self) -> list[str]:
+        """The boundaries that the tier promises and does not hold."""
+        return [cell.wall for cell in self.cells if cell.verdict == "open"]
+
 
 def examine() -> list[TierReport]:
     """Test every tier, the strongest first."""

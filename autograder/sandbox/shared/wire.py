@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -257,7 +258,7 @@ class _Encoder:
         if isinstance(value, tuple):
             return {"!tuple": self._items(value, depth + 1)}
         if isinstance(value, dict):
-            flat = self._items([each for pair in value.items() for each in pair], depth + 1)
+            flat = self._items(list(chain.from_iterable(value.items())), depth + 1)
             return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
         return self._other(value, depth)
 
