@@ -367,7 +367,9 @@ class Text:
         self.cells = list(
             _notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text))
         )
-        self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
+        self._defined: list[tuple[_Cell, str, Definition]] = []
+        for cell in self.cells:
+            self._defined += [(cell, name, node) for name, node in _definitions(cell)]
 
     def functions(self) -> dict[str, CodeLocation]:
         """Functions, classes and methods by qualified name, using the last definition of each."""
