@@ -249,12 +249,14 @@ def report(
     """Write the report pages of a class again from its journal, without grading; for a section,
     only its report.
     """
-    found = grades_at(Path(grades))
+    journal = grades_at(Path(grades))
     pages = _write_pages(
-        _plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section
+        _plan(load_course(course), 0, unsafe, jobs), journal, pictures, on_picture, section
     )
     return (
-        replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
+        replace(pages, differences=(*pages.differences, journal.problem))
+        if journal.problem
+        else pages
     )
 
 
@@ -515,10 +517,10 @@ def similar(
     chosen = loaded.assignment(assignment)
     if page is not None:
         check_room(Path(page))
-    found = finding.similar(loaded, chosen, Path(submissions), most, least)
+    pairs = finding.similar(loaded, chosen, Path(submissions), most, least)
     if page is not None:
-        write_alike(Path(page), chosen.title, found)
-    return found
+        write_alike(Path(page), chosen.title, pairs)
+    return pairs
 
 
 def check(target: AnyPath = ".") -> "CheckReport":
@@ -550,9 +552,9 @@ def doctor(
 
 def _student_of(effective: Effective, roster: Roster, folder: Path) -> Callable[[str], str]:
     """Return a function from a student of a table to the id in the grades."""
-    known = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
+    names = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
     originals = read_originals(folder)
-    return lambda student: roster.student_id(graded_name(student), known, originals)
+    return lambda student: roster.student_id(graded_name(student), names, originals)
 
 
 def _plan(

@@ -47,20 +47,22 @@ def gives_away(
     document = load_document(course, assignment)
     secrets = _secrets(document)
     hidden = promises(course, assignment)
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for label, text in texts:
         shown = _shown(text, label.endswith(".ipynb"))
         for secret, line in secrets.items():
             if secret in shown:
                 code = document.text.split("\n")[line - 1].strip()
-                found[f"{label} gives away line {line} of {document.label}: {code}"] = None
+                sentences[f"{label} gives away line {line} of {document.label}: {code}"] = None
         for answer in assignment.answers:
             if answer.rubric and answer.rubric in text:
-                found[f"{label} contains the rubric of the written answer `{answer.name}`."] = None
+                sentences[f"{label} contains the rubric of the written answer `{answer.name}`."] = (
+                    None
+                )
         for name in hidden:
             if name in words_of(text):
-                found[f"{label} names the hidden test `{name}`."] = None
-    return list(found)
+                sentences[f"{label} names the hidden test `{name}`."] = None
+    return list(sentences)
 
 
 def _secrets(document: Document) -> dict[str, int]:

@@ -176,7 +176,7 @@ class _Entry(YamlRecord):
 
 
 def load_equivalent_mutants(
-    course: Course, assignment: Assignment, known: Collection[str]
+    course: Course, assignment: Assignment, names: Collection[str]
 ) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
@@ -194,9 +194,9 @@ def load_equivalent_mutants(
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
     for index, entry in enumerate(entries or ()):
-        if entry.id not in known:
+        if entry.id not in names:
             hint = (
-                did_you_mean(entry.id, known)
+                did_you_mean(entry.id, names)
                 or "; has its statement changed? Then look at it again."
             )
             document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")

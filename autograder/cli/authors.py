@@ -146,14 +146,14 @@ def release(
     """
     from autograder.authoring.release import release as releasing
 
-    made = releasing(
+    released = releasing(
         load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …")
     )
-    say(*made.problems)
-    if made.problems:
+    say(*released.problems)
+    if released.problems:
         say("Nothing was released.")
         return FOUND
-    print(f"{len(made.files)} files in {output}")
+    print(f"{len(released.files)} files in {output}")
     return DONE
 
 
@@ -173,7 +173,7 @@ def demo(
     """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
-    made = write_demo(
+    class_of_students = write_demo(
         load_course(course_path),
         output,
         students,
@@ -183,11 +183,11 @@ def demo(
     )
     absent = [
         student.name
-        for student in made
+        for student in class_of_students
         if not any(answer.files for answer in student.answers.values())
     ]
     print(
-        counted(len(made), "student"),
+        counted(len(class_of_students), "student"),
         f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
     )
     return DONE

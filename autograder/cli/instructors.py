@@ -273,17 +273,19 @@ def decide(
     Writes decisions.yml.
     """
     if pick:
-        found = api.to_review(grades, course_path, border, within)
-        show(as_json, lambda: found, lambda: show_to_review(console, found))
+        submissions = api.to_review(grades, course_path, border, within)
+        show(as_json, lambda: submissions, lambda: show_to_review(console, submissions))
         return DONE
     if by is None:
         raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
-    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
-    decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
+    decision = dict(
+        give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags
+    )
+    decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **decision)
     show(
         as_json,
-        lambda: [asdict(one.grade) for one in decided],
+        lambda: [asdict(after.grade) for after in decided],
         lambda: show_decided(console, decided),
     )
     return DONE
@@ -407,9 +409,9 @@ def similar(
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a
     verdict.
     """
-    found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
+    pairs = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     page = {"page": str(output)} if output else {}
-    show(as_json, lambda: {**found.as_record(), **page}, lambda: show_similar(console, found))
+    show(as_json, lambda: {**pairs.as_record(), **page}, lambda: show_similar(console, pairs))
     if output and not as_json:
         print(f"Side by side: {output}")
     return DONE

@@ -40,10 +40,10 @@ def _check_all(target: str, as_json: bool) -> int:
     from autograder.selfcheck.screens import progress_screen
 
     with console_progress(quiet=as_json, transient=True) as steps:
-        found = standings(target, steps("Checking"))
-    reports = [standing.report for standing in found]
+        all_standings = standings(target, steps("Checking"))
+    reports = [standing.report for standing in all_standings]
     records = (report.as_record() for report in reports if report)
-    show(as_json, lambda: list(records), lambda: console.print(progress_screen(found)))
+    show(as_json, lambda: list(records), lambda: console.print(progress_screen(all_standings)))
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
@@ -72,8 +72,8 @@ def hint(
     from autograder.selfcheck.screens import hint_screen
 
     work = find_work(target)
-    found = next_hint(work, check_work(work), start_over=again)
-    console.print(hint_screen(found, f"autograder hint {work.name}"))
+    next_step = next_hint(work, check_work(work), start_over=again)
+    console.print(hint_screen(next_step, f"autograder hint {work.name}"))
     return DONE
 
 

@@ -200,13 +200,15 @@ class _Reader:
     def read(self) -> None:
         try:
             tree = ast.parse(self.text)
-            found = [(comment.start[0], comment.string.rstrip()) for comment in comments(self.text)]
+            comments_by_line = [
+                (comment.start[0], comment.string.rstrip()) for comment in comments(self.text)
+            ]
         except (SyntaxError, tokenize.TokenError) as error:
             line = getattr(error, "lineno", None) or 1
             self.add(line, f"this is not Python: {getattr(error, 'msg', error)}.")
             return
-        self._read_cells(found)
-        self._read_gaps(tree, found)
+        self._read_cells(comments_by_line)
+        self._read_gaps(tree, comments_by_line)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
         headers = [
@@ -261,11 +263,11 @@ class _Reader:
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
             self.add(line, f'the cell `{kind}="{name}"` must be empty; the build fills it.')
-        known = [part.name for part in self.assignment.parts]
+        names = [part.name for part in self.assignment.parts]
         if kind == "answer":
-            self._check_answer(line, name, known)
-        elif name not in known:
-            hint = did_you_mean(name, known) or f"; course.yml has {', '.join(known)}."
+            self._check_answer(line, name, names)
+        elif name not in names:
+            hint = did_you_mean(name, names) or f"; course.yml has {', '.join(names)}."
             self.add(line, f"{self.assignment.name} has no part `{name}`{hint}")
         self.cells.append(Cell(kind, line, source, name))
 
@@ -289,9 +291,9 @@ class _Reader:
                 self.add(
                     cell.line, f"the part `{cell.name}` has its cell already, in line {first}."
                 )
-        known = [part.name for part in self.assignment.parts]
-        meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
-        for name in known:
+        names = [part.name for part in self.assignment.parts]
+        meant = {closest(name, names) for name in seen}  # a misspelt part is already reported
+        for name in names:
             if name not in meant:
                 self.add(
                     len(self.lines),
@@ -402,11 +404,11 @@ def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int]
     """Return the qualified name and last line of the innermost function that spans `begin` to
     `code`.
     """
-    found = [
+    around = [
         (name, node.end_lineno or node.lineno)
         for name, node in definitions(tree)
         if not isinstance(node, ast.ClassDef)
         and node.lineno < begin
         and (node.end_lineno or 0) >= code
     ]
-    return found[-1] if found else None
+    return around[-1] if around else None

@@ -220,7 +220,7 @@ def ids_of(decision: Decision) -> tuple[str, ...]:
 
 
 def unfitting(
-    course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]
+    course: Course, entries: Sequence[Entry], decided: Sequence[Decided], students: Iterable[str]
 ) -> list[str]:
     """Return a message for each decision that does not fit the course or the grades.
 
@@ -230,7 +230,7 @@ def unfitting(
     problems: list[str] = []
     made: set[Decision] = set()
     tests: dict[str, set[str]] = {}  # their names in each assignment
-    people = set(known)
+    people = set(students)
     for after in decided:
         problems += after.problems
         made.update(after.made)
@@ -271,8 +271,8 @@ def _without_effect(
     return f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
 
 
-def _close(word: str | None, known: Iterable[str]) -> str:
-    return did_you_mean(word, sorted(known)) or "."
+def _close(word: str | None, names: Iterable[str]) -> str:
+    return did_you_mean(word, sorted(names)) or "."
 
 
 def _drop_test(

@@ -37,22 +37,22 @@ def keep_times(
     `trust_timestamps`. Existing entries are kept, including late marks of a site that gave no time.
     Raises RefusedError if `collected.json` cannot be read.
     """
-    around = _class_folder(path, [one.submission for one in submissions])
+    around = _class_folder(path, [stored.submission for stored in submissions])
     collected = read_collected(around) if around else {}
     times, late = read_times(folder)
-    for one in submissions:
-        submission = one.submission
+    for stored in submissions:
+        submission = stored.submission
         ours = around is not None and _is_collected(submission, around)
-        known = collected.get((submission.student, submission.assignment)) if ours else None
-        moment = known.moment if known else None
-        attempt = (submission.student, submission.assignment, one.digest)
+        stored_facts = collected.get((submission.student, submission.assignment)) if ours else None
+        moment = stored_facts.moment if stored_facts else None
+        attempt = (submission.student, submission.assignment, stored.digest)
         if moment is None and trust_timestamps and submission.path:
             moment = read_stamp(
                 submission.path if submission.path.is_dir() else submission.path.parent
             )
         if moment is not None:
             times[attempt] = moment
-        if known and known.late:
+        if stored_facts and stored_facts.late:
             late.add(attempt)
     if times or late:
         entries = [
@@ -62,9 +62,11 @@ def keep_times(
             folder / FILE_NAME,
             {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]},
         )
-    names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
+    names = read_names(folder) | {
+        stored.student: stored.name for stored in collected.values() if stored.name
+    }
     originals = read_originals(folder) | {
-        one.student: one.original for one in collected.values() if one.original
+        stored.student: stored.original for stored in collected.values() if stored.original
     }
     if names or originals:
         _write(
@@ -152,7 +154,12 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
         place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file()
     )
     return next(
-        (place for place in places if any(_is_collected(one, place) for one in submissions)), None
+        (
+            place
+            for place in places
+            if any(_is_collected(submission, place) for submission in submissions)
+        ),
+        None,
     )
 
 

@@ -24,11 +24,11 @@ def as_shown(
         return with_full_messages(grade) if level == "full" else grade
     sentence = f"The results of hidden tests are shown after {when(until)}." if until else NEVER
     counts = scores or level == "parts"
-    found = list[tuple[TestResult, float]]()
+    shown_tests = list[tuple[TestResult, float]]()
     for part in dict.fromkeys(test.part for test in grade.tests):
-        own = [timed for timed in grade.timed_tests if timed[0].part == part]
-        found += [(test, seconds) for test, seconds in own if not test.hidden]
-        hidden = [test for test, _ in own if test.hidden]
+        of_part = [timed for timed in grade.timed_tests if timed[0].part == part]
+        shown_tests += [(test, seconds) for test, seconds in of_part if not test.hidden]
+        hidden = [test for test, _ in of_part if test.hidden]
         if hidden:
             score, most = (
                 (sum(t.score for t in hidden), sum(t.max_score for t in hidden))
@@ -37,9 +37,11 @@ def as_shown(
             )
             title = counted(len(hidden), "hidden test")
             result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, most, sentence)
-            found.append((result, round(sum(seconds for test, seconds in own if test.hidden), 3)))
-    tests = [test for test, _ in found]
-    times = [seconds for _, seconds in found]
+            shown_tests.append(
+                (result, round(sum(seconds for test, seconds in of_part if test.hidden), 3))
+            )
+    tests = [test for test, _ in shown_tests]
+    times = [seconds for _, seconds in shown_tests]
     shown = replace(
         grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ()
     )

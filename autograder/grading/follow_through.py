@@ -47,7 +47,7 @@ class FollowThrough:
         """Run failed tests again with the solution in place of the earlier failed parts; return
         their ends by name.
         """
-        found: dict[str, TestEnding] = {}
+        endings_with_reference: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
             tests = {each.test: each for each in endings if each.test.part == part.name}
@@ -64,10 +64,13 @@ class FollowThrough:
                     for test in failed
                     if test.name not in self._passed_by_stub[part.name, names]
                 ]
-                found |= self._taken(loaded, names, own, seed)
-            if not all(test.name in found and found[test.name].followed for test in failed):
+                endings_with_reference |= self._taken(loaded, names, own, seed)
+            if not all(
+                test.name in endings_with_reference and endings_with_reference[test.name].followed
+                for test in failed
+            ):
                 wrong.update(self._names.get(part.name, ()))
-        return found
+        return endings_with_reference
 
     def _taken(
         self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int
@@ -79,16 +82,16 @@ class FollowThrough:
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
-        found = {}
+        endings_by_test = {}
         try:
             for test in tests:
                 stand_ins.begin()
-                found[test.name] = replace(
+                endings_by_test[test.name] = replace(
                     suite_run.take(test), used=tuple(sorted(stand_ins.called))
                 )
         finally:
             loaded.close()
-        return found
+        return endings_by_test
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
@@ -104,14 +107,16 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
     for node in ast.parse(solution).body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
-        refers[node.name] = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        refers[node.name] = {
+            name_node.id for name_node in ast.walk(node) if isinstance(name_node, ast.Name)
+        }
         part = parts[node.lineno - 1]
         if part and any(BEGIN in line for line in lines[node.lineno : node.end_lineno]):
             names[part].add(node.name)
     reached = {}
-    for part, own in names.items():
-        reached[part] = set(own)
-        waiting = set(own)
+    for part, names_of_part in names.items():
+        reached[part] = set(names_of_part)
+        waiting = set(names_of_part)
         while waiting:
             waiting = (refers[waiting.pop()] & refers.keys()) - reached[part] | waiting
             reached[part] |= waiting

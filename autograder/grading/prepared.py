@@ -88,14 +88,14 @@ def _prepared(
     stub = course.stub_file(assignment)
     text = course.read_solution(assignment)
     given = stub.read_text("utf-8") if stub.exists() else ""
-    own = SourceFile(solution.name, text)
+    solution_file = SourceFile(solution.name, text)
     return PreparedAssignment(
         assignment,
-        own,
+        solution_file,
         SourceFile(stub.name, given),
         tests,
         load_mistakes(course, assignment),
-        _names_in(own),
+        _names_in(solution_file),
         source.outline(given, stub.name),
         suite_digest(course, assignment),
     )

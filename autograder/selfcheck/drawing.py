@@ -86,8 +86,8 @@ def on_any_page(figure: Any) -> None:
 
 def why_not(error: Exception) -> str:
     """Explain to the student why a picture of unfinished code cannot be drawn."""
-    told = isinstance(error, (NotImplementedError, MissingNameError))
-    return str(error) if told else f"{type(error).__name__}: {error}"
+    is_unfinished = isinstance(error, (NotImplementedError, MissingNameError))
+    return str(error) if is_unfinished else f"{type(error).__name__}: {error}"
 
 
 def _from_here(file: Path) -> str:

@@ -83,14 +83,14 @@ class SteadyServer(Server):
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
         undrawn = torch.default_generator.get_state()
-        known = {id(thing) for thing in self.objects}
+        before = {id(thing) for thing in self.objects}
         reply = super().call(target, *args, **kwargs)
         if not isinstance(self.resolve(target), type):
             return reply  # the reply may contain weights
         if torch.equal(torch.default_generator.get_state(), undrawn):
             return reply  # its weights are not random: the test chose them
         for module in tree_leaves(reply["result"]):
-            if isinstance(module, nn.Module) and id(module) not in known:
+            if isinstance(module, nn.Module) and id(module) not in before:
                 _replace_random_weights(module)
         return reply
 
@@ -281,11 +281,11 @@ def lock(
 
 def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> list[Any]:
     """Decrypt the records of this fingerprint; empty if it does not match."""
-    found = locked.get(_index(fingerprint))
+    box = locked.get(_index(fingerprint))
     return (
         []
-        if found is None
-        else list(json.loads(_crossed(base64.b64decode(found), fingerprint).decode()))
+        if box is None
+        else list(json.loads(_crossed(base64.b64decode(box), fingerprint).decode()))
     )
 
 

@@ -120,11 +120,11 @@ def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
     )
 
 
-def is_same_code(one: SourceFile, other: SourceFile) -> bool:
+def is_same_code(first: SourceFile, other: SourceFile) -> bool:
     """Whether two files have the same code, apart from comments, blank lines and the notebook's own
     calls.
     """
-    return _lines(one) == _lines(other)
+    return _lines(first) == _lines(other)
 
 
 def _digest(file: SourceFile) -> str:

@@ -92,17 +92,17 @@ class Roster:
             return []
         return [person for person in self.people if names & set(map(plain, person.groups))]
 
-    def class_list(self, known: Mapping[str, str]) -> ClassList:
+    def class_list(self, names: Mapping[str, str]) -> ClassList:
         """Return the class by ids in the grades; `known` has the names of the students with grades."""
-        people = {student: self.graded(student, name) for student, name in known.items()}
+        people = {student: self.graded(student, name) for student, name in names.items()}
         ids = {person: student for student, person in people.items() if person}
-        called = {plain(name) for name in known.values() if name}
+        called = {plain(name) for name in names.values() if name}
         listed = [
             person for person in self.people if person in ids or plain(person.name) not in called
         ]
         ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
         members = {
-            group: self._members_of(group, known[group]) for group in known if not people[group]
+            group: self._members_of(group, names[group]) for group in names if not people[group]
         }
         return ClassList(
             names={ids[person]: person.name for person in listed},
@@ -122,17 +122,17 @@ class Roster:
     def _members_of(self, group: str, name: str) -> list[Person]:
         return self.members(group) or self.members(name)
 
-    def student_id(self, text: str, known: Mapping[str, str], originals: Mapping[str, str]) -> str:
+    def student_id(self, text: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
         """Return the id in the grades that a name, a login or an address identifies; the text
         itself if none or several.
 
         `known` has the students in the grades and their names, empty if unknown; `originals` the
         ids that were changed for a folder's name.
         """
-        if text in known:
+        if text in names:
             return text
         directory = Directory[str]()
-        for student, name in known.items():
+        for student, name in names.items():
             person = self.graded(student, name) or Person(student)
             directory.add(
                 student,
@@ -147,14 +147,14 @@ class Roster:
 
     def why_not(self, described: Described) -> str:
         """Return the reason that nobody fits, to follow a student's name in a message."""
-        known = list(map(shown, described.texts))
+        texts = list(map(shown, described.texts))
         candidates = self._directory.candidates(described)
         if not candidates:
-            return f"the roster has no student called {' or '.join(known)}."
+            return f"the roster has no student called {' or '.join(texts)}."
         if len(candidates) > 1:
             listed = ", ".join(sorted(shown(person.name or person.id) for person in candidates))
-            verb = "matches" if len(known) == 1 else "match"
-            return f"in the roster, {' and '.join(known)} {verb} more than one student: {listed}."
+            verb = "matches" if len(texts) == 1 else "match"
+            return f"in the roster, {' and '.join(texts)} {verb} more than one student: {listed}."
         other = next(iter(candidates))
         if self._directory.find(Described(described.ids)) == other:
             return (
@@ -167,9 +167,9 @@ class Roster:
         """Return the person with this id in the grades; None if the `name` differs: sites use the
         same numbers.
         """
-        known = None if Id(student).is_number and name else self._by_student.get(student)
+        person = None if Id(student).is_number and name else self._by_student.get(student)
         described = Described((Id(student),), (name,)) if name else anything(student)
-        return known or self.find(described)
+        return person or self.find(described)
 
 
 def read_roster(path: Path | None) -> Roster:
@@ -232,18 +232,18 @@ def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
 
 def row_description(sheet: Sheet, row: int) -> Described:
     """Return all that identifies the student of a row: addresses, numbers, logins and names."""
-    found = Described()
+    description = Described()
     number_column = canvas_number(sheet)
     for column, title in enumerate(sheet.header):
         cell = sheet.cell(row, column)
         if cell and not _is_of_first_or_last(sheet, title):
-            found |= _description(title, cell, column == number_column)
+            description |= _description(title, cell, column == number_column)
     last, first = _last_and_first(sheet, row)
     if first or last:
-        found |= Described((), (f"{last}, {first}" if last and first else last or first,))
+        description |= Described((), (f"{last}, {first}" if last and first else last or first,))
     identifier = sheet.cell(row, sheet.column(*moodle_columns.ID))
     number = participant(identifier)
-    return found | Described((Id(number, "moodle"),)) if number else found
+    return description | Described((Id(number, "moodle"),)) if number else description
 
 
 def _description(title: str, cell: str, is_canvas_number: bool) -> Described:

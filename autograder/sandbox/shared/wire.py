@@ -383,10 +383,10 @@ class _Decoder:
         if not all(map(is_plain, flat[::2])):
             raise WireError("a key of a dict is not plain data")
         _check_hashes(flat[::2])
-        found = dict(zip(flat[::2], flat[1::2], strict=True))
-        if 2 * len(found) != len(flat):
+        decoded = dict(zip(flat[::2], flat[1::2], strict=True))
+        if 2 * len(decoded) != len(flat):
             raise WireError("a dict has a key twice")
-        return found
+        return decoded
 
     def _set(self, content: Any, depth: int) -> set[Any]:
         items = self._items(_list(content), depth + 1)

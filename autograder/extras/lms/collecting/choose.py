@@ -121,8 +121,8 @@ def _keep_unusable(
 
 def _free_name(name: str, data: bytes, kept: dict[str, bytes]) -> str:
     """Return the name, with a number if another file is kept under it."""
-    free = (each.name for each in numbered(Path(name)))
-    return next(each for each in free if kept.get(each, data) == data)
+    free = (candidate.name for candidate in numbered(Path(name)))
+    return next(candidate for candidate in free if kept.get(candidate, data) == data)
 
 
 def _by_assignment(

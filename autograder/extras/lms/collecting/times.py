@@ -45,7 +45,7 @@ _FRACTION = re.compile(r"(:\d\d)\.\d+")
 class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
-    def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
+    def __init__(self, sheet: Sheet, course: Course, default: Assignment | None) -> None:
         """Parse a sheet; `told` is the assignment of rows without one.
 
         Raises RefusedError for an unclear row.
@@ -59,7 +59,7 @@ class SubmissionTimes:
                 f"Its columns are {_listed(sheet.header)}."
             )
         assignment = sheet.column("assignment")
-        if assignment is None and told is None:
+        if assignment is None and default is None:
             raise RefusedError(
                 f"{sheet.name} does not say for which assignment its times are. "
                 "Say it with --assignment, or add a column `assignment`."
@@ -67,15 +67,15 @@ class SubmissionTimes:
         for row in range(len(sheet.rows)):
             moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
             if moment is not None:
-                name = _assignment(sheet, row, assignment, course, told)
+                name = _assignment(sheet, row, assignment, course, default)
                 rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
                 rows.add((row, moment.isoformat()), row_description(sheet, row))
 
     def find(self, described: Described, assignment: str) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
         rows = self._rows.get(assignment)
-        found = rows.find(described) if rows else None
-        return found and found[1]
+        row = rows.find(described) if rows else None
+        return row and row[1]
 
 
 def read_times(
@@ -113,10 +113,10 @@ def month_of(word: str) -> int | None:
     if it is none.
     """
     plain = word.casefold()
-    found = {
+    numbers = {
         number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)
     }
-    return found.pop() if len(found) == 1 else None
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _in_words(text: str) -> datetime:
@@ -158,18 +158,18 @@ def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | N
 
 
 def _assignment(
-    sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None
+    sheet: Sheet, row: int, column: int | None, course: Course, default: Assignment | None
 ) -> str:
     text = sheet.cell(row, column)
-    if not text and told is not None:
-        return told.name
-    found = course.find(text) or named_in(text, course)
-    if found is None:
+    if not text and default is not None:
+        return default.name
+    named = course.find(text) or named_in(text, course)
+    if named is None:
         names = _listed([assignment.name for assignment in course.assignments])
         raise RefusedError(
             f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}."
         )
-    return found.name
+    return named.name
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -106,10 +106,10 @@ def _column(
         return column
     names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
-    found = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
-    if len(found) == 1:
-        return found[0]
-    what = "more than one column" if found else "no column"
+    columns = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
+    if len(columns) == 1:
+        return columns[0]
+    what = "more than one column" if columns else "no column"
     problems.append(
         f"{assignment.name}: {sheet.name} has {what} of that name or “{assignment.title}”. "
         f"Say which with --assignment and --column; {_columns(sheet)}."
@@ -118,8 +118,8 @@ def _column(
 
 
 def _columns(sheet: Sheet) -> str:
-    found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
-    return f"there are {listed(found)}" if found else "it has no column of an assignment"
+    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
 
 
 def _plain(title: str) -> str:

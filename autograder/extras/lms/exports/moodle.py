@@ -75,18 +75,22 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
 
 
 def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
-    told = sheet.cell(row, identifier)
-    number = participant(told)
+    participant_cell = sheet.cell(row, identifier)
+    number = participant(participant_cell)
     identifying = (moodle_columns.ID_NUMBER, moodle_columns.EMAIL, moodle_columns.USERNAME)
     keys = (sheet.cell(row, sheet.column(*titles)) for titles in identifying)
-    ids = [Id(number, SITE) if number else Id(told), *map(Id, filter(None, keys))]
+    ids = [Id(number, SITE) if number else Id(participant_cell), *map(Id, filter(None, keys))]
     who = sheet.column(*moodle_columns.NAME)
     if who is None:  # of a language without a title here, or without names
         cells = (
             sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier
         )
         return SheetRow(
-            Described(tuple(ids), (hidden_name(told) or told, *filter(None, cells))), told
+            Described(
+                tuple(ids),
+                (hidden_name(participant_cell) or participant_cell, *filter(None, cells)),
+            ),
+            participant_cell,
         )
     return SheetRow(Described(tuple(ids), (sheet.cell(row, who),)), sheet.cell(row, who))
 
