@@ -118,10 +118,12 @@ def write_class_report(
     grades = effective.grades
     finals = effective.finals
     graded = [grade for grade in grades if grade.status == "graded"]
+    refused = [grade for grade in grades if grade.status == "refused"]
+    late = [grade for grade in grades if final_of(grade, finals).days]
+    untimed = [grade for grade in grades if not final_of(grade, finals).known]
     journal = effective.journal
     sections = _sections(course, effective)
-    # that the Content-Security-Policy allows
-    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
+    titles = {section.name: section.title for section in sections}
     students = _students(effective)
     rows = _rows(students, sections, effective)
     listed_rows = list(rows) if len(students) <= MOST_LISTED else []
@@ -133,23 +135,23 @@ def write_class_report(
         names=read_names(folder) | dict(effective.people.names),
         originals=dict(effective.people.originals) | read_originals(folder),
         points=sum(section.points for section in sections),
-        others=not {grade.assignment for grade in grades} <= {section.name for section in sections},
-        script_digest=base64.b64encode(script).decode(),
+        others=any(grade.assignment not in titles for grade in grades),
+        script_digest=_script_digest(),
         students=len(students),
         gradebook=GRADEBOOK,
         most_listed=MOST_LISTED,
-        refused=[grade for grade in grades if grade.status == "refused"],
+        refused=refused,
         flagged=_flagged(grades, finals),
         decisions=_decisions(effective),
         unfitting=effective.problems,
-        late=[grade for grade in grades if final_of(grade, finals).days],
+        late=late,
         final_of=lambda grade: final_of(grade, finals),
         link=link,
-        untimed=sum(not final_of(grade, finals).known for grade in grades),
+        untimed=len(untimed),
         graded=len(graded),
         isolation=sorted({grade.isolation for grade in graded}),
         seeds=sorted({str(grade.seed) for grade in graded}),
-        titles={section.name: section.title for section in sections},
+        titles=titles,
         mistakes=stats.mistake_counts(journal),
         title_of=titles_of(course),
         unnamed=stats.unnamed_failures(journal),
@@ -159,6 +161,12 @@ def write_class_report(
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
     )
+
+
+def _script_digest() -> str:
+    """Return the digest of the page's script, which its Content-Security-Policy allows."""
+    script = (TEMPLATES / "report.js").read_bytes()
+    return base64.b64encode(hashlib.sha256(script).digest()).decode()
 
 
 def worth_a_look(grade: Grade, final: Final) -> list[str]:

@@ -153,7 +153,11 @@ def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
 
 
 class _Reading:
-    """Decomposed answers: `form` must be equal, `numbers` may differ slightly."""
+    """Decomposed answers: `form` must be equal, `numbers` may differ slightly.
+
+    The numbers are bent, so that a step of a grid is a difference of small numbers and a ratio of
+    large ones: 0.01 and 0.02 become 0.10 and 0.20, while 10 and 20 become 5.30 and 5.99.
+    """
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._form = hashlib.sha256()
@@ -212,6 +216,9 @@ class _Reading:
     def fits(self, grid: int) -> bool:
         """Whether no number is so close to a border of this grid that another platform could round
         it differently.
+
+        With the step 0.1 and the phase 0.0625, the borders of the numbers are at 0.09375, 0.19375
+        and so on: 0.15 lies 0.04375 away from one and fits, 0.1938 only 0.00005 and does not.
         """
         step, phase = GRIDS[grid]
         place = (self.numbers / step + phase) % 1.0
