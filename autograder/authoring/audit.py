@@ -200,26 +200,26 @@ def audit_course(
     assignments = plan.course.select(plan.names)
     chosen = random.Random(plan.run_seed)
     drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
-    seeds = drawn[:right], drawn[:wrong]
     cases = list[Case]()
     for assignment, kind in itertools.product(assignments, kinds):
-        cases += _cases(plan.course, assignment, *seeds, kind)
-    audits = {a.name: Audit(a.name) for a in assignments}
-    for a in assignments if "mutant" in kinds else ():
-        names_of_mutants = {
-            case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")
-        }
-        audits[a.name].equivalents = load_equivalent_mutants(plan.course, a, names_of_mutants)
+        cases += _cases(plan.course, assignment, drawn[:right], drawn[:wrong], kind)
+    audits = {assignment.name: Audit(assignment.name) for assignment in assignments}
+    if "mutant" in kinds:
+        for assignment in assignments:
+            of_mutants = [case for case in cases if case.kind == "mutant"]
+            names = {case.name for case in of_mutants if case.assignment == assignment.name}
+            equivalents = load_equivalent_mutants(plan.course, assignment, names)
+            audits[assignment.name].equivalents = equivalents
     run_seeds = tuple(chosen.randrange(2**31) for _ in range(fixed_inputs.RUNS))
     finding_of: dict[Case, AuditFinding] = {}
     with graders(plan) as pool:
         try:
-            names = [a.name for a in assignments if "solution" in kinds]
-            sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in names}
+            tried = [a.name for a in assignments if "solution" in kinds]
+            sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
             for finding in _try_all(pool, cases):
                 finding_of[finding.case] = finding
                 tell(len(finding_of), len(cases))
-            for name in names:
+            for name in tried:
                 audits[name].sent = sent[name].result()
         finally:
             pool.shutdown(cancel_futures=True)

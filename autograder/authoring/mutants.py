@@ -180,7 +180,7 @@ def load_equivalent_mutants(
 ) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in it, including ids that are not `known`: those of the
+    Raises CourseError with all errors in it, including ids that are not in `names`: those of the
     current mutants.
     """
     if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():

@@ -130,7 +130,7 @@ def _cost(result: TestResult) -> str:
 
 
 def _sentences(result: TestResult, already_said: set[str]) -> list[str]:
-    """Return the message of a test, unless it is among those that were `told`."""
+    """Return the message of a test, unless it is among those `already_said`."""
     waits = result.outcome == "skipped" and result.name != HIDDEN_TESTS
     message = "" if waits or result.outcome == "passed" else result.message or ""
     if message in already_said:

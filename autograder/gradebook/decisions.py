@@ -224,7 +224,7 @@ def unfitting(
 ) -> list[str]:
     """Return a message for each decision that does not fit the course or the grades.
 
-    `known` are further students and groups of the class. Decisions about assignments without grades
+    `students` are further students and groups of the class. Decisions about assignments without grades
     are not mentioned.
     """
     problems: list[str] = []

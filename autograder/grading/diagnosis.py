@@ -125,11 +125,13 @@ class Diagnosis:
             for failed in parts.values():
                 explained[mistake].update(self._explained(mistake, failed))
         named: dict[str, Mistake] = {}
-        for mistake in sorted(
-            explained, key=lambda each: (-len(explained[each]), self._mistakes.index(each))
-        ):
-            reasons = self._without_a_name(mistake, explained[mistake], failures)
-            named |= {test: reasons for test in explained[mistake] if test not in named}
+
+        def most_tests_first(mistake: Mistake) -> tuple[int, int]:
+            return -len(explained[mistake]), self._mistakes.index(mistake)
+
+        for mistake in sorted(explained, key=most_tests_first):
+            reported = self._without_a_name(mistake, explained[mistake], failures)
+            named |= {test: reported for test in explained[mistake] if test not in named}
         for failed in parts.values():
             keep_one_name(named, [test.name for test, _ in failed])
         return named

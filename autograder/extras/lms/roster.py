@@ -93,7 +93,7 @@ class Roster:
         return [person for person in self.people if names & set(map(plain, person.groups))]
 
     def class_list(self, names: Mapping[str, str]) -> ClassList:
-        """Return the class by ids in the grades; `known` has the names of the students with grades."""
+        """Return the class by ids in the grades; `names` has the names of the students with grades."""
         people = {student: self.graded(student, name) for student, name in names.items()}
         ids = {person: student for student, person in people.items() if person}
         called = {plain(name) for name in names.values() if name}
@@ -126,7 +126,7 @@ class Roster:
         """Return the id in the grades that a name, a login or an address identifies; the text
         itself if none or several.
 
-        `known` has the students in the grades and their names, empty if unknown; `originals` the
+        `names` has the students in the grades and their names, empty if unknown; `originals` the
         ids that were changed for a folder's name.
         """
         if text in names:

@@ -39,7 +39,7 @@ class LocalStudent:
 def recording(
     student: LocalStudent, names: Sequence[str], test_file: Path, places: "dict[str, Place]"
 ) -> Iterator[None]:
-    """Add to `found` which of these names a module enters while a test in this process runs."""
+    """Add to `places` which of these names a module enters while a test in this process runs."""
     # imports PyTorch, which `--help` has no need of
     from autograder.sandbox.inside.entries import Entries
 

@@ -46,7 +46,7 @@ class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
     def __init__(self, sheet: Sheet, course: Course, default: Assignment | None) -> None:
-        """Parse a sheet; `told` is the assignment of rows without one.
+        """Parse a sheet; `default` is the assignment of rows without one.
 
         Raises RefusedError for an unclear row.
         """

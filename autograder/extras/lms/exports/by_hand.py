@@ -90,20 +90,17 @@ def _merged(
                 filter(None, (comments.get(grade.key), *by_hand.comments))
             )
         before = final_of(grade, finals).journal or grade
-        if (
-            by_hand
-            and by_hand.points
-            and not any(_is_of(by_hand, points, course) for points in (grade, before))
-        ):
-            answers.pop(grade.key, None)
-            problems.append(
-                f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
-                "another grading and are left out. `autograder export --to nbgrader` takes this one there."
-            )
-        elif by_hand and by_hand.points:
-            grade = by_hand.added_to(grade)
-            finals[grade.key] = rescored(course, final_of(grade, finals), grade.score)
-            names.append(shown(grade.student))
+        if by_hand and by_hand.points:
+            if any(_is_of(by_hand, graded, course) for graded in (grade, before)):
+                grade = by_hand.added_to(grade)
+                finals[grade.key] = rescored(course, final_of(grade, finals), grade.score)
+                names.append(shown(grade.student))
+            else:
+                answers.pop(grade.key, None)
+                problems.append(
+                    f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
+                    "another grading and are left out. `autograder export --to nbgrader` takes this one there."
+                )
         grades.append(grade)
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
     merged = replace(
