@@ -47,51 +47,57 @@ class FollowThrough:
         """Run failed tests again with the solution in place of the earlier failed parts; return
         their ends by name.
         """
-        endings_with_reference: dict[str, TestEnding] = {}
+        new_endings: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
-            tests = {each.test: each for each in endings if each.test.part == part.name}
-            failed = [test for test, ending in tests.items() if not ending.passed]
-            names = tuple(sorted(wrong & self._reached.get(part.name, set())))
-            if names and failed:
-                if (part.name, names) not in self._passed_by_stub:
-                    by_stub = self._taken(self._stub, names, tests, STUB_SEED)
-                    self._passed_by_stub[part.name, names] = {
-                        n for n, each in by_stub.items() if each.passed
-                    }
-                own = [
-                    test
-                    for test in failed
-                    if test.name not in self._passed_by_stub[part.name, names]
-                ]
-                endings_with_reference |= self._taken(loaded, names, own, seed)
-            if not all(
-                test.name in endings_with_reference and endings_with_reference[test.name].followed
-                for test in failed
-            ):
+            of_part = [ending for ending in endings if ending.test.part == part.name]
+            failed = [ending.test for ending in of_part if not ending.passed]
+            replaced = tuple(sorted(wrong & self._reached.get(part.name, set())))
+            if replaced and failed:
+                tests = [ending.test for ending in of_part]
+                earned_by_stub = self._tests_that_the_stub_passes(part.name, replaced, tests)
+                tried = [test for test in failed if test.name not in earned_by_stub]
+                new_endings |= self._taken(loaded, replaced, tried, seed)
+            followed = {name for name, ending in new_endings.items() if ending.followed}
+            if not all(test.name in followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
-        return endings_with_reference
+        return new_endings
+
+    def _tests_that_the_stub_passes(
+        self, part: str, replaced: Names, tests: Iterable[Test]
+    ) -> set[str]:
+        """Return the names of the tests of a part that need nothing from the student when these
+        functions are the solution's.
+        """
+        if (part, replaced) not in self._passed_by_stub:
+            endings = self._taken(self._stub, replaced, tests, STUB_SEED)
+            passed = {name for name, ending in endings.items() if ending.passed}
+            self._passed_by_stub[part, replaced] = passed
+        return self._passed_by_stub[part, replaced]
 
     def _taken(
-        self, own: LoadedSubmission, names: Names, tests: Iterable[Test], seed: int
+        self, submission: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
     ) -> dict[str, TestEnding]:
-        stand_ins = StandIns(self._workers.references[self._assignment.name], names)
-        loaded = LoadedSubmission(self._workers, self._assignment, own.file, stand_ins, own.budget)
+        """Run tests on a submission with the solution in place of these functions and classes."""
+        stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
+        loaded = LoadedSubmission(
+            self._workers, self._assignment, submission.file, stand_ins, submission.budget
+        )
         # the solution may cure it
-        loaded.load_seconds = own.load_seconds * (SHARE_LEFT[0] if own.stopped else 1)
+        share = SHARE_LEFT[0] if submission.stopped else 1
+        loaded.load_seconds = submission.load_seconds * share
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
-        endings_by_test = {}
+        endings = {}
         try:
             for test in tests:
                 stand_ins.begin()
-                endings_by_test[test.name] = replace(
-                    suite_run.take(test), used=tuple(sorted(stand_ins.called))
-                )
+                ending = suite_run.take(test)
+                endings[test.name] = replace(ending, used=tuple(sorted(stand_ins.called)))
         finally:
             loaded.close()
-        return endings_by_test
+        return endings
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
