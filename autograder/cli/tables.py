@@ -94,10 +94,8 @@ def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]
     total.
     """
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
-    columns = [
-        *names,
-        *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else []),
-    ]
+    has_others = any(_is_for_none(course, grade) for grade in run.grades)
+    columns = [*names, OTHER] if has_others else names
     shown = list[str]()
     table = _class_table(course, run, names, [])
     for name in columns:

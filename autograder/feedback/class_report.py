@@ -238,6 +238,8 @@ def _section(
     for grade, _ in pairs:
         attempts += effective.attempts(grade)
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
+    journal = [before for _, before in pairs if before.status == "graded"]
+    shares = [stats.share(grade.score, grade.max_score) for grade in graded]
     return Section(
         name=name,
         title=assignment.title if assignment else name,
@@ -246,9 +248,9 @@ def _section(
         graded=len(graded),
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
-        bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
+        bars=stats.histogram(shares),
         days=_days(attempts, ZoneInfo(course.timezone)),
-        parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
+        parts=_parts(assignment, journal),
     )
 
 

@@ -131,18 +131,18 @@ def _differences(test: TestResult) -> dict[str, Any]:
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    listed = {
-        test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests
-    }
-    with_results = tuple(
-        _changed(right, *listed.pop(right.name)) if right.name in listed else right
-        for right in passed
-    )
-    if listed:
-        raise ValueError(f"the suite has no test {next(iter(listed))}")
-    return with_results
+    differing = {}
+    for test in tests:
+        differing[test["name"]] = (*(test[name] for name in OWN), test.get("full_message"))
+    results = []
+    for right in passed:
+        values = differing.pop(right.name, None)
+        results.append(right if values is None else _changed(right, *values))
+    if differing:
+        raise ValueError(f"the suite has no test {next(iter(differing))}")
+    return tuple(results)
 
 
 @lru_cache(maxsize=50_000, typed=True)
-def _changed(right: TestResult, *result: Any) -> TestResult:
-    return replace(right, **dict(zip((*OWN, "full_message"), result)))
+def _changed(right: TestResult, *values: Any) -> TestResult:
+    return replace(right, **dict(zip((*OWN, "full_message"), values)))

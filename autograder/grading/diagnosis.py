@@ -143,10 +143,14 @@ class Diagnosis:
         tests as well.
         """
         failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
-        equals = [
+        alike = [
             other
             for other in self._mistakes
             if other.title != mistake.title and other.fails and other.fails == mistake.fails
+        ]
+        equals = [
+            other
+            for other in alike
             if all(self._share_explained(other, *failure) == 1.0 for failure in failed)
         ]
         if not equals:

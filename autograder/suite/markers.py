@@ -90,13 +90,14 @@ def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the items with each folder's visible tests before its hidden ones, which may need
     them.
     """
-    folders = {
-        folder: place
-        for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
-    }
-    return sorted(
-        items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py")
-    )
+    folders: dict[Path, int] = {}
+    for item in items:
+        folders.setdefault(item.path.parent, len(folders))
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return folders[item.path.parent], item.path.name == "test_hidden.py"
+
+    return sorted(items, key=place)
 
 
 def missing_need(item: pytest.Item, suite: Suite) -> str | None:

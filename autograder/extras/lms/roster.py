@@ -95,32 +95,27 @@ class Roster:
     def class_list(self, names: Mapping[str, str]) -> ClassList:
         """Return the class by ids in the grades; `names` has the names of the students with grades."""
         people = {student: self.graded(student, name) for student, name in names.items()}
-        ids = {person: student for student, person in people.items() if person}
-        called = {plain(name) for name in names.values() if name}
-        listed = [
-            person for person in self.people if person in ids or plain(person.name) not in called
-        ]
-        ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
-        members = {
-            group: self._members_of(group, names[group]) for group in names if not people[group]
-        }
-        return ClassList(
-            names={ids[person]: person.name for person in listed},
-            sections={ids[person]: person.sections for person in listed if person.sections},
-            groups={
-                group: tuple(ids[person] for person in persons)
-                for group, persons in members.items()
-                if persons
-            },
-            originals={
-                ids[person]: person.id
-                for person in listed
-                if graded_name(person.id) == ids[person] != person.id
-            },
-        )
-
-    def _members_of(self, group: str, name: str) -> list[Person]:
-        return self.members(group) or self.members(name)
+        with_grades = {person: student for student, person in people.items() if person}
+        ids = {person: graded_name(person.id) for person in self.people} | with_grades
+        groups = {}
+        for student, name in names.items():
+            members = [] if people[student] else self.members(student) or self.members(name)
+            if members:
+                groups[student] = tuple(ids[member] for member in members)
+        in_grades = {plain(name) for name in names.values() if name}
+        students: dict[str, str] = {}
+        sections: dict[str, tuple[str, ...]] = {}
+        originals: dict[str, str] = {}
+        for person in self.people:
+            if person not in with_grades and plain(person.name) in in_grades:
+                continue  # somebody of this name has grades under another id
+            student = ids[person]
+            students[student] = person.name
+            if person.sections:
+                sections[student] = person.sections
+            if graded_name(person.id) == student != person.id:
+                originals[student] = person.id
+        return ClassList(students, sections, groups, originals)
 
     def student_id(self, text: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
         """Return the id in the grades that a name, a login or an address identifies; the text

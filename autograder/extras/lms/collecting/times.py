@@ -86,11 +86,12 @@ def read_times(
     Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the
     file or archives.
     """
-    named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
-    common = next(iter(named.values())) if len(named) == 1 else None
-    return SubmissionTimes(
-        read_sheet(path), course, assignment or named_in(path.name, course) or common
-    )
+    default = assignment or named_in(path.name, course)
+    in_archives = [named_in(archive.name, course) for archive in archives]
+    if default is None and in_archives:
+        is_common = all(other == in_archives[0] for other in in_archives)
+        default = in_archives[0] if is_common else None
+    return SubmissionTimes(read_sheet(path), course, default)
 
 
 def read_moment(text: str) -> datetime:

@@ -265,19 +265,20 @@ def read_grades(
     effective = what_counts(
         folder, course, journal, roster.class_list, section, seconds=exporter.shows_seconds
     )
+    comments = {
+        place: "\n".join(final.comments)
+        for place, final in effective.finals.items()
+        if final.comments
+    }
     return replace(
         request,
         grades=tuple(effective.grades),
         finals=effective.finals,
-        problems=(*([journal.problem] if journal.problem else []), *effective.problems),
+        problems=tuple(filter(None, (journal.problem, *effective.problems))),
         names=read_names(folder),
         stored_originals=read_originals(folder),
         folder=folder,
-        comments={
-            place: "\n".join(final.comments)
-            for place, final in effective.finals.items()
-            if final.comments
-        },
+        comments=comments,
         roster=request.roster.of_section(section) if section else request.roster,
     )
 
