@@ -14,7 +14,7 @@ Graders are separate processes, as are those that draw pictures: a script that c
 import itertools
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from autograder.feedback.html import write_what_counts
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
-from autograder.gradebook.decisions import Decided, lay_over, read_decisions, unfitting
+from autograder.gradebook.decisions import Decided, Decision, lay_over, read_decisions, unfitting
 from autograder.gradebook.demo_marker import MARK, choose_output_folder
 from autograder.gradebook.final_scores import (
     Effective,
@@ -45,7 +45,7 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names, read_originals
-from autograder.records import Grade, InfrastructureError, RefusedError
+from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.submissions import find_submissions
@@ -161,10 +161,7 @@ def grade(
     loaded = load_course(course)
     found = find_submissions(source, loaded, assignment)
     first = next(found)
-    check_output(Path(output), source, first)
-    check_folder(Path(output))
-    refuse_links(Path(output))
-    folder, moved = choose_output_folder(Path(output), source)
+    folder, moved = _output_folder(Path(output), source, first)
     # an error in what is laid over the grades is told before the class is graded
     read_decisions(loaded)
     _roster(loaded, None, folder)
@@ -172,37 +169,64 @@ def grade(
         stored = texts.put(folder, itertools.chain([first], found))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
-        names = {one.submission.assignment for one in new}
-        plan = _plan(
-            loaded,
-            run.seed,
-            unsafe,
-            jobs,
-            tuple(a.name for a in loaded.assignments if a.name in names),
-        )
-        tell = _counting(on_grade or _ignore, len(stored))
-        unchanged = len(stored) - len(new)
-        for _ in range(unchanged):
-            tell(None)
-        try:
-            summary = grade_class(
-                plan.for_submissions(len(new)), texts.iterate(folder, new), journal, tell, cluster
-            )
-        except KeyboardInterrupt:
-            shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
-            told = [shown, journal.problem] if journal.latest else []
-            raise KeyboardInterrupt(*filter(None, told)) from None
-        if summary.failures and not journal.latest:
-            raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
-    summary.unchanged = unchanged
+        plan = _plan(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))
+        summary = _grade_new(plan, journal, new, len(stored) - len(new), cluster, on_grade)
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
     notes = (
         *filter(None, (moved, run.problem, journal.problem)),
-        *_told(stored),
+        *_notes_on_choice(stored),
         *summary.notes,
         *pages.notes,
     )
     return Run(**{**vars(pages), "notes": notes}, summary=summary)
+
+
+def _output_folder(output: Path, source: Path, first: Submission) -> tuple[Path, str]:
+    """Return the folder to write to, and a message if it is not `output`; raises RefusedError for a
+    folder of something else.
+    """
+    check_output(output, source, first)
+    check_folder(output)
+    refuse_links(output)
+    return choose_output_folder(output, source)
+
+
+def _assignments_of(
+    course: Course, submissions: Sequence[texts.StoredSubmission]
+) -> tuple[str, ...]:
+    """Return the assignments of the course that occur in these submissions."""
+    names = {stored.submission.assignment for stored in submissions}
+    return tuple(assignment.name for assignment in course.assignments if assignment.name in names)
+
+
+def _grade_new(
+    plan: Plan,
+    journal: Journal,
+    new: Sequence[texts.StoredSubmission],
+    unchanged: int,
+    cluster: str | None,
+    on_grade: OnProgress | None,
+) -> RunSummary:
+    """Grade the new submissions; an interruption tells how to see the grades so far.
+
+    Raises InfrastructureError if nothing could be graded.
+    """
+    folder = journal.path.parent
+    tell = _counting(on_grade or _ignore, unchanged + len(new))
+    for _ in range(unchanged):
+        tell(None)
+    submissions = texts.iterate(folder, new)
+    try:
+        summary = grade_class(plan.for_submissions(len(new)), submissions, journal, tell, cluster)
+    except KeyboardInterrupt:
+        if not journal.latest:
+            raise KeyboardInterrupt from None
+        shown = f"`autograder report {shlex.quote(str(folder))}` shows the grades so far."
+        raise KeyboardInterrupt(*filter(None, (shown, journal.problem))) from None
+    if summary.failures and not journal.latest:
+        raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
+    summary.unchanged = unchanged
+    return summary
 
 
 def regrade(
@@ -225,12 +249,14 @@ def report(
     """Write the report pages of a class again from its journal, without grading; for a section,
     only its report.
     """
-    found = grades_at(Path(grades))
+    journal = grades_at(Path(grades))
     pages = _write_pages(
-        _plan(load_course(course), 0, unsafe, jobs), found, pictures, on_picture, section
+        _plan(load_course(course), 0, unsafe, jobs), journal, pictures, on_picture, section
     )
     return (
-        replace(pages, differences=(*pages.differences, found.problem)) if found.problem else pages
+        replace(pages, differences=(*pages.differences, journal.problem))
+        if journal.problem
+        else pages
     )
 
 
@@ -282,47 +308,58 @@ def decide(
     """
     loaded = load_course(course)
     reading = grades_at(Path(grades))
+    folder = reading.path.parent
     effective = _effective(reading, loaded)
-    known = {grade.student: "" for grade in effective.grades} | dict.fromkeys(
-        effective.people.groups, ""
-    )
-    known |= read_names(reading.path.parent) | dict(effective.people.names)
-    places = Path(student or "").parts
-    assignment = assignment or next(
-        (place for place in reversed(places) if loaded.find(place)), None
-    )
-    if assignment is None:
-        raise RefusedError("Say which assignment with --assignment.")
-    if len(places) > 1 and student not in known:
-        student = next((place for place in reversed(places) if place in known), student)
-    originals = read_originals(reading.path.parent)
-    student = student and _roster(loaded, None, reading.path.parent).student_id(
-        student, known, originals
-    )
-    name = loaded.assignment(assignment).name
+    names = dict.fromkeys((grade.student for grade in effective.grades), "")
+    names |= dict.fromkeys(effective.people.groups, "")
+    names |= read_names(folder) | dict(effective.people.names)
+    chosen = _chosen_assignment(loaded, assignment, student or "")
+    originals = read_originals(folder)
+    if student:
+        named = _student_in_path(student, names)
+        student = _roster(loaded, None, folder).student_id(named, names, originals)
+        decision["student"] = originals.get(student, student)
     journal = effective.journal
-    score = next((g.score for g in journal if g.key == (student, name)), None)
-    points: dict[str, Any] = (
-        {"score": score} if decision.get("give") or decision.get("take") else {}
-    )
-    at = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    whose = originals.get(student, student) if student else None
-    made = decisions.make_decision(
-        assignment=name, student=whose, **decision, reason=reason, by=by, at=at, **points
-    )
+    if decision.get("give") or decision.get("take"):
+        scores = {grade.key: grade.score for grade in journal}
+        decision["score"] = scores.get((student or "", chosen))
+    now = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
+    made = decisions.make_decision(assignment=chosen, **decision, reason=reason, by=by, at=now)
+    return _add_decision(loaded, made, journal, names)
+
+
+def _chosen_assignment(course: Course, assignment: str | None, path: str) -> str:
+    """Return the name of the assignment that is given, or that the path of a submission has."""
+    in_path = [place for place in Path(path).parts if course.find(place)]
+    if not assignment and not in_path:
+        raise RefusedError("Say which assignment with --assignment.")
+    return course.assignment(assignment or in_path[-1]).name
+
+
+def _student_in_path(text: str, students: Collection[str]) -> str:
+    """Return the student in the path of a submission; the text itself if it is no such path."""
+    if text in students:
+        return text
+    in_path = [place for place in Path(text).parts if place in students]
+    return in_path[-1] if in_path else text
+
+
+def _add_decision(
+    course: Course, made: Decision, journal: Sequence[Grade], students: Collection[str]
+) -> list[Decided]:
+    """Write a decision to the file, and return the grades that it is about; raises RefusedError for
+    one that does not fit.
+    """
     new = decisions.Entry("The decision does not fit", made)
-    with decisions.locked(loaded):
-        entries = (*decisions.read_decisions(loaded), new)
-        laid = list(lay_over(loaded, entries, journal))
-        odd = [
-            text
-            for text in decisions.unfitting(loaded, [new], laid, known)
-            if text.startswith(new.place)
-        ]
-        if odd or not journal:
-            raise RefusedError("\n".join(odd) or "There are no grades.")
-        decisions.add_decision(loaded, made)
-    return [one for one in laid if made in one.made]
+    with decisions.locked(course):
+        entries = (*read_decisions(course), new)
+        decided = list(lay_over(course, entries, journal))
+        problems = unfitting(course, [new], decided, students)
+        of_new = [problem for problem in problems if problem.startswith(new.place)]
+        if of_new or not journal:
+            raise RefusedError("\n".join(of_new) or "There are no grades.")
+        decisions.add_decision(course, made)
+    return [grade for grade in decided if made in grade.made]
 
 
 def to_review(
@@ -480,10 +517,10 @@ def similar(
     chosen = loaded.assignment(assignment)
     if page is not None:
         check_room(Path(page))
-    found = finding.similar(loaded, chosen, Path(submissions), most, least)
+    pairs = finding.similar(loaded, chosen, Path(submissions), most, least)
     if page is not None:
-        write_alike(Path(page), chosen.title, found)
-    return found
+        write_alike(Path(page), chosen.title, pairs)
+    return pairs
 
 
 def check(target: AnyPath = ".") -> "CheckReport":
@@ -515,9 +552,9 @@ def doctor(
 
 def _student_of(effective: Effective, roster: Roster, folder: Path) -> Callable[[str], str]:
     """Return a function from a student of a table to the id in the grades."""
-    known = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
+    names = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
     originals = read_originals(folder)
-    return lambda student: roster.student_id(graded_name(student), known, originals)
+    return lambda student: roster.student_id(graded_name(student), names, originals)
 
 
 def _plan(
@@ -565,10 +602,11 @@ def _write_pages(
     )
 
 
-def _told(stored: Sequence[texts.StoredSubmission]) -> list[str]:
+def _notes_on_choice(submissions: Sequence[texts.StoredSubmission]) -> list[str]:
     """Return the notes about the choice among several files of a student, at most a screen of them."""
     notes = list[str]()
-    for submission in (each.submission for each in stored):
+    for stored in submissions:
+        submission = stored.submission
         notes += [
             f"{submission.student}, {submission.assignment}: {note}" for note in submission.notes
         ]

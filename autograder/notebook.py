@@ -155,18 +155,18 @@ def hint(part: str = "", again: bool = False) -> Message:
         findings = tuple(
             _in_saved(finding, saved) for finding in _findings(test_file, part or None, saved)
         )
-        found = next_hint(
+        next_step = next_hint(
             work, CheckReport(work.file.name, work.name, findings, {}), start_over=again
         )
     except RefusedError as refusal:
         return Message(str(refusal))
-    if found is None:
+    if next_step is None:
         return Message("Every visible test passes: no hint is needed.")
-    more = "The next step: run this cell again." if found.number < found.of else ""
-    if found.again:
+    more = "The next step: run this cell again." if next_step.number < next_step.of else ""
+    if next_step.again:
         more = "That was the last step. From the first: `again=True`, as in `hint(again=True)`."
-    kind = f"Hint {found.number} of {found.of} · {found.kind}"
-    return Message(found.title, notes=(kind, *found.text.split("\n")), foot=more)
+    kind = f"Hint {next_step.number} of {next_step.of} · {next_step.kind}"
+    return Message(next_step.title, notes=(kind, *next_step.text.split("\n")), foot=more)
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:
@@ -247,8 +247,8 @@ def _progress(test_file: Path) -> str:
 
 
 def _answers(test_file: Path, shown: Message) -> str:
-    told = " Save the notebook, and `answers()` answers the questions of the text."
-    return told if shown.passed and LockedHints(test_file.parent).has_answers else ""
+    hint = " Save the notebook, and `answers()` answers the questions of the text."
+    return hint if shown.passed and LockedHints(test_file.parent).has_answers else ""
 
 
 def _state(part: str) -> str:

@@ -217,7 +217,7 @@ def _check(grade: Grade) -> None:
     ):
         raise ValueError("not a line of a journal: an outcome that there is not")
     scored: list[Grade | TestResult] = [grade, *grade.tests]
-    if not all(is_score(each.score, each.max_score) for each in scored):
+    if not all(is_score(result.score, result.max_score) for result in scored):
         raise ValueError("not a line of a journal: a score is not between 0 and its maximum")
     if not all(is_amount(seconds) for seconds in (grade.seconds, *grade.test_seconds)):
         raise ValueError("not a line of a journal: a time is not a number of seconds")
@@ -243,10 +243,10 @@ def _test_result(*facts: tuple[str, Any]) -> TestResult:
 def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
     """Drop unknown fields, so that journals of newer versions can be read."""
     names = {f.name for f in fields(kind)}
-    known = ((key, value) for key, value in record.items() if key in names)
+    values = ((key, value) for key, value in record.items() if key in names)
     return {
         k: v if k == "submission_sha256" or not isinstance(v, str | int | float) else _shared(v)
-        for k, v in known
+        for k, v in values
     }
 
 

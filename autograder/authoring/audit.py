@@ -109,7 +109,7 @@ class Audit:
 
     def conclude(self) -> None:
         """Convert violations to messages."""
-        self.problems += [each.problem for each in self.sent if each.problem]
+        self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -154,7 +154,7 @@ class Audit:
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
-            "fixed_inputs": {each.test: each.reason for each in self.sent if each.fixed},
+            "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }
 
@@ -200,29 +200,31 @@ def audit_course(
     assignments = plan.course.select(plan.names)
     chosen = random.Random(plan.run_seed)
     drawn = tuple(chosen.randrange(2**31) for _ in range(max(right, wrong)))
-    seeds = drawn[:right], drawn[:wrong]
     cases = list[Case]()
     for assignment, kind in itertools.product(assignments, kinds):
-        cases += _cases(plan.course, assignment, *seeds, kind)
-    audits = {a.name: Audit(a.name) for a in assignments}
-    for a in assignments if "mutant" in kinds else ():
-        known = {case.name for case in cases if (case.assignment, case.kind) == (a.name, "mutant")}
-        audits[a.name].equivalents = load_equivalent_mutants(plan.course, a, known)
+        cases += _cases(plan.course, assignment, drawn[:right], drawn[:wrong], kind)
+    audits = {assignment.name: Audit(assignment.name) for assignment in assignments}
+    if "mutant" in kinds:
+        for assignment in assignments:
+            of_mutants = [case for case in cases if case.kind == "mutant"]
+            names = {case.name for case in of_mutants if case.assignment == assignment.name}
+            equivalents = load_equivalent_mutants(plan.course, assignment, names)
+            audits[assignment.name].equivalents = equivalents
     run_seeds = tuple(chosen.randrange(2**31) for _ in range(fixed_inputs.RUNS))
-    found: dict[Case, AuditFinding] = {}
+    finding_of: dict[Case, AuditFinding] = {}
     with graders(plan) as pool:
         try:
-            names = [a.name for a in assignments if "solution" in kinds]
-            sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in names}
+            tried = [a.name for a in assignments if "solution" in kinds]
+            sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
             for finding in _try_all(pool, cases):
-                found[finding.case] = finding
-                tell(len(found), len(cases))
-            for name in names:
+                finding_of[finding.case] = finding
+                tell(len(finding_of), len(cases))
+            for name in tried:
                 audits[name].sent = sent[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:
-        audits[case.assignment].findings.append(found[case])
+        audits[case.assignment].findings.append(finding_of[case])
     for assignment in assignments:
         audit = audits[assignment.name]
         audit.unpromised = sum(not words for words in promises(plan.course, assignment).values())
@@ -236,8 +238,11 @@ def record_failing_tests(course: Course, audits: Iterable[Audit]) -> None:
     tests.
     """
     for audit in audits:
-        if found := audit.of("mistake"):
-            lines = [f" {json.dumps(each.case.name)}: {json.dumps(each.missed)}" for each in found]
+        if findings := audit.of("mistake"):
+            lines = [
+                f" {json.dumps(finding.case.name)}: {json.dumps(finding.missed)}"
+                for finding in findings
+            ]
             file = course.failing_tests_file(course.assignment(audit.assignment))
             write_whole(file, "{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -338,8 +343,8 @@ def try_case(case: Case) -> AuditFinding:
         if failed := this_grader().first_failure(case.assignment, case.source, seed, SECONDS_HERE):
             return AuditFinding(case, False, detail=f"seed {seed}, in this process: {failed}")
     unnamed = [finding for finding in findings if not finding.named]
-    found = _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)
-    return replace(found, wrong_name=_wrong_name(case)) if case.kind == "mistake" else found
+    chosen = _first(unnamed or findings, len(findings)) if findings else AuditFinding(case, True)
+    return replace(chosen, wrong_name=_wrong_name(case)) if case.kind == "mistake" else chosen
 
 
 def _wrong_name(case: Case) -> str:
@@ -380,12 +385,12 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     missed = [test for test in grade.tests if test.outcome != "passed"]
     failed = [test for test in missed if test.outcome != "skipped"]
     seen = "; ".join(f"{test.name} {test.outcome} ({test.message})" for test in failed[:3])
-    told = (
+    sentence = (
         f"seed {grade.seed}: {grade.score:g} of {grade.max_score:g} points. {grade.problem or seen}"
     )
     if case.kind == "stub":
-        return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=told)
-    tried = AuditFinding(case, False, detail=told, score=grade.score, max_score=grade.max_score)
+        return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=sentence)
+    tried = AuditFinding(case, False, detail=sentence, score=grade.score, max_score=grade.max_score)
     if case.kind == "trivial":
         return replace(
             tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade)
@@ -394,7 +399,7 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
         return replace(tried, good=grade.score == grade.max_score)
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
-    detail = f"{told} Named: {', '.join(others) or 'nothing'}."
+    detail = f"{sentence} Named: {', '.join(others) or 'nothing'}."
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
     names = tuple(test.name for test in missed)
@@ -420,5 +425,5 @@ def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:
 
 
 def _share(good: Iterable[bool]) -> tuple[str, bool]:
-    each = list(good)
-    return f"{sum(each)}/{len(each)}", all(each)
+    values = list(good)
+    return f"{sum(values)}/{len(values)}", all(values)

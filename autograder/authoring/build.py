@@ -33,15 +33,15 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
     assignments = course.select(names)
     texts = _texts(course, assignments)
     with_hints = [a for a in assignments if has_hints(course, a)]
-    made = make_all(course, [a for a in with_hints if not _made(course, a)])
+    hints_made = make_all(course, [a for a in with_hints if not _made(course, a)])
     for assignment in with_hints:
         path = hints_path(course, assignment)
         text = with_stub(
             assignment,
-            made.get(path) or path.read_text("utf-8"),
+            hints_made.get(path) or path.read_text("utf-8"),
             _released(course, assignment, texts),
         )
-        if path in made or text != path.read_text("utf-8"):
+        if path in hints_made or text != path.read_text("utf-8"):
             texts[path] = text
     for file, text in texts.items():
         write_whole(file, text)
@@ -142,19 +142,19 @@ def _left_over(
     course: Course, assignments: Iterable[Assignment], built: set[Path], everything: bool
 ) -> list[str]:
     """Return files that no build writes and, for the whole course, folders without an assignment."""
-    found = [
-        file
-        for a in assignments
-        for file in files_below(course.release_folder(a))
-        if file not in built
-    ]
+    left_over: list[Path] = []
+    for assignment in assignments:
+        files = files_below(course.release_folder(assignment))
+        left_over += [file for file in files if file not in built]
     if everything:
-        known = {a.name for a in course.assignments}
+        names = {a.name for a in course.assignments}
         folder = course.root / "assignments"
         entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        entries = [entry for entry in entries if entry.name not in {*known, "README.md"}]
-        found += [entry for entry in entries if not is_by_the_way(entry.relative_to(folder), known)]
-    return [f"{course.label(file)} is not written by the build; remove it." for file in found]
+        entries = [entry for entry in entries if entry.name not in {*names, "README.md"}]
+        left_over += [
+            entry for entry in entries if not is_by_the_way(entry.relative_to(folder), names)
+        ]
+    return [f"{course.label(file)} is not written by the build; remove it." for file in left_over]
 
 
 def _unwritten_gaps(course: Course, assignment: Assignment) -> Iterator[str]:
@@ -188,11 +188,13 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
             process = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=_IMPORT_SECONDS
             )
-            found = json.loads(process.stdout)
+            problems_by_file = json.loads(process.stdout)
         except subprocess.TimeoutExpired:
             return [f"The stubs cannot be imported within {_IMPORT_SECONDS} seconds."]
         except ValueError:
             return [
                 f"The stubs cannot be imported: Python stopped with exit code {process.returncode}."
             ]
-    return [f"{labels[copy]} cannot be imported: {error}" for copy, error in found.items()]
+    return [
+        f"{labels[copy]} cannot be imported: {error}" for copy, error in problems_by_file.items()
+    ]

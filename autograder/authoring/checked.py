@@ -39,8 +39,8 @@ def needs_check(course: Course, assignments: Sequence[Assignment]) -> dict[str, 
 def remember(course: Course, digests: Mapping[str, str]) -> None:
     """Record that these assignments are up to date, as they were when their digests were taken."""
     record = {**_remembered(course), **digests}
-    known = {assignment.name for assignment in course.assignments}
-    kept = {name: digest for name, digest in sorted(record.items()) if name in known}
+    names = {assignment.name for assignment in course.assignments}
+    kept = {name: digest for name, digest in sorted(record.items()) if name in names}
     try:
         write_whole(course.root / RECORD, json.dumps(kept, indent=1) + "\n")
     except OSError:

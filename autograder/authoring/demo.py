@@ -15,13 +15,35 @@ from autograder.authoring.answers import AnswerBook, SampleAnswer
 from autograder.course.config import Course, CourseError
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
-from autograder.text.tables import read_table
 from autograder.text.wording import counted
 
-_CLASS = read_table(__file__, "demo.yml")
-NAMES: list[str] = _CLASS["names"]
-_WEIGHTS: dict[str, tuple[float, float]] = _CLASS["weights"]
-ANSWER_KINDS: tuple[str, ...] = (*_CLASS["once"], *_WEIGHTS)
+NAMES = [
+    "ada", "aiko", "alan", "amara", "amir", "ana", "anouk", "arjun", "asha", "aziz", "bao",
+    "ben", "bilal", "carmen", "chidi", "chloe", "dalia", "dana", "diego", "elif", "emil",
+    "emmy", "enzo", "esi", "farah", "fatou", "finn", "freya", "gael", "grace", "hana", "hassan",
+    "hugo", "ida", "ines", "isaac", "iva", "jamal", "jun", "kai", "kamala", "karim", "keiko",
+    "kofi", "lars", "leila", "lena", "lin", "luca", "maja", "malik", "mei", "mila", "nadia",
+    "nia", "noor", "olga", "omar", "otto", "pablo", "petra", "priya", "quinn", "rafa", "ravi",
+    "rosa", "sami", "sara", "sofia", "tariq", "tess", "thi", "timo", "uma", "vera", "viktor",
+    "wen", "yara", "yuki", "zane", "zoe",
+]  # fmt: skip
+_ONCE_IN_A_CLASS = ("loop", "exit", "memory")
+# how often students of ability 0 and of ability 1 give each kind of answer
+_WEIGHTS: dict[str, tuple[float, float]] = {
+    "right": (10, 60),
+    "alternative": (1, 12),
+    "notebook": (6, 12),
+    "both_files": (2, 2),
+    "mistake": (34, 10),
+    "two_mistakes": (14, 1),
+    "unfinished": (14, 1),
+    "stub": (6, 0),
+    "crash": (4, 0.5),
+    "syntax_error": (3, 0.5),
+    "latin1": (0.5, 0.2),
+    "nothing": (8, 0.5),
+}
+ANSWER_KINDS = (*_ONCE_IN_A_CLASS, *_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -60,41 +82,43 @@ def write_demo(
         tell(f"Collecting answers to {a.name}")
         books[a.name] = AnswerBook(course, a, _random(seed, a.name))
     tell(f"Writing the answers of {counted(students, 'student')}")
-    made = _make(books, students, seed)
+    class_of_students = _make(books, students, seed)
     mark(output)
-    for student in made:
+    for student in class_of_students:
         for assignment, answer in student.answers.items():
             for name, content in answer.files:
                 write_whole(output / student.name / assignment / name, content)
-    return made
+    return class_of_students
 
 
 def _make(books: dict[str, AnswerBook], count: int, seed: int) -> list[DemoStudent]:
     names = _names(count, _random(seed, "names"))
     abilities = {name: round(_random(seed, name).betavariate(2.2, 1.2), 3) for name in names}
-    kinds = {
-        (name, a): _usual(book, abilities[name], _random(seed, name, a))
-        for name in names
-        for a, book in books.items()
-    }
+    kinds = {}
+    for name in names:
+        for assignment, book in books.items():
+            rng = _random(seed, name, assignment)
+            kinds[name, assignment] = _usual(book, abilities[name], rng)
     _add_the_rare(kinds, books, _random(seed, "rare"))
-    return [
-        DemoStudent(
-            name,
-            abilities[name],
-            {
-                a: book.answer(kinds[name, a], _random(seed, name, a, "answer"))
-                for a, book in books.items()
-            },
-        )
-        for name in names
-    ]
+    students = []
+    for name in names:
+        answers = {}
+        for assignment, book in books.items():
+            rng = _random(seed, name, assignment, "answer")
+            answers[assignment] = book.answer(kinds[name, assignment], rng)
+        students.append(DemoStudent(name, abilities[name], answers))
+    return students
 
 
 def _usual(book: AnswerBook, ability: float, rng: random.Random) -> str:
     kinds = [kind for kind in _WEIGHTS if book.has(kind)]
-    weights = [low + ability * (high - low) for low, high in map(_WEIGHTS.__getitem__, kinds)]
+    weights = [_weight(kind, ability) for kind in kinds]
     return rng.choices(kinds, weights)[0]
+
+
+def _weight(kind: str, ability: float) -> float:
+    at_ability_0, at_ability_1 = _WEIGHTS[kind]
+    return at_ability_0 + ability * (at_ability_1 - at_ability_0)
 
 
 def _add_the_rare(

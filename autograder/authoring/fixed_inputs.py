@@ -47,10 +47,10 @@ def sent_inputs(name: str, run_seeds: Sequence[int]) -> list[SentInputs]:
     """
     grader = this_grader()
     digests = [grader.sent_requests(name, seed) for seed in run_seeds]
-    found = []
+    inputs = []
     for test in grader.tests[name]:
         if test.hidden:
-            different = len({each[test.name] for each in digests})
+            different = len({digests_of_run[test.name] for digests_of_run in digests})
             reason = " ".join(arguments_of(test.item, "fixed_inputs"))
-            found.append(SentInputs(test.name, test.points, len(digests), different, reason))
-    return found
+            inputs.append(SentInputs(test.name, test.points, len(digests), different, reason))
+    return inputs

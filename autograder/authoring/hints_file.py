@@ -124,9 +124,9 @@ def make(course: Course, assignment: Assignment) -> str:
 def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
     from autograder.selfcheck.locked_hints import lock, nudge_key
 
-    found = load_nudges(course, assignment)
+    nudges = load_nudges(course, assignment)
     return dict(
-        lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in found.items()
+        lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in nudges.items()
     )
 
 
@@ -137,8 +137,8 @@ def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
-        found = _Survey(course, assignment, session)
-        return found.locked(), found.locked_answers()
+        surveyed = _Survey(course, assignment, session)
+        return surveyed.locked(), surveyed.locked_answers()
 
 
 class _Survey:
@@ -151,22 +151,23 @@ class _Survey:
         self._solution = course.read_solution(assignment)
         self._functions = code_of_functions(self._solution)
         self._right = {
-            test: told.answers for test, told in self._recordings(self._solution, every=True)
+            test: recording.answers
+            for test, recording in self._recordings(self._solution, every=True)
         }
 
     def locked(self) -> dict[str, Any]:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
         from autograder.selfcheck.locked_hints import lock
 
-        found: dict[tuple[str, int, bytes], list[MistakeHint]] = {}
+        hints_by_lock: dict[tuple[str, int, bytes], list[MistakeHint]] = {}
         for number, mistake in enumerate(self.mistakes):
             recordings = list(self._recordings(mistake.source))
             hint = self._hint(number, tuple(test for test, _ in recordings))
             for key in self._fingerprints(recordings):
-                found.setdefault(key, []).append(hint)
+                hints_by_lock.setdefault(key, []).append(hint)
         entries: dict[str, dict[str, dict[str, str]]] = {}
-        for test, grid, fingerprint in sorted(found):
-            index, text = lock(fingerprint, found[test, grid, fingerprint])
+        for test, grid, fingerprint in sorted(hints_by_lock):
+            index, text = lock(fingerprint, hints_by_lock[test, grid, fingerprint])
             entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
         return entries
 
@@ -178,10 +179,12 @@ class _Survey:
         """
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
-        for test, told in recordings:
+        for test, recording in recordings:
             salt = salt_of(self._assignment.name, test)
             key = (
-                steady_fingerprint(salt, told.answers, self._right[test]) if told.answers else None
+                steady_fingerprint(salt, recording.answers, self._right[test])
+                if recording.answers
+                else None
             )
             if key is not None:
                 yield test, *key
@@ -197,14 +200,14 @@ class _Survey:
         for text in (
             (self._solution, *(text for _, text in self._alternatives)) if self._questions else ()
         ):
-            for test, told in self._recordings(text, every=True):
+            for test, recording in self._recordings(text, every=True):
                 questions = self._questions.get(parts[test])
                 key = (
-                    steady_fingerprint(salt_of(self._assignment.name, test), told.answers)
+                    steady_fingerprint(salt_of(self._assignment.name, test), recording.answers)
                     if questions
                     else None
                 )
-                if key is not None and told.answers and not told.failed:
+                if key is not None and recording.answers and not recording.failed:
                     index, locked = lock(key[1], questions or ())
                     entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
         return entries

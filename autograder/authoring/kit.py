@@ -51,7 +51,7 @@ def _built(source: Path) -> tuple[str, bytes]:
     """Build the wheel from a copy of the source's own files, so that stray files are not included."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "source"
-        made = Path(folder) / "wheel"
+        wheel_folder = Path(folder) / "wheel"
         shutil.copytree(
             source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
         )
@@ -61,7 +61,13 @@ def _built(source: Path) -> tuple[str, bytes]:
         command = module_command(
             "pip", "--disable-pip-version-check", "wheel", "--quiet", "--no-deps"
         )
-        command += ["--no-build-isolation", "--no-index", "--wheel-dir", str(made), str(copy)]
+        command += [
+            "--no-build-isolation",
+            "--no-index",
+            "--wheel-dir",
+            str(wheel_folder),
+            str(copy),
+        ]
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
         try:
             done = subprocess.run(
@@ -74,7 +80,7 @@ def _built(source: Path) -> tuple[str, bytes]:
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise InfrastructureError(f"The autograder's wheel cannot be built: {last}")
-        (wheel,) = made.glob("*.whl")
+        (wheel,) = wheel_folder.glob("*.whl")
         return wheel.name, wheel.read_bytes()
 
 

@@ -15,7 +15,7 @@ from autograder.authoring.promises import promises
 from autograder.authoring.released import files_below, released
 from autograder.course.config import Assignment, Course
 from autograder.course.definitions import comments
-from autograder.course.document import Document, load_document
+from autograder.course.document import Document, lines_inside, load_document
 
 _SECRET_LENGTH = 12  # characters without spaces; shorter lines are too common to be a leak
 
@@ -47,26 +47,28 @@ def gives_away(
     document = load_document(course, assignment)
     secrets = _secrets(document)
     hidden = promises(course, assignment)
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for label, text in texts:
         shown = _shown(text, label.endswith(".ipynb"))
         for secret, line in secrets.items():
             if secret in shown:
                 code = document.text.split("\n")[line - 1].strip()
-                found[f"{label} gives away line {line} of {document.label}: {code}"] = None
+                sentences[f"{label} gives away line {line} of {document.label}: {code}"] = None
         for answer in assignment.answers:
             if answer.rubric and answer.rubric in text:
-                found[f"{label} contains the rubric of the written answer `{answer.name}`."] = None
+                sentences[f"{label} contains the rubric of the written answer `{answer.name}`."] = (
+                    None
+                )
         for name in hidden:
             if name in words_of(text):
-                found[f"{label} names the hidden test `{name}`."] = None
-    return list(found)
+                sentences[f"{label} names the hidden test `{name}`."] = None
+    return list(sentences)
 
 
 def _secrets(document: Document) -> dict[str, int]:
     """Return the code of the gaps without spaces, with its line numbers; common lines are exempt."""
     code = _code_lines(document.text)
-    inside = {line for gap in document.gaps for line in range(gap.begin, gap.end + 1)}
+    inside = lines_inside(document.gaps)
     given = [_squeezed(text) for line, text in code.items() if line not in inside]
     imports = [
         n for n in ast.parse(document.text).body if isinstance(n, ast.Import | ast.ImportFrom)

@@ -56,13 +56,14 @@ def mutants(source: str) -> Iterator[Mutant]:
     """Yield all mutants of a solution, which is valid Python: top to bottom, all different."""
     tree = ast.parse(source)
     text = _Text(source)
-    seen = {ast.dump(tree), None}  # what is not Python is no mutant
+    seen = {ast.dump(tree)}
     count: Counter[str] = Counter()
     for place, (operator, node, new) in _steps(tree, text):
         like = f"{place.function}:{operator}:{place.statement}"
         count[like] += 1
         changed = text.replaced(node, new)
-        if (program := _program(changed)) not in seen:
+        program = _program(changed)
+        if program is not None and program not in seen:
             seen.add(program)
             statement = hashlib.sha256(place.statement.encode()).hexdigest()[:6]
             identity = f"{place.function}:{operator}:{count[like]}:{statement}"
@@ -175,11 +176,11 @@ class _Entry(YamlRecord):
 
 
 def load_equivalent_mutants(
-    course: Course, assignment: Assignment, known: Collection[str]
+    course: Course, assignment: Assignment, names: Collection[str]
 ) -> dict[str, str]:
     """Load the equivalent mutants with their reasons; empty if the file is missing.
 
-    Raises CourseError with all errors in it, including ids that are not `known`: those of the
+    Raises CourseError with all errors in it, including ids that are not in `names`: those of the
     current mutants.
     """
     if not (file := course.suite_folder(assignment) / "equivalent_mutants.yml").exists():
@@ -193,9 +194,9 @@ def load_equivalent_mutants(
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mutant")
     for index, entry in enumerate(entries or ()):
-        if entry.id not in known:
+        if entry.id not in names:
             hint = (
-                did_you_mean(entry.id, known)
+                did_you_mean(entry.id, names)
                 or "; has its statement changed? Then look at it again."
             )
             document.add((index, "id"), f"the solution has no mutant `{entry.id}`{hint}")

@@ -126,11 +126,11 @@ def _kit(course: Course) -> dict[Path, bytes]:
 
 
 def _check_name(name: str, course: Course) -> None:
-    known = {assignment.name for assignment in course.assignments}
-    if name in known:
+    names = {assignment.name for assignment in course.assignments}
+    if name in names:
         raise CourseError(f"{FILE_NAME} has `{name}` already.")
     number, _, stem = name.partition("_")
-    free = max((int(other.partition("_")[0]) for other in known), default=0) + 1
+    free = max((int(other.partition("_")[0]) for other in names), default=0) + 1
     if sentence := config.unfit_stem(stem):
         raise CourseError(sentence)
     if not _NAME.match(name):
@@ -139,7 +139,7 @@ def _check_name(name: str, course: Course) -> None:
             f"`{name}` is not a valid name of an assignment: it must be a number, an underscore and lowercase letters, "
             f"such as `{free:02d}_{words}`."
         )
-    if same := [other for other in known if int(other.partition("_")[0]) == int(number)]:
+    if same := [other for other in names if int(other.partition("_")[0]) == int(number)]:
         raise CourseError(
             f"{number} is the number of `{same[0]}`, and tables show only numbers; {free:02d} is free."
         )
@@ -192,8 +192,8 @@ def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
         earlier = next((n for n, name in enumerate(names) if name > new["name"]), len(before))
         line = _place(lines, value, earlier)
         indent = value.start_mark.column
-    own = [f"{' ' * indent}{row}{ending}" for row in entry.splitlines()]
-    extended = "".join([*lines[:line], *own, *lines[line:]])
+    indented = [f"{' ' * indent}{row}{ending}" for row in entry.splitlines()]
+    extended = "".join([*lines[:line], *indented, *lines[line:]])
     if [old for old in _assignments(extended) if old != new] != before:
         raise CourseError(f"{label} could not be extended; add this to its assignments:\n{entry}")
     return extended

@@ -8,31 +8,71 @@ format strings) are never changed.
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from typing import Any
-
-from autograder.text.tables import read_table
 
 Step = tuple[str, ast.AST, ast.AST]  # the operator's name, the node, and its replacement
 Operator = Callable[[ast.AST], Iterator[Step]]
 
-_TABLES: dict[str, Any] = read_table(__file__, "operators.yml")
-
-
-def _kinds(table: str) -> dict[type[ast.AST], tuple[str, list[Any]]]:
-    """Return the name of each class of a table, and the classes that it becomes."""
-    rows = _TABLES[table].items()
-    return {
-        getattr(ast, kind): (name, [getattr(ast, other) for other in others])
-        for kind, (name, *others) in rows
-    }
-
-
-_ARITHMETIC, _COMPARISONS, _UNARY = map(_kinds, ("arithmetic", "comparisons", "unary"))
-_COUNTERPARTS = dict(
-    each for one, other in _TABLES["counterparts"] for each in ((one, other), (other, one))
+# a class of Python's syntax tree: its name in a mutant's id, and what it becomes
+_ARITHMETIC: dict[type[ast.operator], tuple[str, list[type[ast.operator]]]] = {
+    ast.Add: ("plus", [ast.Sub]),
+    ast.Sub: ("minus", [ast.Add]),
+    ast.Mult: ("times", [ast.Div, ast.Add]),
+    ast.Div: ("divided", [ast.Mult]),
+    ast.FloorDiv: ("floor_divided", [ast.Div]),
+    ast.Mod: ("modulo", [ast.FloorDiv]),
+    ast.Pow: ("power", [ast.Mult]),
+    ast.MatMult: ("matrix_product", [ast.Mult]),
+    ast.BitAnd: ("and", [ast.BitOr]),
+    ast.BitOr: ("or", [ast.BitAnd]),
+    ast.BitXor: ("xor", [ast.BitOr]),
+}
+_COMPARISONS: dict[type[ast.cmpop], tuple[str, type[ast.cmpop]]] = {
+    ast.Lt: ("less", ast.LtE),
+    ast.LtE: ("less_or_equal", ast.Lt),
+    ast.Gt: ("greater", ast.GtE),
+    ast.GtE: ("greater_or_equal", ast.Gt),
+    ast.Eq: ("equal", ast.NotEq),
+    ast.NotEq: ("not_equal", ast.Eq),
+    ast.Is: ("is", ast.IsNot),
+    ast.IsNot: ("is_not", ast.Is),
+    ast.In: ("in", ast.NotIn),
+    ast.NotIn: ("not_in", ast.In),
+}
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "minus", ast.Not: "not", ast.Invert: "invert"}
+# functions and methods, each of which becomes the other
+_PAIRS = (
+    ("sum", "mean"),
+    ("tril", "triu"),
+    ("sin", "cos"),
+    ("max", "min"),
+    ("amax", "amin"),
+    ("argmax", "argmin"),
+    ("any", "all"),
+    ("zeros", "ones"),
+    ("zeros_like", "ones_like"),
+    ("cat", "stack"),
+    ("exp", "log"),
+    ("var", "std"),
+    ("softmax", "log_softmax"),
+    ("eval", "train"),
+    ("floor", "ceil"),
+    ("rand", "randn"),
+    ("add", "sub"),
+    ("append", "extend"),
+    ("relu", "gelu"),
+    ("sin_", "cos_"),
+    ("tril_", "triu_"),
 )
-_DROPPED = set(_TABLES["dropped"])
-_SYMMETRIC = set(_TABLES["symmetric"])
+_COUNTERPARTS = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
+# functions and methods that are left out, so that their argument or owner remains
+_DROPPED = {
+    "abs", "bool", "clamp", "clone", "detach", "double", "exp", "flatten", "flip", "float",
+    "log", "long", "lower", "masked_fill", "masked_fill_", "mean", "permute", "relu", "round",
+    "sigmoid", "softmax", "sqrt", "squeeze", "sum", "swapaxes", "t", "tanh", "transpose",
+    "tril", "triu", "unsqueeze",
+}  # fmt: skip
+# functions and methods whose arguments can be swapped without an effect
+_SYMMETRIC = {"transpose", "swapaxes", "swapdims", "transpose_", "gcd", "allclose", "equal"}
 _DROPPED_ATTRIBUTES = {"T", "mT"}
 _LIBRARIES = {"torch", "math", "np", "numpy"}
 
@@ -58,7 +98,7 @@ def comparison(node: ast.AST) -> Iterator[Step]:
         return
     for place, old in enumerate(node.ops):
         if type(old) in _COMPARISONS:
-            name, (other,) = _COMPARISONS[type(old)]
+            name, other = _COMPARISONS[type(old)]
             ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
             yield (
                 f"{name}_becomes_{_COMPARISONS[other][0]}",
@@ -89,7 +129,7 @@ def constant(node: ast.AST) -> Iterator[Step]:
 def unary(node: ast.AST) -> Iterator[Step]:
     """A minus, a `not` or a `~` is dropped."""
     if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        yield f"{_UNARY[type(node.op)][0]}_dropped", node, node.operand
+        yield f"{_UNARY[type(node.op)]}_dropped", node, node.operand
 
 
 def condition(node: ast.AST) -> Iterator[Step]:

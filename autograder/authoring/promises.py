@@ -31,14 +31,21 @@ def broken_promises(course: Course, assignment: Assignment) -> list[str]:
     """
     label = course.label(course.hidden_test_file(assignment))
     stub = _plain(load_document(course, assignment).stub)
-    found = promises(course, assignment)
-    none = [f"{label}: `{test}` names no promise of the stub." for test in found if not found[test]]
-    return (none if any(found.values()) else []) + [
-        f"{label}: `{test}` names words that the stub does not have: {words!r}."
-        for test in found
-        for words in found[test]
-        if _plain(words) not in stub
+    promised = promises(course, assignment)
+    if not any(promised.values()):
+        return []
+    problems = [
+        f"{label}: `{test}` names no promise of the stub."
+        for test, sentences in promised.items()
+        if not sentences
     ]
+    for test, sentences in promised.items():
+        problems += [
+            f"{label}: `{test}` names words that the stub does not have: {words!r}."
+            for words in sentences
+            if _plain(words) not in stub
+        ]
+    return problems
 
 
 def _words(test: ast.FunctionDef) -> Iterator[str]:

@@ -86,25 +86,25 @@ def release(
     assignments = course.select(names)
     _check_room(output)
     tell(f"Checking that {counted_are(len(assignments), 'assignment')} up to date")
-    made = Release(problems=check(course, names))
-    if not made.problems:
+    result = Release(problems=check(course, names))
+    if not result.problems:
         tell("Building the kit")
-        made.files = _files(course, assignments, wheel)
+        result.files = _files(course, assignments, wheel)
         tell(
-            f"Looking for solutions, hidden tests and mistakes in {counted(len(made.files), 'file')}"
+            f"Looking for solutions, hidden tests and mistakes in {counted(len(result.files), 'file')}"
         )
-        made.problems = list(leaks(course, assignments, made.files))
-    if made.problems:
-        return made
+        result.problems = list(leaks(course, assignments, result.files))
+    if result.problems:
+        return result
     if _is_archive(output):
         write_whole(
             output,
-            zipped((f"{output.stem}/{name}", content) for name, content in made.files.items()),
+            zipped((f"{output.stem}/{name}", content) for name, content in result.files.items()),
         )
     else:
-        for name, content in made.files.items():
+        for name, content in result.files.items():
             write_whole(output / name, content)
-    return made
+    return result
 
 
 def leaks(
@@ -121,19 +121,19 @@ def leaks(
         if ":" not in name and (BEGIN in text or END in text):
             yield f"{name} contains a marker of a solution."
     for assignment in assignments:
-        own = f"assignments/{assignment.name}/"
+        prefix = f"assignments/{assignment.name}/"
         shown = {
             n: text
             for n, text in texts.items()
-            if n.startswith(own) or not n.startswith("assignments/")
+            if n.startswith(prefix) or not n.startswith("assignments/")
         }
         shown = {name: text for name, text in shown.items() if f":{EXAMPLES}" not in name}
         yield from gives_away(course, assignment, shown.items())
-        yield from _mistakes_in(course, assignment, shown, own)
+        yield from _mistakes_in(course, assignment, shown, prefix)
 
 
 def _mistakes_in(
-    course: Course, assignment: Assignment, shown: dict[str, str], own: str
+    course: Course, assignment: Assignment, shown: dict[str, str], prefix: str
 ) -> Iterator[str]:
     """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday
     words.
@@ -148,7 +148,7 @@ def _mistakes_in(
     }
     for mistake in load_mistakes(course, assignment):
         for name, text in shown.items():
-            if mistake.hint in text or (name.startswith(own) and mistake.id in words_of(text)):
+            if mistake.hint in text or (name.startswith(prefix) and mistake.id in words_of(text)):
                 yield f"{name} gives away the mistake `{mistake.id}` of {assignment.name}."
 
 
@@ -167,9 +167,9 @@ def _files(
 ) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for assignment in assignments:
-        own = [*released(course, assignment)]
-        own += [hints_path(course, assignment)] if has_hints(course, assignment) else []
-        files |= {course.label(file): file.read_bytes() for file in own}
+        names = [*released(course, assignment)]
+        names += [hints_path(course, assignment)] if has_hints(course, assignment) else []
+        files |= {course.label(file): file.read_bytes() for file in names}
     installers = _kit(wheel)
     files |= {f"{KIT}/{name}": content for name, content in installers.items()}
     needed = [f"./{KIT}/{name}" for name in installers if name != SCRIPT] + _packages(assignments)
@@ -188,21 +188,21 @@ def _guides(root: Path, name: str) -> dict[str, bytes]:
     """Return the guide for students, if the course has one, and the files beside it that it refers
     to.
     """
-    found: dict[str, bytes] = {}
+    guides: dict[str, bytes] = {}
     names = [name]
     while names:
         file = root / (name := names.pop())
-        if name not in found and file.is_file():
-            found[name] = file.read_bytes()
+        if name not in guides and file.is_file():
+            guides[name] = file.read_bytes()
             links = (
-                re.findall(r"\]\(([\w./-]+)", found[name].decode("utf-8"))
+                re.findall(r"\]\(([\w./-]+)", guides[name].decode("utf-8"))
                 if file.suffix == ".md"
                 else []
             )
             names += [
                 (PurePosixPath(name).parent / link).as_posix() for link in links if ".." not in link
             ]
-    return found
+    return guides
 
 
 def _kit(wheel: Path | None) -> dict[str, bytes]:
@@ -216,12 +216,12 @@ def _packages(assignments: Iterable[Assignment]) -> list[str]:
     """Return the packages of the modules that assignments preload, without those that the engine
     requires.
     """
-    known = metadata.packages_distributions()
+    packages_of_modules = metadata.packages_distributions()
     roots = {
         module.partition(".")[0] for assignment in assignments for module in assignment.preload
     }
     names = itertools.chain.from_iterable(
-        known.get(root, [root]) for root in roots - sys.stdlib_module_names
+        packages_of_modules.get(root, [root]) for root in roots - sys.stdlib_module_names
     )
     needed = set(map(plain_name, names))
     return sorted(
@@ -245,7 +245,8 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
         if GUIDE in files
         else "",
         "gaps": "\n".join(
-            f"| `assignments/{name}` | `{'`, `'.join(own)}` |" for name, own in gaps.items()
+            f"| `assignments/{name}` | `{'`, `'.join(functions)}` |"
+            for name, functions in gaps.items()
         ),
     }
 

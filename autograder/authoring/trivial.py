@@ -10,10 +10,34 @@ from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course
 from autograder.course.definitions import functions
 from autograder.course.document import load_document
-from autograder.text.tables import read_table
 
 LIMIT = 0.25
-_KINDS: dict[str, dict[str, str]] = read_table(__file__, "trivial.yml")
+# Of each kind, the expressions that stand for a tensor `one`, for a number `one`, and for the whole
+# `answer`; `_like` replaces what the answer holds.
+_KINDS = {
+    "ones": {
+        "tensor": "one.new_ones(one.shape)",
+        "number": "type(one)(1)",
+        "result": "_like(answer)",
+    },
+    "zeros": {
+        "tensor": "one.new_zeros(one.shape)",
+        "number": "type(one)(0)",
+        "result": "_like(answer)",
+    },
+    "noise": {
+        "tensor": "one.detach().double().clone().normal_(0, 3).to(one.dtype)",
+        "number": "type(one)(3 * _random.random())",
+        "result": "_like(answer)",
+    },
+    "first argument": {
+        "tensor": "one",
+        "number": "type(one)(0)",
+        "result": "(first[0] if first else None)",
+    },
+    "nothing": {"tensor": "one", "number": "type(one)(0)", "result": "None"},
+    "empty": {"tensor": "one.new_zeros(0)", "number": "type(one)(0)", "result": "_like(answer, 0)"},
+}
 
 
 def trivial_answers(course: Course, assignment: Assignment) -> Iterator[tuple[str, str]]:

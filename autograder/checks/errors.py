@@ -94,12 +94,12 @@ class _Refusal:
         """
         if isinstance(self.exception, type):
             return isinstance(error, self.exception)
-        known = (
+        names_match = (
             (error.remote.type, *error.remote.bases)
             if isinstance(error, StudentRaisedError)
             else ()
         )
-        return self.exception.__name__ in known
+        return self.exception.__name__ in names_match
 
     def failure(self, did: str, public: str) -> CheckFailed:
         name = article(self.exception.__name__)

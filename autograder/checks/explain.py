@@ -81,11 +81,11 @@ def explain(
         remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
         absent = no_return(file) if "NoneType" in error.remote.text else ""
         return Failure("failed", clean(_raised(remote, full) + absent))
-    told = describe_error(error, own) if own else RemoteException(type(error).__name__)
-    if own and (need := unmet_need(told, file)):
-        return Failure("failed", clean(_with_place(need, told)))
-    if told.frames:
-        return Failure("failed", clean(_raised(told, full)))
+    description = describe_error(error, own) if own else RemoteException(type(error).__name__)
+    if own and (need := unmet_need(description, file)):
+        return Failure("failed", clean(_with_place(need, description)))
+    if description.frames:
+        return Failure("failed", clean(_raised(description, full)))
     if needs := _missing_attribute(error, file):
         return Failure("failed", clean(needs))
     absent = no_return(file) if "NoneType" in str(error) else ""
@@ -140,8 +140,8 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
         before = above[-2] if code and len(above) > 1 else ""
     if where is None or not 1 <= frame.line <= lines:
         return None
-    known = all(_defines(file, name) for name in frame.function.split("."))
-    function = frame.function if known else ""
+    is_defined = all(_defines(file, name) for name in frame.function.split("."))
+    function = frame.function if is_defined else ""
     return replace(frame, code=code, function=function, before=before, shapes="")
 
 
@@ -154,7 +154,7 @@ def no_return(file: SourceFile | None) -> str:
     could exhaust.
     """
     lines = _lines(file) if file else []
-    found = []
+    names = []
     owner = ""
     for number, line in enumerate(lines):
         begun = _BEGUN.match(line)
@@ -165,20 +165,20 @@ def no_return(file: SourceFile | None) -> str:
             owner = f"{name}." if kind == "class" else ""
         body = _block(lines[number : number + LONGEST_FUNCTION], indent)
         if kind == "def" and _GIVES.match(body, len(begun[0])) and not _RETURNS.search(body):
-            found.append(f"`{owner if indent else ''}{name}`")
-    if not found:
+            names.append(f"`{owner if indent else ''}{name}`")
+    if not names:
         return ""
-    verb = "has" if len(found) == 1 else "have"
-    return f" {' and '.join(found[:2])} {verb} no `return`."
+    verb = "has" if len(names) == 1 else "have"
+    return f" {' and '.join(names[:2])} {verb} no `return`."
 
 
 def few_digits(file: SourceFile | None) -> str:
     """Name the number type with few digits in which the file computes."""
     code = "\n".join(_lines(file)) if file else ""
-    found = _FEW_DIGITS.search(code)
-    if found is None:
+    match = _FEW_DIGITS.search(code)
+    if match is None:
         return ""
-    half = "bfloat16" not in code and ("float16" in code or "half" in found[0])
+    half = "bfloat16" not in code and ("float16" in code or "half" in match[0])
     return f" Your code computes in {'float16' if half else 'bfloat16'}, which keeps three digits; this test needs more."
 
 

@@ -82,13 +82,13 @@ def gradients_predict(
     cotangents = [_random_like(output, generator) for _ in range(PULLS)]
     claims = []
     for cotangent in cotangents:
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             output, sources, cotangent, allow_unused=True, retain_graph=True
         )
         claims.append(
             [
                 _zeros_for_none(gradient, source)
-                for gradient, source in zip(found, sources, strict=True)
+                for gradient, source in zip(gradients, sources, strict=True)
             ]
         )
     _predicts(function, sources, claims, cotangents, what)

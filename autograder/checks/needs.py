@@ -35,13 +35,13 @@ def unmet_need(error: RemoteException, file: SourceFile | None) -> str:
 
 
 def _missing(text: str, file: SourceFile) -> str:
-    if found := _NO_MODULE.match(text):
-        name = found[1]
-        words = found[1].split(".")
+    if match := _NO_MODULE.match(text):
+        name = match[1]
+        words = match[1].split(".")
         sentence = f"Your code uses `{name}`, and there is no such module where it runs."
-    elif found := _NO_NAME.match(text):
-        name = f"{found[2]}.{found[1]}"
-        words = [found[1], *found[2].split(".")]
+    elif match := _NO_NAME.match(text):
+        name = f"{match[2]}.{match[1]}"
+        words = [match[1], *match[2].split(".")]
         sentence = f"Your code uses `{name}`, and there is no such name where it runs."
     else:
         return ""

@@ -279,8 +279,8 @@ def public_kind(value: Any) -> str:
     """
     if value is None or isinstance(value, (Tensor, numpy.ndarray)):
         return kind(value)
-    for known, word in _PUBLIC_KINDS:
-        if isinstance(value, known):
+    for base, word in _PUBLIC_KINDS:
+        if isinstance(value, base):
             return word
     strange = _strange_kind(value)
     return strange if strange.split()[-1] in _KNOWN_TO_PYTHON else "something else"

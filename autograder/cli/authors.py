@@ -3,16 +3,24 @@
 import json
 import os
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from autograder.api import load_course
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
+from autograder.cli.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
 from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
 
 
 def build(
-    names: list[str] | None = None, check_only: bool = False, course_path: Path = Path(".")
+    names: Names = None,
+    check_only: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail if a built file is out of date.")
+    ] = False,
+    course_path: CoursePath = Path("."),
 ) -> int:
     """Build the students' files from the solutions."""
     from autograder.authoring import build as building
@@ -32,18 +40,39 @@ def build(
 
 
 def audit(
-    names: list[str] | None = None,
-    seeds: int = 20,
-    mistake_seeds: int = 1,
-    seed: int = 0,
-    mutants: bool = True,
-    only: str | None = None,
-    jobs: int = os.cpu_count() or 1,
-    unsafe: bool = False,
-    output: Path | None = None,
-    course_path: Path = Path("."),
-    as_json: bool = False,
-    record: bool = False,
+    names: Names = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")
+    ] = 20,
+    mistake_seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Number of random draws in which each mistake must be caught and named."
+        ),
+    ] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
+    mutants: Annotated[
+        bool, typer.Option(help="Also try automatic mutants of the solutions.")
+    ] = True,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant."
+        ),
+    ] = None,
+    jobs: Jobs = PROCESSORS,
+    unsafe: Unsafe = False,
+    output: Annotated[
+        Path | None, path_option("--output", "-o", help="Write the findings to this file as JSON.")
+    ] = None,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            help="Write which tests each mistake fails to failing_tests.json, beside the suites: it makes grading fast."
+        ),
+    ] = False,
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
     from autograder.authoring.audit import KINDS, audit_course, is_an_audit, record_failing_tests
@@ -73,7 +102,19 @@ def audit(
 
 
 def new(
-    name: str, title: str | None = None, ci: str | None = None, course_path: Path = Path(".")
+    name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
+    title: Annotated[
+        str | None,
+        typer.Option(help="The title that students read; by default derived from the name."),
+    ] = None,
+    ci: Annotated[
+        str | None,
+        typer.Option(
+            help="Also write workflows, for github or gitlab; with github-course or gitlab-course, one "
+            "that grades the class, too."
+        ),
+    ] = None,
+    course_path: CoursePath = Path("."),
 ) -> int:
     """Create an assignment that works, with an example in every file; in an empty folder, create a
     course.
@@ -87,38 +128,52 @@ def new(
 
 
 def release(
-    names: list[str] | None = None,
-    output: Path = Path("release.zip"),
-    wheel: Path | None = None,
-    course_path: Path = Path("."),
+    names: Names = None,
+    output: Annotated[
+        Path,
+        path_option(
+            "--output", "-o", help="A folder, or an archive with a name that ends in .zip."
+        ),
+    ] = Path("release.zip"),
+    wheel: Annotated[
+        Path | None,
+        path_option(help="The autograder's wheel to include; by default it is built from source."),
+    ] = None,
+    course_path: CoursePath = Path("."),
 ) -> int:
     """Package the students' files, and verify that they contain no solution, hidden test or
     mistake.
     """
     from autograder.authoring.release import release as releasing
 
-    made = releasing(
+    released = releasing(
         load_course(course_path), output, names or None, wheel, tell=lambda step: say(f"{step} …")
     )
-    say(*made.problems)
-    if made.problems:
+    say(*released.problems)
+    if released.problems:
         say("Nothing was released.")
         return FOUND
-    print(f"{len(made.files)} files in {output}")
+    print(f"{len(released.files)} files in {output}")
     return DONE
 
 
 def demo(
-    students: int = 30,
-    output: Path = Path("demo"),
-    seed: int = 0,
-    assignment: list[str] | None = None,
-    course_path: Path = Path("."),
+    students: Annotated[int, typer.Option(min=1, max=100000, help="Number of students.")] = 30,
+    output: Annotated[
+        Path, path_option("--output", "-o", help="The folder to write the class to.")
+    ] = Path("demo"),
+    seed: Annotated[
+        int, typer.Option(help="Seed of the class; the same seed makes the same class.")
+    ] = 0,
+    assignment: Annotated[
+        list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")
+    ] = None,
+    course_path: CoursePath = Path("."),
 ) -> int:
     """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
     from autograder.authoring.demo import write_demo
 
-    made = write_demo(
+    class_of_students = write_demo(
         load_course(course_path),
         output,
         students,
@@ -128,11 +183,11 @@ def demo(
     )
     absent = [
         student.name
-        for student in made
+        for student in class_of_students
         if not any(answer.files for answer in student.answers.values())
     ]
     print(
-        counted(len(made), "student"),
+        counted(len(class_of_students), "student"),
         f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
     )
     return DONE

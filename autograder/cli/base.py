@@ -7,20 +7,19 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
 from contextvars import ContextVar
 from functools import wraps
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
+from autograder.cli.options import Quiet, Verbose
 from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.consoles import encoding_of
-from autograder.text.tables import read_table
 from autograder.version import __version__
 
 DONE = 0
@@ -28,7 +27,6 @@ FOUND = 1
 USAGE = 2
 INFRASTRUCTURE = 3
 
-_OPTIONS: dict[str, dict[str, Any]] = read_table(__file__, "options.yml")
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 
@@ -100,36 +98,16 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
         raise typer.Exit(code or DONE)
 
     signature = inspect.signature(command, eval_str=True)
-    kind = inspect.Parameter.KEYWORD_ONLY
-    further = [
-        inspect.Parameter(name, kind, default=False, annotation=bool)
-        for name in ("quiet", "verbose")
-    ]
-    table = {**_OPTIONS["shared"], **_OPTIONS.get(command.__name__, {})}
     parameters = [
-        _described(each, table[each.name]) for each in (*signature.parameters.values(), *further)
+        *signature.parameters.values(),
+        _parameter("quiet", Quiet),
+        _parameter("verbose", Verbose),
     ]
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return wrapped
 
 
-def _place(text: str | Path) -> Path:
-    """Convert a path of the command line; an empty one is often a variable of a script that is not
-    set.
-    """
-    if text == "":
-        raise typer.BadParameter("The path is empty.")
-    return Path(text)
-
-
-def _described(parameter: inspect.Parameter, facts: Mapping[str, Any]) -> inspect.Parameter:
-    """Give typer the help and the flags of a parameter, as `options.yml` has them."""
-    words = {name: value for name, value in facts.items() if name not in ("argument", "flags")}
-    if parameter.annotation in (Path, Path | None, list[Path]):
-        words = {"metavar": "PATH", **words, "parser": _place}
-    info = (
-        typer.Argument(**words)
-        if "argument" in facts
-        else typer.Option(*facts.get("flags", ()), **words)
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
     )
-    return parameter.replace(annotation=Annotated[parameter.annotation, info])

@@ -151,8 +151,8 @@ def show_audit(audits: Sequence["Audit"]) -> None:
         collapse_padding=True,
     )
     shares = [audit.shares() for audit in audits]
-    for audit, own in zip(audits, shares):
-        table.add_row(audit.assignment, *(_share(*each) for each in own))
+    for audit, shares_of_audit in zip(audits, shares):
+        table.add_row(audit.assignment, *(_share(*share) for share in shares_of_audit))
     console.print(table)
     more = LEGEND_OF_MORE if any("+" in mutants for *_, (mutants, _) in shares) else ""
     console.print(f"[dim]{LEGEND}{more}.[/]")

@@ -2,13 +2,29 @@
 and doctor.
 """
 
-import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
+from autograder.cli.options import (
+    PROCESSORS,
+    AsJson,
+    CoursePath,
+    GradesFolder,
+    Jobs,
+    OneAssignment,
+    Pictures,
+    RosterFile,
+    Section,
+    Unsafe,
+    path_argument,
+    path_option,
+)
 from autograder.cli.tables import (
     show_class,
     show_comparison,
@@ -21,16 +37,47 @@ from autograder.records import RefusedError
 
 
 def collect(
-    archives: list[str],
-    assignment: str | None = None,
-    roster: Path | None = None,
-    times: Path | None = None,
-    source: str | None = None,
-    branch: str | None = None,
-    output: Path = Path("submitted"),
-    replace: bool = False,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    archives: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ARCHIVE...",
+            help="Archives downloaded from a course site, or folders; with --from git, a table.",
+        ),
+    ],
+    assignment: Annotated[
+        str | None,
+        typer.Option(
+            "--assignment", "-a", help="The assignment, if the archives' names do not contain it."
+        ),
+    ] = None,
+    roster: RosterFile = None,
+    times: Annotated[
+        Path | None,
+        path_option(help="A CSV file with submission times, such as Moodle's grading worksheet."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="SOURCE",
+            help="The format: canvas, moodle, gradescope, brightspace, blackboard, folders or git.",
+        ),
+    ] = None,
+    branch: Annotated[
+        str | None,
+        typer.Option(help="With --from git: the branch or tag that stands for the hand-in."),
+    ] = None,
+    output: Annotated[
+        Path, path_option("--output", "-o", help="The folder to write the submissions to.")
+    ] = Path("submitted"),
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Also replace files that were changed by hand, after saving a copy."
+        ),
+    ] = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that
     `grade` reads.
@@ -58,19 +105,46 @@ def collect(
 
 
 def grade(
-    path: Path,
-    assignment: str | None = None,
-    output: Path = Path("grades"),
-    jobs: int = os.cpu_count() or 1,
-    cluster: str | None = None,
-    seed: int | None = None,
-    regrade: bool = False,
-    unsafe: bool = False,
-    trust_timestamps: bool = False,
-    trust_grades: bool = False,
-    pictures: bool = False,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    path: Annotated[
+        Path, path_argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")
+    ],
+    assignment: Annotated[
+        str | None, typer.Option("--assignment", "-a", help="Grade only this assignment.")
+    ] = None,
+    output: Annotated[
+        Path, path_option("--output", "-o", help="The folder for the journal and the reports.")
+    ] = Path("grades"),
+    jobs: Jobs = PROCESSORS,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")
+    ] = None,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")
+    ] = False,
+    unsafe: Unsafe = False,
+    trust_timestamps: Annotated[
+        bool,
+        typer.Option(
+            "--trust-timestamps", help="Use nbgrader's timestamp.txt, which students can forge."
+        ),
+    ] = False,
+    trust_grades: Annotated[
+        bool,
+        typer.Option(
+            "--trust-grades",
+            help="Believe what another person or machine wrote into the output folder.",
+        ),
+    ] = False,
+    pictures: Pictures = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Grade a class, each submission in its own sandbox; an interrupted run continues where it
     stopped.
@@ -101,13 +175,17 @@ def grade(
 
 
 def report(
-    grades: Path = Path("grades"),
-    pictures: bool = False,
-    section: str | None = None,
-    jobs: int = os.cpu_count() or 1,
-    unsafe: bool = False,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    grades: GradesFolder = Path("grades"),
+    pictures: Pictures = False,
+    section: Section = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, help="Number of processes that draw pictures.")
+    ] = PROCESSORS,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")
+    ] = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Write the report pages again from a journal, without grading."""
     with progress(quiet=as_json) as steps:
@@ -125,7 +203,12 @@ def report(
     return FOUND if pages.undrawn or pages.differences else DONE
 
 
-def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool = False) -> int:
+def compare(
+    old: Annotated[Path, path_argument(help="The earlier grades.jsonl, or its folder.")],
+    new: Annotated[Path, path_argument(help="The later grades.jsonl, or its folder.")],
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
+) -> int:
     """Compare two gradings: list the students whose score changed, and the tests that changed it.
 
     In a course, its decisions are laid over both.
@@ -139,59 +222,108 @@ def compare(old: Path, new: Path, course_path: Path = Path("."), as_json: bool =
 
 
 def decide(
-    student: str | None = None,
-    assignment: str | None = None,
-    give: float | None = None,
-    take: float | None = None,
-    part: str | None = None,
-    comment: str | None = None,
-    excuse: bool = False,
-    accept_late: bool = False,
-    drop: str | None = None,
-    counts: str | None = None,
-    reason: str | None = None,
-    by: str | None = None,
-    pick: bool = False,
-    border: list[float] = [50],  # noqa: B006
-    within: float = 2,
-    grades: Path = Path("grades"),
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    student: Annotated[
+        str | None,
+        typer.Argument(help="A student's id, name or login, or a submission; none with --drop."),
+    ] = None,
+    assignment: Annotated[
+        str | None, typer.Option("--assignment", "-a", help="The assignment.")
+    ] = None,
+    give: Annotated[float | None, typer.Option(metavar="POINTS", help="Give points back.")] = None,
+    take: Annotated[float | None, typer.Option(metavar="POINTS", help="Take points off.")] = None,
+    part: Annotated[str | None, typer.Option(help="The part of these points.")] = None,
+    comment: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A comment for the student.")
+    ] = None,
+    excuse: Annotated[
+        bool, typer.Option("--excuse", help="Count neither the score nor its maximum.")
+    ] = False,
+    accept_late: Annotated[
+        bool, typer.Option("--accept-late", help="Deduct nothing for lateness.")
+    ] = False,
+    drop: Annotated[
+        str | None, typer.Option(metavar="TEST", help="Drop a test for everybody.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            help="A dropped test counts: full (its points for everybody) or out (of the total)."
+        ),
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", "-r", help="The reason, which the student reads.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(envvar=["AUTOGRADER_BY", "USER", "USERNAME"], help="The author.")
+    ] = None,
+    pick: Annotated[
+        bool,
+        typer.Option("--pick", help="List submissions that are flagged or just below a border."),
+    ] = False,
+    border: Annotated[
+        list[float], typer.Option(help="A border for --pick, in percent; repeatable.")
+    ] = [50],  # noqa: B006
+    within: Annotated[float, typer.Option(help="How far below a border, in percent.")] = 2,
+    grades: Annotated[Path, path_option(help="The folder with grades.jsonl.")] = Path("grades"),
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Decide about grades: points, comments, excuses, dropped tests, late work.
 
     Writes decisions.yml.
     """
     if pick:
-        found = api.to_review(grades, course_path, border, within)
-        show(as_json, lambda: found, lambda: show_to_review(console, found))
+        submissions = api.to_review(grades, course_path, border, within)
+        show(as_json, lambda: submissions, lambda: show_to_review(console, submissions))
         return DONE
     if by is None:
         raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
     flags = {"excuse": excuse or None, "accept_late": accept_late or None}
-    made = dict(give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags)
-    decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **made)
+    decision = dict(
+        give=give, take=take, part=part, comment=comment, drop=drop, counts=counts, **flags
+    )
+    decided = api.decide(student, assignment, course_path, grades, by=by, reason=reason, **decision)
     show(
         as_json,
-        lambda: [asdict(one.grade) for one in decided],
+        lambda: [asdict(after.grade) for after in decided],
         lambda: show_decided(console, decided),
     )
     return DONE
 
 
 def export(
-    to: str,
-    grades: Path = Path("grades"),
-    assignment: str | None = None,
-    sheet: Path | None = None,
-    column: str | None = None,
-    roster: Path | None = None,
-    section: str | None = None,
-    submissions: Path | None = None,
-    output: Path | None = None,
-    hidden: str | None = None,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="TOOL",
+            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit or nbgrader.",
+        ),
+    ],
+    grades: GradesFolder = Path("grades"),
+    assignment: OneAssignment = None,
+    sheet: Annotated[
+        Path | None, path_option(help="The gradebook file from Canvas or Moodle to fill in.")
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(help="The column to fill, if its title differs from the assignment's."),
+    ] = None,
+    roster: RosterFile = None,
+    section: Section = None,
+    submissions: Annotated[
+        Path | None,
+        path_option(help="The folder with the class's submissions; by default `submitted`."),
+    ] = None,
+    output: Annotated[Path | None, path_option("--output", "-o", help="The file to write.")] = None,
+    hidden: Annotated[
+        str | None,
+        typer.Option(
+            help="Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."
+        ),
+    ] = None,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Export a class's grades, or an assignment's autograder, to another tool."""
     exported = api.export(
@@ -213,15 +345,30 @@ def export(
 
 
 def return_feedback(
-    grades: Path,
-    repositories: str,
-    to: str = "git",
-    assignment: str | None = None,
-    roster: Path | None = None,
-    branch: str = "feedback",
-    replace: bool = False,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    grades: GradesFolder,
+    repositories: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPOSITORIES", help="A table of repositories, or an address with {student}."
+        ),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="Where to: git.")] = "git",
+    assignment: Annotated[
+        str | None,
+        typer.Option("--assignment", "-a", help="Return only the feedback on this assignment."),
+    ] = None,
+    roster: RosterFile = None,
+    branch: Annotated[
+        str, typer.Option(help="The branch to write; no other is touched.")
+    ] = "feedback",
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace", help="Also replace a branch of that name that the course did not write."
+        ),
+    ] = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """Return each student's feedback to a branch of the student's repository."""
     with progress(quiet=as_json) as steps:
@@ -242,26 +389,41 @@ def return_feedback(
 
 
 def similar(
-    path: Path,
-    assignment: str,
-    most: int = 20,
-    least: float = 15,
-    output: Path | None = None,
-    course_path: Path = Path("."),
-    as_json: bool = False,
+    path: Annotated[
+        Path, path_argument(metavar="SUBMISSIONS", help="A folder or an archive of a class.")
+    ],
+    assignment: Annotated[
+        str, typer.Option("--assignment", "-a", help="The assignment to compare.")
+    ],
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of pairs.")] = 20,
+    least: Annotated[
+        float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")
+    ] = 15,
+    output: Annotated[
+        Path | None,
+        path_option("--output", "-o", help="Write an HTML page with each pair side by side."),
+    ] = None,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
 ) -> int:
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a
     verdict.
     """
-    found = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
+    pairs = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     page = {"page": str(output)} if output else {}
-    show(as_json, lambda: {**found.as_record(), **page}, lambda: show_similar(console, found))
+    show(as_json, lambda: {**pairs.as_record(), **page}, lambda: show_similar(console, pairs))
     if output and not as_json:
         print(f"Side by side: {output}")
     return DONE
 
 
-def doctor(walls: bool = False, course_path: Path = Path("."), as_json: bool = False) -> int:
+def doctor(
+    walls: Annotated[
+        bool, typer.Option("--verify", help="Test every boundary of every sandbox tier.")
+    ] = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
+) -> int:
     """Show in which sandbox tiers grading works on this machine, and why not in others."""
     from autograder.sandbox.doctor.verify import is_sound
 

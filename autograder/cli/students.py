@@ -1,16 +1,26 @@
 """The commands for students: check, watch, hint, answers, progress and pack."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from autograder.api import load_course
 from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
+from autograder.cli.options import AsJson, Target, path_option
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import find_work, find_works
 
 
-def check(target: str = ".", picture: bool = False, as_json: bool = False) -> int:
+def check(
+    target: Target = ".",
+    picture: Annotated[
+        bool, typer.Option("--picture", "-p", help="Draw what your code does, into `pictures/`.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.drawing import draw_all
@@ -30,14 +40,14 @@ def _check_all(target: str, as_json: bool) -> int:
     from autograder.selfcheck.screens import progress_screen
 
     with console_progress(quiet=as_json, transient=True) as steps:
-        found = standings(target, steps("Checking"))
-    reports = [standing.report for standing in found]
+        all_standings = standings(target, steps("Checking"))
+    reports = [standing.report for standing in all_standings]
     records = (report.as_record() for report in reports if report)
-    show(as_json, lambda: list(records), lambda: console.print(progress_screen(found)))
+    show(as_json, lambda: list(records), lambda: console.print(progress_screen(all_standings)))
     return DONE if all(report and report.all_passed for report in reports) else FOUND
 
 
-def watch(target: str = ".") -> int:
+def watch(target: Target = ".") -> int:
     """Check your code again after every save. Keys: h hint, p picture, q quit."""
     from autograder.selfcheck.watch import watch as watching
 
@@ -48,7 +58,12 @@ def watch(target: str = ".") -> int:
     return DONE
 
 
-def hint(target: str = ".", again: bool = False) -> int:
+def hint(
+    target: Target = ".",
+    again: Annotated[
+        bool, typer.Option("--again", help="Start again with the first step.")
+    ] = False,
+) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next
     step.
     """
@@ -57,12 +72,20 @@ def hint(target: str = ".", again: bool = False) -> int:
     from autograder.selfcheck.screens import hint_screen
 
     work = find_work(target)
-    found = next_hint(work, check_work(work), start_over=again)
-    console.print(hint_screen(found, f"autograder hint {work.name}"))
+    next_step = next_hint(work, check_work(work), start_over=again)
+    console.print(hint_screen(next_step, f"autograder hint {work.name}"))
     return DONE
 
 
-def answers(target: str = ".", everything: bool = False) -> int:
+def answers(
+    target: Target = ".",
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="For instructors, in the course's folder: the answers of all parts."
+        ),
+    ] = False,
+) -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
     from autograder.selfcheck.answers import unlocked
     from autograder.selfcheck.check import check_work
@@ -89,13 +112,21 @@ def answers(target: str = ".", everything: bool = False) -> int:
     return DONE
 
 
-def progress(folder: str = ".", as_json: bool = False) -> int:
+def progress(
+    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
+    as_json: AsJson = False,
+) -> int:
     """Show your results in the whole course."""
     _check_all(folder, as_json)
     return DONE
 
 
-def pack(target: str = ".", output: Path = Path(".")) -> int:
+def pack(
+    target: Target = ".",
+    output: Annotated[
+        Path, path_option("--output", "-o", help="The folder for the archive.")
+    ] = Path("."),
+) -> int:
     """Create the archive to hand in, and read it back as the grader will."""
     from autograder.selfcheck import pack as packing
     from autograder.selfcheck.check import check_work

@@ -94,10 +94,8 @@ def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]
     total.
     """
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
-    columns = [
-        *names,
-        *([OTHER] if any(_is_for_none(course, grade) for grade in run.grades) else []),
-    ]
+    has_others = any(_is_for_none(course, grade) for grade in run.grades)
+    columns = [*names, OTHER] if has_others else names
     shown = list[str]()
     table = _class_table(course, run, names, [])
     for name in columns:
@@ -136,10 +134,10 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
     originals = run.originals
     for student in students[:TABLE_ROWS]:
         mine = {name: scores.get((student, name)) for name in (*names, OTHER)}
-        own = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
-        total = number(sum(final.score for final in own.values() if final))
+        finals = {name: final_of(grade, count) if grade else None for name, grade in mine.items()}
+        total = number(sum(final.score for final in finals.values() if final))
         table.add_row(
-            escape(shown_id(student, originals)), total, *[_cell(mine[n], own[n]) for n in shown]
+            escape(shown_id(student, originals)), total, *[_cell(mine[n], finals[n]) for n in shown]
         )
     return table
 
@@ -195,10 +193,11 @@ def _show_late(
 
 def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> None:
     title_of = titles_of(course)
-    found = Counter(
-        m for g in grades for m in {(g.assignment, t.mistake, t.hint) for t in g.tests if t.mistake}
-    )
-    for (assignment, mistake, hint), count in found.most_common(5):
+    grades_with: Counter[tuple[str, str | None, str | None]] = Counter()
+    for grade in grades:
+        of_mistakes = [test for test in grade.tests if test.mistake]
+        grades_with.update({(grade.assignment, test.mistake, test.hint) for test in of_mistakes})
+    for (assignment, mistake, hint), count in grades_with.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
 
@@ -276,50 +275,54 @@ def _reason(test: TestChange) -> str:
 
 def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     """Print what a new decision changes."""
-    for one in decided[:TABLE_ROWS]:
+    for after in decided[:TABLE_ROWS]:
         scores = [
             f"{number(grade.score)} of {number(grade.max_score)} points"
-            for grade in (one.journal, one.grade)
+            for grade in (after.journal, after.grade)
         ]
         change = " → ".join(dict.fromkeys(scores))
-        console.print(f"{escape(_called(one))}, {one.grade.assignment}: {change}", soft_wrap=True)
+        console.print(
+            f"{escape(_called(after))}, {after.grade.assignment}: {change}", soft_wrap=True
+        )
     console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
 
 
-def _called(one: Decided) -> str:
+def _called(decided: Decided) -> str:
     """Return the student's id as the decision has it, which can be one that no folder can have."""
-    named = [decision.student for decision in one.made if one.grade.student in ids_of(decision)]
-    return named[-1] if named and named[-1] else one.grade.student
+    named = [
+        decision.student for decision in decided.made if decided.grade.student in ids_of(decision)
+    ]
+    return named[-1] if named and named[-1] else decided.grade.student
 
 
-def show_to_review(console: Console, found: Sequence[dict[str, Any]]) -> None:
+def show_to_review(console: Console, submissions: Sequence[dict[str, Any]]) -> None:
     """Print the submissions that an instructor may decide about."""
-    for one in found:
-        score = f"{number(one['score'])} / {number(one['max_score'])}"
-        place = f"[bold]{escape(one['student'])}[/], {one['assignment']}: {score}"
-        console.print(f"{place}. {escape(' '.join(one['reasons']))}", soft_wrap=True)
-    console.print(f"{counted(len(found), 'submission')} to review.")
+    for submission in submissions:
+        score = f"{number(submission['score'])} / {number(submission['max_score'])}"
+        place = f"[bold]{escape(submission['student'])}[/], {submission['assignment']}: {score}"
+        console.print(f"{place}. {escape(' '.join(submission['reasons']))}", soft_wrap=True)
+    console.print(f"{counted(len(submissions), 'submission')} to review.")
 
 
 PASSAGES = 4  # maximum number of passages shown for a pair, longest first
 SHOWN_WORDS = 5
 
 
-def show_similar(console: Console, found: "Similar") -> None:
+def show_similar(console: Console, similar: "Similar") -> None:
     """Print the pairs and the lines they share, and who has an answer of the course's; likeness is
     no verdict.
     """
-    console.print(_pairs(found.pairs) if found.pairs else "No pair is unusually alike.")
-    if found.course_answers:
-        console.print(_course_answers(found.course_answers))
+    console.print(_pairs(similar.pairs) if similar.pairs else "No pair is unusually alike.")
+    if similar.course_answers:
+        console.print(_course_answers(similar.course_answers))
     console.print(
-        f"{len(found.codes)} submissions compared, {len(found.empty)} without code of their own. "
+        f"{len(similar.codes)} submissions compared, {len(similar.empty)} without code of their own. "
         "Likeness is not a verdict: short answers are naturally alike."
     )
-    if found.too_long:
+    if similar.too_long:
         console.print(
-            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(found.too_long))}."
+            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(similar.too_long))}."
         )
 
 

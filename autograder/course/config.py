@@ -187,10 +187,10 @@ class Assignment(YamlRecord):
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
-        known = [part.name for part in self.parts]
-        if name in known:
-            return self.parts[known.index(name)]
-        hint = did_you_mean(name, known) or f"; it has {one_of(known)}."
+        names = [part.name for part in self.parts]
+        if name in names:
+            return self.parts[names.index(name)]
+        hint = did_you_mean(name, names) or f"; it has {one_of(names)}."
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 
 
@@ -327,10 +327,10 @@ class Course(CourseFile):
 
     def assignment(self, name: str) -> Assignment:
         """Return the assignment with that name; raises CourseError if there is none."""
-        if found := self.find(name):
-            return found
-        known = [assignment.name for assignment in self.assignments]
-        hint = did_you_mean(name, known) or (f"; there are {', '.join(known)}." if known else ".")
+        if named := self.find(name):
+            return named
+        names = [assignment.name for assignment in self.assignments]
+        hint = did_you_mean(name, names) or (f"; there are {', '.join(names)}." if names else ".")
         raise CourseError(f"The course has no assignment `{name}`{hint}")
 
     def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
@@ -494,12 +494,12 @@ def _modules_of_the_kit() -> frozenset[str]:
 
 def _check_extensions(document: MarkedYaml) -> None:
     """Report extensions for unknown assignments, which would have no effect."""
-    known = [a.get("name") for a in document.items(("assignments",)) if isinstance(a, dict)]
+    names = [a.get("name") for a in document.items(("assignments",)) if isinstance(a, dict)]
     for index, extension in enumerate(document.items(("late", "extensions"))):
         name = extension.get("assignment") if isinstance(extension, dict) else None
-        if isinstance(name, str) and name not in known:
+        if isinstance(name, str) and name not in names:
             sentence = f"the course has no assignment `{name}`" + (
-                did_you_mean(name, map(str, known)) or "."
+                did_you_mean(name, map(str, names)) or "."
             )
             document.add(("late", "extensions", index, "assignment"), sentence)
 
@@ -519,5 +519,7 @@ def _with_answers(course: Course, assignment: Assignment) -> Assignment:
 
 
 def _with_limits(assignment: Assignment, limits: Limits) -> Assignment:
-    own = {name: getattr(assignment.limits, name) for name in assignment.limits.model_fields_set}
-    return assignment.model_copy(update={"limits": limits.model_copy(update=own)})
+    given_limits = {
+        name: getattr(assignment.limits, name) for name in assignment.limits.model_fields_set
+    }
+    return assignment.model_copy(update={"limits": limits.model_copy(update=given_limits)})

@@ -11,6 +11,7 @@ import difflib
 import itertools
 import re
 import tokenize
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -50,9 +51,22 @@ class Gap:
     lines: tuple[str, ...]
 
     @property
+    def line_numbers(self) -> range:
+        """The lines from the first marker to the last."""
+        return range(self.begin, self.end + 1)
+
+    @property
     def stub_line(self) -> str:
         """The line of the stub that replaces the gap."""
         return f'{self.indent}raise NotImplementedError("{self.function}{UNWRITTEN}")'
+
+
+def lines_inside(gaps: Iterable[Gap]) -> set[int]:
+    """Return the lines of all gaps, with their markers."""
+    lines: set[int] = set()
+    for gap in gaps:
+        lines.update(gap.line_numbers)
+    return lines
 
 
 @dataclass(frozen=True)
@@ -98,7 +112,7 @@ class Document:
             cell.line: _COMMENTS[cell.kind] for cell in self.cells if cell.kind in _COMMENTS
         }
         gaps = {gap.begin: gap for gap in self.gaps}
-        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        inside = lines_inside(self.gaps)
         result: list[tuple[int, str]] = []
         for number, text in enumerate(self.text[:-1].split("\n"), start=1):
             if number in gaps:
@@ -133,10 +147,10 @@ class Document:
                 part = cell.name or ""
                 parts += [part] * (len(texts) - len(parts))
         parts += [part] * (len(texts) - len(parts))
-        found: dict[str, list[Question]] = {}
+        questions: dict[str, list[Question]] = {}
         for number, text in enumerate(texts):
-            found.setdefault(parts[number], []).append(Question(text, number in graded))
-        return found
+            questions.setdefault(parts[number], []).append(Question(text, number in graded))
+        return questions
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:
@@ -186,13 +200,15 @@ class _Reader:
     def read(self) -> None:
         try:
             tree = ast.parse(self.text)
-            found = [(comment.start[0], comment.string.rstrip()) for comment in comments(self.text)]
+            comments_by_line = [
+                (comment.start[0], comment.string.rstrip()) for comment in comments(self.text)
+            ]
         except (SyntaxError, tokenize.TokenError) as error:
             line = getattr(error, "lineno", None) or 1
             self.add(line, f"this is not Python: {getattr(error, 'msg', error)}.")
             return
-        self._read_cells(found)
-        self._read_gaps(tree, found)
+        self._read_cells(comments_by_line)
+        self._read_gaps(tree, comments_by_line)
 
     def _read_cells(self, comments: list[tuple[int, str]]) -> None:
         headers = [
@@ -247,11 +263,11 @@ class _Reader:
     def _read_special(self, line: int, kind: str, name: str, source: str) -> None:
         if source.strip():
             self.add(line, f'the cell `{kind}="{name}"` must be empty; the build fills it.')
-        known = [part.name for part in self.assignment.parts]
+        names = [part.name for part in self.assignment.parts]
         if kind == "answer":
-            self._check_answer(line, name, known)
-        elif name not in known:
-            hint = did_you_mean(name, known) or f"; course.yml has {', '.join(known)}."
+            self._check_answer(line, name, names)
+        elif name not in names:
+            hint = did_you_mean(name, names) or f"; course.yml has {', '.join(names)}."
             self.add(line, f"{self.assignment.name} has no part `{name}`{hint}")
         self.cells.append(Cell(kind, line, source, name))
 
@@ -275,9 +291,9 @@ class _Reader:
                 self.add(
                     cell.line, f"the part `{cell.name}` has its cell already, in line {first}."
                 )
-        known = [part.name for part in self.assignment.parts]
-        meant = {closest(name, known) for name in seen}  # a misspelt part is already reported
-        for name in known:
+        names = [part.name for part in self.assignment.parts]
+        meant = {closest(name, names) for name in seen}  # a misspelt part is already reported
+        for name in names:
             if name not in meant:
                 self.add(
                     len(self.lines),
@@ -368,8 +384,10 @@ class _Reader:
         """
         if self.problems:
             return
-        used = {gap.begin - 1 - i for gap in self.gaps for i in range(len(gap.todo))}
-        inside = {line for gap in self.gaps for line in range(gap.begin, gap.end + 1)}
+        above_gaps: set[int] = set()
+        for gap in self.gaps:
+            above_gaps.update(range(gap.begin - len(gap.todo), gap.begin))
+        inside = lines_inside(self.gaps)
         for line, text in comments:
             if not text.startswith("# TODO") or self._at_margin(line):
                 continue
@@ -378,7 +396,7 @@ class _Reader:
                     line,
                     f"this TODO is inside the gap; it must stand above `{BEGIN}` to reach the student.",
                 )
-            elif line not in used:
+            elif line not in above_gaps:
                 self.add(line, f"this TODO has no gap below it; write `{BEGIN}` in the next line.")
 
 
@@ -386,11 +404,11 @@ def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int]
     """Return the qualified name and last line of the innermost function that spans `begin` to
     `code`.
     """
-    found = [
+    around = [
         (name, node.end_lineno or node.lineno)
         for name, node in definitions(tree)
         if not isinstance(node, ast.ClassDef)
         and node.lineno < begin
         and (node.end_lineno or 0) >= code
     ]
-    return found[-1] if found else None
+    return around[-1] if around else None

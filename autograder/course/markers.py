@@ -25,7 +25,7 @@ def parts_of_lines(solution: str) -> list[str]:
     parts = []
     part = ""
     for line in reversed(solution.split("\n")):
-        found = _PART.match(line)
-        part = found[1] if found else part
+        match = _PART.match(line)
+        part = match[1] if match else part
         parts.append(part)
     return parts[::-1]

@@ -84,7 +84,9 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
         course.read_solution(assignment),
     )
     recorded = _recorded(course, assignment)
-    return tuple(replace(each, fails=recorded.get(each.id)) for each in _mistakes(*texts, parts))
+    return tuple(
+        replace(mistake, fails=recorded.get(mistake.id)) for mistake in _mistakes(*texts, parts)
+    )
 
 
 def _recorded(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
@@ -123,9 +125,9 @@ def _mistakes(
     mistakes = []
     for index, entry in enumerate(entries or ()):
         if entry.part not in (None, *parts):
-            known = did_you_mean(str(entry.part), parts) or "."
+            hint = did_you_mean(str(entry.part), parts) or "."
             document.add(
-                (index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{known}"
+                (index, "part"), f"the mistake `{entry.id}`: there is no part `{entry.part}`{hint}"
             )
         if source := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
@@ -178,10 +180,10 @@ def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYam
 
 
 def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
-    own = {"in": entry.place, "replace": entry.old, "with": entry.new}
+    short_form = {"in": entry.place, "replace": entry.old, "with": entry.new}
     if entry.edits is not None:
-        return entry.edits if set(own.values()) == {None} else None
-    return None if None in own.values() else (_Edit.model_validate(own),)
+        return entry.edits if set(short_form.values()) == {None} else None
+    return None if None in short_form.values() else (_Edit.model_validate(short_form),)
 
 
 class _Solution:
@@ -210,18 +212,18 @@ class _Solution:
         begin, end = self.regions[edit.place]
         old = edit.old.rstrip("\n")
         new = edit.new.rstrip("\n")
-        found = [
+        spans = [
             match.span(1) for match in re.finditer(rf"(?=({re.escape(old)}))", self.text[begin:end])
         ]
-        indented = not found and "\n" in old
+        indented = not spans and "\n" in old
         if indented:
-            found = [match.span(2) for match in _at_any_indent(old).finditer(self.text[begin:end])]
-        if len(found) != 1:
-            times = "is not found" if not found else f"is found {len(found)} times"
+            spans = [match.span(2) for match in _at_any_indent(old).finditer(self.text[begin:end])]
+        if len(spans) != 1:
+            times = "is not found" if not spans else f"is found {len(spans)} times"
             raise ValueError(
                 f"`{_first_line(old)}` {times} in `{edit.place}`; it must be there exactly once."
             )
-        start, stop = (begin + at for at in found[0])
+        start, stop = (begin + at for at in spans[0])
         indent = self._indent_at(start)
         if not indented and all(
             line.startswith(indent) for line in new.split("\n")[1:] if line.strip()
@@ -267,9 +269,11 @@ def _without_lines(code: CodeType) -> tuple[Any, ...]:
     """Return a code object, and the code inside it, without the numbers of its lines."""
     line = code.co_firstlineno if "__firstlineno__" in code.co_names else None  # since Python 3.13
     constants = [
-        _without_lines(each) if isinstance(each, CodeType) else repr(each)  # 0.0 equals -0.0
-        for each in code.co_consts
-        if each != line
+        _without_lines(constant)
+        if isinstance(constant, CodeType)
+        else repr(constant)  # 0.0 equals -0.0
+        for constant in code.co_consts
+        if constant != line
     ]
     return code.replace(co_consts=(), co_firstlineno=1, co_linetable=b""), constants
 

@@ -108,7 +108,7 @@ def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
         if isinstance(node, Definition) and ast.get_docstring(node)
     )
     inside = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
-    found: list[str] = []
+    narrow: list[str] = []
     number = 0
     while number < len(lines):
         first = last = lines[number]
@@ -117,9 +117,9 @@ def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
         while wide and number + 1 in inside and _goes_on(first, last, lines[number + 1]):
             number, last = number + 1, lines[number + 1]
             paragraph.append(last.strip())
-        found += _wrapped(" ".join(paragraph)) if wide else paragraph
+        narrow += _wrapped(" ".join(paragraph)) if wide else paragraph
         number += 1
-    return found
+    return narrow
 
 
 def _goes_on(first: str, last: str, line: str) -> bool:

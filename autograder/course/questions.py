@@ -24,18 +24,18 @@ def load_questions(course: Course, assignment: Assignment) -> dict[str, list[tup
     asked = load_document(course, assignment).questions()
     for part in [] if document.problems else {**asked, **answers}:
         questions = asked.get(part, [])
-        told = answers.get(part, [])
-        if len(questions) != len(told):
-            there = f"{counted(len(questions), 'question')} in the text, and {counted(len(told), 'answer')} here"
+        given = answers.get(part, [])
+        if len(questions) != len(given):
+            there = f"{counted(len(questions), 'question')} in the text, and {counted(len(given), 'answer')} here"
             document.add((part,), f"the part `{part}` has {there}.")
     if document.problems:
         raise CourseError(document.problems)
-    found = {
-        part: [
-            (question.text, told)
-            for question, told in zip(questions, answers[part])
-            if not question.is_graded
+    answered = {}
+    for part, questions in asked.items():
+        pairs = zip(questions, answers[part])
+        without_cell = [
+            (question.text, answer) for question, answer in pairs if not question.is_graded
         ]
-        for part, questions in asked.items()
-    }
-    return {part: pairs for part, pairs in found.items() if pairs}
+        if without_cell:
+            answered[part] = without_cell
+    return answered

@@ -13,12 +13,34 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from autograder.text.spelling import closest, did_you_mean, one_of
-from autograder.text.tables import read_table
 
 Record = TypeVar("Record", bound=BaseModel)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
-_SENTENCES: dict[str, str] = read_table(__file__, "yaml_errors.yml")
+_NOT_A_LIST = "must be a list (lines that begin with `- `), not {given}."
+_NOT_A_BLOCK = "must be a block of `name: value` lines, not {given}."
+# what is wrong with a value, by the type of pydantic's error; `given` is the value
+_SENTENCES = {
+    "int_type": "must be a whole number, not {given}.",
+    "int_from_float": "must be a whole number, not {given}.",
+    "float_type": "must be a number, not {given}.",
+    "finite_number": "must be an ordinary number, not {given}.",
+    "string_type": "must be text, not {given}.",
+    "string_too_short": "is empty.",
+    "bool_type": "must be true or false, not {given}.",
+    "tuple_type": _NOT_A_LIST,
+    "list_type": _NOT_A_LIST,
+    "too_short": "must not be an empty list.",
+    "model_type": _NOT_A_BLOCK,
+    "model_attributes_type": _NOT_A_BLOCK,
+    "dict_type": _NOT_A_BLOCK,
+    "datetime_type": "must be a date and time such as `2026-11-27 23:59`, not {given}.",
+    "greater_than": "must be greater than {gt:g}, not {given}.",
+    "greater_than_equal": "must be at least {ge:g}, not {given}.",
+    "less_than_equal": "must be at most {le:g}, not {given}.",
+    "string_pattern_mismatch": "must be {description}, not {given}.",
+    "value_error": "{error}",
+}
 
 
 class YamlRecord(BaseModel):
@@ -69,14 +91,12 @@ class MarkedYaml:
             return kind.model_validate(self.data)
         except ValidationError as error:
             details = error.errors(include_url=False)
-            places = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
-            misspelt = {
-                (*p[:-1], closest(p[-1], _field_names(_model_at(kind, p[:-1])))) for p in places
-            }
+            unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+            meant = [_meant(kind, place) for place in unknown]
             for detail in details:
                 if detail["type"] == "too_short" and detail["input"]:
                     continue  # the list is long enough; its invalid entries are reported one by one
-                if detail["type"] == "missing" and detail["loc"] in misspelt:
+                if detail["type"] == "missing" and detail["loc"] in meant:
                     continue  # present under a misspelt name, which is reported
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
@@ -183,11 +203,11 @@ class MarkedYaml:
         if error == "missing":
             return f"{owner} has no `{name}`."
         if error == "extra_forbidden":
-            known = _field_names(_model_at(kind, place[:-1]))
-            return f"`{name}` is not a setting of {owner}" + (
-                did_you_mean(name, known) or f"; it can have {one_of(known)}."
-            )
-        what = self.name_of(place) if not place or isinstance(name, int) else f"`{name}` of {owner}"
+            settings = _field_names(_model_at(kind, place[:-1]))
+            hint = did_you_mean(name, settings) or f"; it can have {one_of(settings)}."
+            return f"`{name}` is not a setting of {owner}{hint}"
+        is_setting = place and not isinstance(name, int)
+        what = f"`{name}` of {owner}" if is_setting else self.name_of(place)
         return f"{what} {_demand(kind, detail)}"
 
     def name_of(self, place: YamlPath) -> str:
@@ -199,12 +219,13 @@ class MarkedYaml:
         if isinstance(key, str):
             return f"`{key}` of {self.name_of(around)}" if around else f"`{key}`"
         noun = str(around[-1]).removesuffix("s") if around else self.item
-        own = self._own_name(place)
-        owner = self._own_name(around[:-1])
-        called = f"the {noun} `{own}`" if own else f"{noun} {key + 1}"
-        return f"{called} of `{owner}`" if owner else called
+        name = self._written_name(place)
+        owner = self._written_name(around[:-1])
+        item = f"the {noun} `{name}`" if name else f"{noun} {key + 1}"
+        return f"{item} of `{owner}`" if owner else item
 
-    def _own_name(self, place: YamlPath) -> str | None:
+    def _written_name(self, place: YamlPath) -> str | None:
+        """Return the `name` or `id` of a block, if it has one."""
         value = self._value(place)
         name = (value.get("name") or value.get("id")) if isinstance(value, dict) else None
         return name if isinstance(name, str) else None
@@ -218,21 +239,26 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
     if given is None:
         return "is empty."
     if error == "literal_error":
-        known = _words(_annotation(_model_at(kind, place[:-1]), place[-1]))
-        return f"must be {one_of(known)}, not {_shown(given)}" + (did_you_mean(given, known) or ".")
-    words = {"given": _shown(given), "message": detail["msg"], **detail.get("ctx", {})}
+        words = _words(_annotation(_model_at(kind, place[:-1]), place[-1]))
+        hint = did_you_mean(given, words) or "."
+        return f"must be {one_of(words)}, not {_shown(given)}{hint}"
+    facts = {"given": _shown(given), "message": detail["msg"], **detail.get("ctx", {})}
     if error == "string_pattern_mismatch":
-        words["description"] = _model_at(kind, place[:-1]).model_fields[place[-1]].description
-    sentence = _SENTENCES.get(error, "is wrong: {message}.").format(**words)
-    quotable = error == "string_type" and not isinstance(given, dict | list)
-    return sentence.removesuffix(".") + " (put it in quotes)." if quotable else sentence
+        facts["description"] = _model_at(kind, place[:-1]).model_fields[place[-1]].description
+    sentence = _SENTENCES.get(error, "is wrong: {message}.").format(**facts)
+    if error == "string_type" and not isinstance(given, dict | list):
+        return sentence.removesuffix(".") + " (put it in quotes)."
+    return sentence
 
 
 def _words(annotation: Any) -> list[str]:
     """Return the values of a `Literal`, also of an optional one, as they are written in YAML."""
     if typing.get_origin(annotation) is typing.Literal:
         return ["true" if word is True else str(word) for word in typing.get_args(annotation)]
-    return [word for inner in typing.get_args(annotation) for word in _words(inner)]
+    words: list[str] = []
+    for inner in typing.get_args(annotation):
+        words += _words(inner)
+    return words
 
 
 def _shown(value: object) -> str:
@@ -245,6 +271,12 @@ def _shown(value: object) -> str:
     return "a list" if isinstance(value, list) else f"{value}"
 
 
+def _meant(kind: type[BaseModel], place: YamlPath) -> YamlPath:
+    """Return the place of the setting that an unknown name is a misspelling of."""
+    around = place[:-1]
+    return (*around, closest(place[-1], _field_names(_model_at(kind, around))))
+
+
 def _field_names(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
@@ -254,6 +286,7 @@ def _annotation(model: type[BaseModel], key: str) -> Any:
 
 
 def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:
+    """Return the model of the block at a place of a file of this kind."""
     if issubclass(kind, RootModel):
         kind = _inner_model(kind.model_fields["root"].annotation)
     for step in place:
@@ -266,9 +299,8 @@ def _inner_model(annotation: Any) -> type[BaseModel]:
     """`Part` for `Part`, `tuple[Part, ...]` and `Part | None`."""
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return annotation
-    return next(
-        _inner_model(a) for a in typing.get_args(annotation) if a not in (Ellipsis, type(None))
-    )
+    inner = [part for part in typing.get_args(annotation) if part not in (Ellipsis, type(None))]
+    return _inner_model(inner[0])
 
 
 def _composed(text: str) -> yaml.Node | None:

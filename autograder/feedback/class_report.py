@@ -118,10 +118,12 @@ def write_class_report(
     grades = effective.grades
     finals = effective.finals
     graded = [grade for grade in grades if grade.status == "graded"]
+    refused = [grade for grade in grades if grade.status == "refused"]
+    late = [grade for grade in grades if final_of(grade, finals).days]
+    untimed = [grade for grade in grades if not final_of(grade, finals).known]
     journal = effective.journal
     sections = _sections(course, effective)
-    # that the Content-Security-Policy allows
-    script = hashlib.sha256((TEMPLATES / "report.js").read_bytes()).digest()
+    titles = {section.name: section.title for section in sections}
     students = _students(effective)
     rows = _rows(students, sections, effective)
     listed_rows = list(rows) if len(students) <= MOST_LISTED else []
@@ -133,23 +135,23 @@ def write_class_report(
         names=read_names(folder) | dict(effective.people.names),
         originals=dict(effective.people.originals) | read_originals(folder),
         points=sum(section.points for section in sections),
-        others=not {grade.assignment for grade in grades} <= {section.name for section in sections},
-        script_digest=base64.b64encode(script).decode(),
+        others=any(grade.assignment not in titles for grade in grades),
+        script_digest=_script_digest(),
         students=len(students),
         gradebook=GRADEBOOK,
         most_listed=MOST_LISTED,
-        refused=[grade for grade in grades if grade.status == "refused"],
+        refused=refused,
         flagged=_flagged(grades, finals),
         decisions=_decisions(effective),
         unfitting=effective.problems,
-        late=[grade for grade in grades if final_of(grade, finals).days],
+        late=late,
         final_of=lambda grade: final_of(grade, finals),
         link=link,
-        untimed=sum(not final_of(grade, finals).known for grade in grades),
+        untimed=len(untimed),
         graded=len(graded),
         isolation=sorted({grade.isolation for grade in graded}),
         seeds=sorted({str(grade.seed) for grade in graded}),
-        titles={section.name: section.title for section in sections},
+        titles=titles,
         mistakes=stats.mistake_counts(journal),
         title_of=titles_of(course),
         unnamed=stats.unnamed_failures(journal),
@@ -159,6 +161,12 @@ def write_class_report(
         bins=stats.BINS,
         most_shown=MOST_SHOWN,
     )
+
+
+def _script_digest() -> str:
+    """Return the digest of the page's script, which its Content-Security-Policy allows."""
+    script = (TEMPLATES / "report.js").read_bytes()
+    return base64.b64encode(hashlib.sha256(script).digest()).decode()
 
 
 def worth_a_look(grade: Grade, final: Final) -> list[str]:
@@ -180,17 +188,19 @@ def link(grade: Grade) -> str:
 
 
 def _decisions(effective: Effective) -> list[tuple[str, Decision]]:
-    found: dict[Decision, list[str]] = {}
-    for (student, _), final in sorted(
-        item for item in effective.finals.items() if item[1].decisions
-    ):
-        for decision in final.decisions:
-            found.setdefault(decision, []).append(student)
-    ordered = sorted(found, key=lambda decision: decision.drop is not None)
-    return [
-        (f"all {len(found[one])} students" if one.drop else ", ".join(found[one]), one)
-        for one in ordered
-    ]
+    """Return each decision with the students that it is about, those for everybody last."""
+    students_of: dict[Decision, list[str]] = {}
+    for student, assignment in sorted(effective.finals):
+        for decision in effective.finals[student, assignment].decisions:
+            students_of.setdefault(decision, []).append(student)
+    about_students = []
+    about_everybody = []
+    for decision, students in students_of.items():
+        if decision.drop:
+            about_everybody.append((f"all {len(students)} students", decision))
+        else:
+            about_students.append((", ".join(students), decision))
+    return about_students + about_everybody
 
 
 def _sections(course: Course, effective: Effective) -> list[Section]:
@@ -198,13 +208,13 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
 
     An assignment that was removed from the course is kept if it has graded submissions.
     """
-    found: dict[str, list[tuple[Grade, Grade]]] = {
+    pairs_of: dict[str, list[tuple[Grade, Grade]]] = {
         assignment.name: [] for assignment in course.assignments
     }
     for grade, journal in zip(effective.grades, effective.journal, strict=True):
         if course.find(grade.assignment) or grade.status == "graded":
-            found.setdefault(grade.assignment, []).append((grade, journal))
-    return [_section(name, course, pairs, effective) for name, pairs in found.items() if pairs]
+            pairs_of.setdefault(grade.assignment, []).append((grade, journal))
+    return [_section(name, course, pairs, effective) for name, pairs in pairs_of.items() if pairs]
 
 
 def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
@@ -216,17 +226,20 @@ def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
         return {}
     last = max(counts)
     span = min((last - min(counts)).days, MOST_DAYS - 1)
-    return {
-        day: counts[day] for day in (last - timedelta(days=back) for back in range(span, -1, -1))
-    }
+    days = [last - timedelta(days=back) for back in range(span, -1, -1)]
+    return {day: counts[day] for day in days}
 
 
 def _section(
     name: str, course: Course, pairs: list[tuple[Grade, Grade]], effective: Effective
 ) -> Section:
     assignment = course.find(name)
-    attempts = (each for grade, _ in pairs for each in effective.attempts(grade))
+    attempts: list[PastAttempt] = []
+    for grade, _ in pairs:
+        attempts += effective.attempts(grade)
     graded = [grade for grade, _ in pairs if grade.status == "graded"]
+    journal = [before for _, before in pairs if before.status == "graded"]
+    shares = [stats.share(grade.score, grade.max_score) for grade in graded]
     return Section(
         name=name,
         title=assignment.title if assignment else name,
@@ -235,9 +248,9 @@ def _section(
         graded=len(graded),
         suites=len({grade.suite_sha256 for grade in graded}),
         numbers=stats.summary([grade.score for grade in graded]),
-        bars=stats.histogram(stats.share(grade.score, grade.max_score) for grade in graded),
+        bars=stats.histogram(shares),
         days=_days(attempts, ZoneInfo(course.timezone)),
-        parts=_parts(assignment, [journal for _, journal in pairs if journal.status == "graded"]),
+        parts=_parts(assignment, journal),
     )
 
 
@@ -255,10 +268,8 @@ def _students(effective: Effective) -> list[tuple[str, list[Grade]]]:
     students: dict[str, list[Grade]] = {}
     for grade in effective.grades:
         students.setdefault(grade.student, []).append(grade)
-    for student in (
-        *effective.absent,
-        *(student for (student, _), final in effective.finals.items() if final.excused),
-    ):
+    excused = [student for (student, _), final in effective.finals.items() if final.excused]
+    for student in [*effective.absent, *excused]:
         students.setdefault(student, [])
     return sorted(students.items(), key=lambda item: (item[0].casefold(), item[0]))
 
@@ -266,27 +277,29 @@ def _students(effective: Effective) -> list[tuple[str, list[Grade]]]:
 def _rows(
     students: Sequence[tuple[str, list[Grade]]], sections: list[Section], effective: Effective
 ) -> Iterator[Row]:
-    known = {section.name for section in sections}
+    names = {section.name for section in sections}
     for student, grades in students:
-        own = {grade.assignment: grade for grade in grades}
-        final = {name: final_of(grade, effective.finals) for name, grade in own.items()}
-        excused = {section.name for section in sections if _is_excused(effective, student, section)}
+        grade_of = {grade.assignment: grade for grade in grades}
         cells: list[TableCell | None] = []
+        score = points = 0.0
         for section in sections:
-            if section.name in excused:
-                cells.append(EXCUSED)
-            elif section.name in own:
-                cells.append(_cell(section, own[section.name], final[section.name]))
-            else:
-                cells.append(None)
-        score = sum(final[section.name].score for section in sections if section.name in own)
-        points = sum(section.points for section in sections if section.name not in excused)
-        other = next((_refused(grade) for name, grade in own.items() if name not in known), None)
-        page = quote(student_path(student).as_posix()) if own else ""
+            grade = grade_of.get(section.name)
+            is_excused = _is_excused(effective, student, section)
+            if grade is not None:
+                score += final_of(grade, effective.finals).score
+            if not is_excused:
+                points += section.points
+            cells.append(EXCUSED if is_excused else _cell(section, grade, effective))
+        others = [grade for grade in grades if grade.assignment not in names]
+        other = _refused(others[0]) if others else None
+        page = quote(student_path(student).as_posix()) if grades else ""
         yield Row(student, cells, score, stats.share(score, points), other, page)
 
 
-def _cell(section: Section, grade: Grade, final: Final) -> TableCell:
+def _cell(section: Section, grade: Grade | None, effective: Effective) -> TableCell | None:
+    if grade is None:
+        return None
+    final = final_of(grade, effective.finals)
     if grade.status == "refused" and not final.score:
         return _refused(grade, section.title, section.points)
     reached = stats.share(final.score, grade.max_score)

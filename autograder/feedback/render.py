@@ -58,10 +58,10 @@ class Message:
             lines += _question(tests[0])
             shared = shared_message(tests)
             lines += [line for line in shared.split("\n") if line]
-            told = {shared}
+            already_said = {shared}
             for result in tests:
                 lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
-                lines += [f"    {line}" for line in _sentences(result, told)]
+                lines += [f"    {line}" for line in _sentences(result, already_said)]
         return "\n".join([*lines, self.foot] if self.foot else lines)
 
     def _repr_html_(self) -> str:
@@ -129,22 +129,22 @@ def _cost(result: TestResult) -> str:
     )
 
 
-def _sentences(result: TestResult, told: set[str]) -> list[str]:
-    """Return the message of a test, unless it is among those that were `told`."""
+def _sentences(result: TestResult, already_said: set[str]) -> list[str]:
+    """Return the message of a test, unless it is among those `already_said`."""
     waits = result.outcome == "skipped" and result.name != HIDDEN_TESTS
     message = "" if waits or result.outcome == "passed" else result.message or ""
-    if message in told:
+    if message in already_said:
         return []
-    told.add(message)
+    already_said.add(message)
     return [line for line in message.split("\n") if line]
 
 
 def _rows(tests: list[TestResult]) -> str:
     shared = shared_message(tests)
-    told = {shared}
+    already_said = {shared}
     asked = "<br>".join(prose(line) for line in [*_question(tests[0]), *filter(None, [shared])])
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
-    rows = "".join(_row(result, told) for result in tests)
+    rows = "".join(_row(result, already_said) for result in tests)
     return (
         f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>'
         if asked
@@ -152,10 +152,10 @@ def _rows(tests: list[TestResult]) -> str:
     )
 
 
-def _row(result: TestResult, told: set[str]) -> str:
+def _row(result: TestResult, already_said: set[str]) -> str:
     mark, word, colour = _state(result)
     pill = f'<span style="{_PILL};background:{colour};color:#fff">{mark} {word}</span>'
-    sentences = "\n".join(_sentences(result, told))
+    sentences = "\n".join(_sentences(result, already_said))
     more = (
         f'<div style="white-space:pre-wrap;margin:.1em 0 .5em">{prose(sentences)}</div>'
         if sentences

@@ -72,9 +72,10 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
     """Return for each part the points reached divided by the maximum."""
     won = defaultdict[str, float](float)
     possible = defaultdict[str, float](float)
-    for test in (test for grade in grades for test in grade.tests):
-        won[test.part] += test.score
-        possible[test.part] += test.max_score
+    for grade in grades:
+        for test in grade.tests:
+            won[test.part] += test.score
+            possible[test.part] += test.max_score
     return {part: share(won[part], possible[part]) for part in won}
 
 
@@ -117,17 +118,17 @@ def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | Non
 def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
     """Count the students of each named mistake, most frequent first."""
     graded = Counter(grade.assignment for grade in grades if grade.status == "graded")
-    found: dict[tuple[str, str], tuple[str, set[str]]] = {}
+    mistakes: dict[tuple[str, str], tuple[str, set[str]]] = {}
     for grade in grades:
         for test in grade.tests:
             if test.mistake:
-                _, students = found.setdefault(
+                _, students = mistakes.setdefault(
                     (grade.assignment, test.mistake), (test.hint or "", set())
                 )
                 students.add(grade.student)
     counts = [
         MistakeCount(assignment, mistake, hint, tuple(sorted(students)), graded[assignment])
-        for (assignment, mistake), (hint, students) in found.items()
+        for (assignment, mistake), (hint, students) in mistakes.items()
     ]
     return sorted(counts, key=lambda count: (-len(count.students), count.assignment, count.mistake))
 
@@ -148,7 +149,7 @@ def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
     """Group the failed tests that match no known mistake, largest group first, by the skeletons of
     their messages.
     """
-    found: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
+    failures: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
     for grade in grades:
         failed = [
             t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake
@@ -158,11 +159,19 @@ def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
             alike = tuple(
                 (test.name, test.outcome, message_skeleton(test.message or "")) for test in tests
             )
-            found.setdefault((grade.assignment, part, alike), (tests, []))[1].append(grade.student)
+            failures.setdefault((grade.assignment, part, alike), (tests, []))[1].append(
+                grade.student
+            )
     clusters = [
         Cluster(str(assignment), str(part), tuple(tests), tuple(sorted(students)))
-        for (assignment, part, _), (tests, students) in found.items()
+        for (assignment, part, _), (tests, students) in failures.items()
     ]
     return sorted(
-        clusters, key=lambda one: (-len(one.students), one.assignment, one.part, one.students)
+        clusters,
+        key=lambda cluster: (
+            -len(cluster.students),
+            cluster.assignment,
+            cluster.part,
+            cluster.students,
+        ),
     )

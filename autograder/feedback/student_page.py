@@ -133,9 +133,9 @@ def _cells(file: SourceFile) -> Iterator[tuple[int, str]]:
         yield 0, file.text
         return
     try:
-        found = notebook_cells(file.text)
+        cells = notebook_cells(file.text)
     except ValueError:
         return
-    for number, cell in enumerate(found, start=1):
+    for number, cell in enumerate(cells, start=1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield number, cell_source(cell)

@@ -9,7 +9,7 @@ import yaml
 
 from autograder.course.config import Assignment, Course
 from autograder.records import Grade
-from autograder.text.tables import LOADER
+from autograder.text.yaml_loader import LOADER
 
 TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
 

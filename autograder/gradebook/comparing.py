@@ -127,9 +127,9 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
         for place, grade in new.items()
         if place not in seeds
     }
-    found = (changes[place] for place in sorted(changes))
+    in_order = (changes[place] for place in sorted(changes))
     order = sorted(
-        found, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference))
+        in_order, key=lambda change: (CHANGE_KINDS.index(change.kind), -abs(change.difference))
     )
     graded = (grade.seed for grade in new.values() if grade.status == "graded")
     return Comparison(tuple(order), unchanged, _distinct(seeds.values()), _distinct(graded))
@@ -158,19 +158,21 @@ def _test_changes(
 ) -> Iterable[TestChange]:
     old, new = ({test.name: test for test in tests} for tests in (before, after))
     for name in {**new, **old}:
-        one = old.get(name)
+        old_test = old.get(name)
         other = new.get(name)
-        results = [test and (test.outcome, test.score, test.max_score) for test in (one, other)]
+        results = [
+            test and (test.outcome, test.score, test.max_score) for test in (old_test, other)
+        ]
         if results[0] != results[1]:
-            yield _test_change(name, one, other)
+            yield _test_change(name, old_test, other)
 
 
 def _test_change(name: str, before: TestResult | None, after: TestResult | None) -> TestChange:
-    known = [test for test in (after, before) if test is not None]
+    tests = [test for test in (after, before) if test is not None]
     outcomes = before.outcome if before else None, after.outcome if after else None
     scores = before.score if before else None, after.score if after else None
-    message = next((test.message for test in known if test.message), None)
-    return TestChange(name, known[0].title, *outcomes, *scores, message)
+    message = next((test.message for test in tests if test.message), None)
+    return TestChange(name, tests[0].title, *outcomes, *scores, message)
 
 
 def _facts(grade: Grade | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 journal.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +12,7 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
-from autograder.course.config import Course, CourseError, Moment, Text
+from autograder.course.config import Assignment, Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import read_utf8, write_whole
@@ -52,39 +52,41 @@ class Decision(YamlRecord):
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Decision":
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        wrong = {
-            f"must have exactly one of {one_of(KINDS)}.": len(given) != 1,
-            "must name the `student`.": not self.drop and self.student is None,
-            "drops a test for everybody, so it has no `student`.": self.drop
-            and self.student is not None,
-            "needs `counts: full` or `counts: out` with `drop`, and only there.": bool(self.counts)
-            != bool(self.drop),
-            "can have a `part` only with `give` or `take`.": self.part
-            and not (self.give or self.take),
-            "must have a `reason`, which the student reads.": self.reason is None
-            and self.comment is None,
-        }
-        for sentence in (sentence for sentence, found in wrong.items() if found):
-            raise ValueError(sentence)
+        if len(given) != 1:
+            raise ValueError(f"must have exactly one of {one_of(KINDS)}.")
+        if not self.drop and self.student is None:
+            raise ValueError("must name the `student`.")
+        if self.drop and self.student is not None:
+            raise ValueError("drops a test for everybody, so it has no `student`.")
+        if bool(self.drop) != bool(self.counts):
+            raise ValueError("needs `counts: full` or `counts: out` with `drop`, and only there.")
+        if self.part and not self.points:
+            raise ValueError("can have a `part` only with `give` or `take`.")
+        if self.reason is None and self.comment is None:
+            raise ValueError("must have a `reason`, which the student reads.")
         return self
+
+    @property
+    def points(self) -> float:
+        """The points that the student gains, negative for points taken off; else 0."""
+        return (self.give or 0) - (self.take or 0)
 
     @property
     def sentence(self) -> str:
         """The decision as the student reads it: `1 point given back: The test was too strict.`"""
-        if self.comment:
-            return self.comment
-        if self.give or self.take:
-            points = counted_points(self.give or self.take or 0)
-            said = f"{points} {'given back' if self.give else 'taken off'}"
-        elif self.drop:
-            said = (
-                "Counts in full for everybody"
-                if self.counts == "full"
-                else "Does not count for anybody"
-            )
-        else:
-            said = "Excused" if self.excuse else "Accepted although late"
-        return f"{said}: {self.reason}"
+        return self.comment or f"{self._effect}: {self.reason}"
+
+    @property
+    def _effect(self) -> str:
+        if self.give:
+            return f"{counted_points(self.give)} given back"
+        if self.take:
+            return f"{counted_points(self.take)} taken off"
+        if self.counts == "full":
+            return "Counts in full for everybody"
+        if self.counts == "out":
+            return "Does not count for anybody"
+        return "Excused" if self.excuse else "Accepted although late"
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,13 @@ def add_decision(course: Course, decision: Decision) -> str:
     file = course.root / FILE_NAME
     old = read_utf8(file, FILE_NAME, CourseError) if file.exists() else HEADER
     record = {key: _plain(value) for key, value in decision.model_dump(exclude_none=True).items()}
-    entry = yaml.safe_dump([record], sort_keys=False, allow_unicode=True, width=1000)
-    new = old + ("" if old.endswith("\n") else "\n") + entry
-    known = _parse(old)
+    addition = yaml.safe_dump([record], sort_keys=False, allow_unicode=True, width=1000)
+    new = old + ("" if old.endswith("\n") else "\n") + addition
+    before = [entry.decision for entry in _parse(old)]
     entries = _parse(new)
-    if [one.decision for one in entries] != [*(one.decision for one in known), decision]:
+    if [entry.decision for entry in entries] != [*before, decision]:
         raise CourseError(
-            f"{FILE_NAME} is not a list of lines that begin with `- `; add the decision by hand:\n{entry}"
+            f"{FILE_NAME} is not a list of lines that begin with `- `; add the decision by hand:\n{addition}"
         )
     write_whole(file, new)
     return entries[-1].place
@@ -153,15 +155,17 @@ def _parse(text: str) -> tuple[Entry, ...]:
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return ()
     document = MarkedYaml(FILE_NAME, text, "the list of decisions", item="decision")
-    found = document.read_list(Decision)
-    dropped = [(one.assignment, one.drop) for one in found or () if one.drop]
+    decisions = document.read_list(Decision)
+    dropped = [
+        (decision.assignment, decision.drop) for decision in decisions or () if decision.drop
+    ]
     if len(set(dropped)) < len(dropped):
         document.add((), "a test is dropped twice; remove one of the decisions.")
-    if found is None or document.problems:
+    if decisions is None or document.problems:
         raise CourseError(document.problems)
     return tuple(
-        Entry(f"{FILE_NAME}, line {document.line((number,))}", one)
-        for number, one in enumerate(found)
+        Entry(f"{FILE_NAME}, line {document.line((number,))}", decision)
+        for number, decision in enumerate(decisions)
     )
 
 
@@ -180,22 +184,32 @@ def lay_over(
     dropped = {
         (entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop
     }
-    tests = (
-        (grade.assignment, test) for grade in (grades if dropped else ()) for test in grade.tests
-    )
-    points = {
-        (name, test.name): test.max_score for name, test in tests if (name, test.name) in dropped
-    }
+    points_of_dropped = _points_of(dropped, grades) if dropped else {}
     ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
     for grade in grades:
-        one = Decided(grade, grade)
-        group = (groups or {}).get(grade.key)
+        decided = Decided(grade, grade)
+        owners = {grade.student, (groups or {}).get(grade.key)}
         for entry in ordered:
             decision = entry.decision
-            is_meant = decision.drop or not {grade.student, group}.isdisjoint(ids_of(decision))
-            if is_meant and grade.assignment == decision.assignment:
-                _apply(course, entry, one, points.get((grade.assignment, decision.drop or "")))
-        yield one
+            if decision.assignment != grade.assignment:
+                continue
+            if decision.drop:
+                _drop_test(decided, entry, points_of_dropped)
+            elif not owners.isdisjoint(ids_of(decision)):
+                _apply(course, decided, entry)
+        yield decided
+
+
+def _points_of(
+    tests: Collection[tuple[str, str]], grades: Iterable[Grade]
+) -> dict[tuple[str, str], float]:
+    """Return the points of these tests of assignments, as the last grade has them."""
+    points = {}
+    for grade in grades:
+        for test in grade.tests:
+            if (grade.assignment, test.name) in tests:
+                points[grade.assignment, test.name] = test.max_score
+    return points
 
 
 def ids_of(decision: Decision) -> tuple[str, ...]:
@@ -206,88 +220,108 @@ def ids_of(decision: Decision) -> tuple[str, ...]:
 
 
 def unfitting(
-    course: Course, entries: Sequence[Entry], decided: Sequence[Decided], known: Iterable[str]
+    course: Course, entries: Sequence[Entry], decided: Sequence[Decided], students: Iterable[str]
 ) -> list[str]:
     """Return a message for each decision that does not fit the course or the grades.
 
-    `known` are further students and groups of the class. Decisions about assignments without grades
+    `students` are further students and groups of the class. Decisions about assignments without grades
     are not mentioned.
     """
-    graded = {one.grade.assignment for one in decided}
-    tests = {
-        (one.journal.assignment, test.name)
-        for one in decided
-        if entries
-        for test in one.journal.tests
-    }
-    people = {one.grade.student for one in decided} | set(known)
-    made = {decision for one in decided for decision in one.made}
-    problems = [problem for one in decided for problem in one.problems]
+    problems: list[str] = []
+    made: set[Decision] = set()
+    tests: dict[str, set[str]] = {}  # their names in each assignment
+    people = set(students)
+    for after in decided:
+        problems += after.problems
+        made.update(after.made)
+        people.add(after.grade.student)
+        names = tests.setdefault(after.journal.assignment, set())
+        if entries:
+            names.update(test.name for test in after.journal.tests)
     for entry in entries:
         decision = entry.decision
-        assignment = course.find(entry.decision.assignment)
         name = decision.assignment
+        assignment = course.find(name)
+        sentence = ""
         if assignment is None:
-            sentence = f"the course has no assignment `{name}`{_close(name, (a.name for a in course.assignments))}"
-        elif name not in graded or decision in made:
-            continue
-        elif decision.drop:
-            close = _close(decision.drop, (test for one, test in tests if one == name))
-            sentence = f"{name} has no test `{decision.drop}`{close}"
-        elif people.isdisjoint(ids_of(decision)):
-            sentence = f"no student in these grades has the name {decision.student}{_close(decision.student, people)}"
-        elif decision.part and decision.part not in (
-            parts := [part.name for part in assignment.parts]
-        ):
-            sentence = f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
-        elif decision.excuse:
-            continue
-        else:
-            sentence = f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
-        problems.append(f"{entry.place}: {sentence}")
+            close = _close(name, (assignment.name for assignment in course.assignments))
+            sentence = f"the course has no assignment `{name}`{close}"
+        elif name in tests and decision not in made:
+            sentence = _without_effect(decision, assignment, tests[name], people)
+        if sentence:
+            problems.append(f"{entry.place}: {sentence}")
     return problems
 
 
-def _close(word: str | None, known: Iterable[str]) -> str:
-    return did_you_mean(word, sorted(known)) or "."
-
-
-def _apply(course: Course, entry: Entry, one: Decided, dropped: float | None) -> None:
-    decision = entry.decision
-    before = one.grade
+def _without_effect(
+    decision: Decision, assignment: Assignment, tests: Collection[str], people: Collection[str]
+) -> str:
+    """Return why a decision changed no grade; empty for the excuse of a student without one."""
+    name = assignment.name
+    parts = [part.name for part in assignment.parts]
     if decision.drop:
-        if dropped is None:
-            return
-        one.grade = _without(before, decision, dropped)
-    elif decision.give or decision.take:
-        borders = _borders(course, before, decision.part)
+        return f"{name} has no test `{decision.drop}`{_close(decision.drop, tests)}"
+    if not any(student in people for student in ids_of(decision)):
+        close = _close(decision.student, people)
+        return f"no student in these grades has the name {decision.student}{close}"
+    if decision.part and decision.part not in parts:
+        return f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
+    if decision.excuse:
+        return ""
+    return f"nothing of {decision.student} was graded for {name}, so only `excuse` has an effect."
+
+
+def _close(word: str | None, names: Iterable[str]) -> str:
+    return did_you_mean(word, sorted(names)) or "."
+
+
+def _drop_test(
+    decided: Decided, entry: Entry, points_of_dropped: Mapping[tuple[str, str], float]
+) -> None:
+    decision = entry.decision
+    test = (decision.assignment, decision.drop or "")
+    if test in points_of_dropped:  # no grade has a test of this name otherwise
+        decided.grade = _without(decided.grade, decision, points_of_dropped[test])
+        _note(decided, entry)
+
+
+def _apply(course: Course, decided: Decided, entry: Entry) -> None:
+    """Apply a decision about one student."""
+    if entry.decision.points:
+        borders = _borders(course, decided.grade, entry.decision.part)
         if borders is None:
             return
-        wanted = (decision.give or 0) - (decision.take or 0)
-        points = round(min(max(wanted, -borders[0]), borders[1]), 6)
-        if points != wanted:
-            where = (
-                f"the part {decision.part} of {before.assignment}"
-                if decision.part
-                else before.assignment
-            )
-            verb = "gain" if wanted > 0 else "lose"
-            one.problems += (
-                f"{entry.place}: {before.student} can {verb} only {counted_points(abs(points))} in {where}, "
-                f"not {abs(wanted):g}.",
-            )
-        result = TestResult(
-            "decision", decision.part or "", decision.sentence, "decided", points, 0.0, hidden=False
+        _add_points(decided, entry, *borders)
+    _note(decided, entry)
+
+
+def _note(decided: Decided, entry: Entry) -> None:
+    """Note that a decision was made, and whether the score has changed since then."""
+    decision = entry.decision
+    grade = decided.journal
+    decided.made += (decision,)
+    if decision.score is not None and abs(decision.score - grade.score) > 1e-6:
+        decided.problems += (
+            f"{entry.place}: {grade.student} had {counted_points(decision.score)} in {grade.assignment} when this was "
+            f"decided, and has {grade.score:g} now. If the decision is still right, remove its line `score`.",
         )
-        one.grade = replace(
-            before, score=round(before.score + points, 6), tests=(*before.tests, result)
+
+
+def _add_points(decided: Decided, entry: Entry, most_lost: float, most_gained: float) -> None:
+    grade = decided.grade
+    decision = entry.decision
+    part = decision.part or ""
+    points = round(min(max(decision.points, -most_lost), most_gained), 6)
+    if points != decision.points:
+        where = f"the part {part} of {grade.assignment}" if part else grade.assignment
+        verb = "gain" if decision.points > 0 else "lose"
+        decided.problems += (
+            f"{entry.place}: {grade.student} can {verb} only {counted_points(abs(points))} in {where}, "
+            f"not {abs(decision.points):g}.",
         )
-    if decision.score is not None and abs(decision.score - one.journal.score) > 1e-6:
-        one.problems += (
-            f"{entry.place}: {before.student} had {counted_points(decision.score)} in {before.assignment} when this was "
-            f"decided, and has {one.journal.score:g} now. If the decision is still right, remove its line `score`.",
-        )
-    one.made += (decision,)
+    result = TestResult("decision", part, decision.sentence, "decided", points, 0.0, hidden=False)
+    score = round(grade.score + points, 6)
+    decided.grade = replace(grade, score=score, tests=(*grade.tests, result))
 
 
 def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, float] | None:
@@ -298,13 +332,13 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
     if part is None:
         return grade.score, room
     assignment = course.find(grade.assignment)
-    points = {one.name: one.points for one in assignment.parts} if assignment else {}
-    if part not in points:
+    points_of = {other.name: other.points for other in assignment.parts} if assignment else {}
+    if part not in points_of:
         return None
     tests = [test for test in grade.tests if test.part == part]
     score = sum(test.score for test in tests)
-    most = sum(test.max_score for test in tests) if tests else points[part]
-    return score, min(most - score, room)
+    maximum = sum(test.max_score for test in tests) if tests else points_of[part]
+    return score, min(maximum - score, room)
 
 
 def _without(grade: Grade, decision: Decision, points: float) -> Grade:

@@ -139,8 +139,9 @@ class Effective(NamedTuple):
 
     def to_review(self, borders: Sequence[float], within: float) -> list[dict[str, Any]]:
         """Return the submissions that are flagged, or are at most `within` percent below a border."""
-        found = []
-        for grade, final in ((grade, final_of(grade, self.finals)) for grade in self.grades):
+        to_review = []
+        for grade in self.grades:
+            final = final_of(grade, self.finals)
             reached = 100 * final.score / (grade.max_score or 1)
             near = [
                 f"{reached:.1f} %, below {least:g} %"
@@ -149,16 +150,21 @@ class Effective(NamedTuple):
             ]
             why = [*near, *grade.flags]
             if why and not final.excused:
-                place = {"student": grade.student, "assignment": grade.assignment}
-                found.append(
-                    {**place, "score": final.score, "max_score": grade.max_score, "reasons": why}
+                to_review.append(
+                    {
+                        "student": grade.student,
+                        "assignment": grade.assignment,
+                        "score": final.score,
+                        "max_score": grade.max_score,
+                        "reasons": why,
+                    }
                 )
-        return found
+        return to_review
 
     def by_student(self) -> Iterator["Effective"]:
         """Yield the same for each student with a grade."""
-        for student, own in groupby(self.grades, key=lambda grade: grade.student):
-            grades = list(own)
+        for student, grades_of_student in groupby(self.grades, key=lambda grade: grade.student):
+            grades = list(grades_of_student)
             finals = {grade.key: final_of(grade, self.finals) for grade in grades}
             several = {key: self.several[key] for key in finals if key in self.several}
             names = {student: self.people.names[student]} if student in self.people.names else {}
@@ -166,12 +172,11 @@ class Effective(NamedTuple):
 
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
-        known = sorted(set(chain(*self.people.sections.values())))
-        if section not in known:
-            has = f"it has {one_of(known)}." if known else "it has no column `section`."
-            raise RefusedError(
-                f"The roster has no section `{section}`{did_you_mean(section, known) or f'; {has}'}"
-            )
+        sections = sorted(set(chain(*self.people.sections.values())))
+        if section not in sections:
+            has = f"it has {one_of(sections)}." if sections else "it has no column `section`."
+            hint = did_you_mean(section, sections) or f"; {has}"
+            raise RefusedError(f"The roster has no section `{section}`{hint}")
         inside = {student for student, names in self.people.sections.items() if section in names}
         names = {student: name for student, name in self.people.names.items() if student in inside}
         return self._replace(
@@ -201,43 +206,53 @@ def what_counts(
     names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
     counted = counting(course, _noting(grades, several, times, seconds), times)
-    people = (
-        class_of({grade.student: names.get(grade.student, "") for grade in counted})
-        if class_of
-        else ClassList()
-    )
+    people = ClassList()
+    if class_of:
+        people = class_of({grade.student: names.get(grade.student, "") for grade in counted})
     counted, groups = _of_members(counted, people)
     entries = read_decisions(course)
     decided = list(lay_over(course, entries, latest_grades(counted), groups))
-    members = _members(groups)
-    times |= {
-        (student, *key[1:]): at for key, at in times.items() for student in members.get(key[:2], ())
-    }
-    late |= {(student, *key[1:]) for key in late for student in members.get(key[:2], ())}
-    finals = {one.grade.key: _final(course, one, times, late) for one in decided}
-    known = {*people.names, *people.groups, *names}
-    _add_excused(finals, entries, known)
-    problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, known)
-    past = _past_attempts(decided, groups, several)
-    effective = Effective([one.grade for one in decided], finals, problems, people, past)
+    finals = {}
+    for after in decided:
+        attempts = _attempts_of(after.grade, groups)
+        finals[after.grade.key] = _final(course, after, attempts, times, late)
+    everybody = {*people.names, *people.groups, *names}
+    _add_excused(finals, entries, everybody)
+    problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, everybody)
+    effective_grades = [after.grade for after in decided]
+    past = _past_attempts(effective_grades, groups, several)
+    effective = Effective(effective_grades, finals, problems, people, past)
     return effective.of_section(section) if section else effective
 
 
+def _attempts_of(grade: Grade, groups: Mapping[GradeKey, str]) -> list[Attempt]:
+    """Return the attempts whose time counts for a grade: of the group whose work it is, then the
+    student's own.
+    """
+    attempts = [grade.attempt]
+    if grade.key in groups:
+        attempts.insert(0, (groups[grade.key], grade.assignment, grade.submission_sha256))
+    return attempts
+
+
 def _final(
-    course: Course, decided: Decided, times: Mapping[Attempt, datetime], late: Collection[Attempt]
+    course: Course,
+    decided: Decided,
+    attempts: Sequence[Attempt],
+    times: Mapping[Attempt, datetime],
+    late: Collection[Attempt],
 ) -> Final:
-    attempt = decided.grade.attempt
-    final = lateness.final(course, decided.grade, times.get(attempt), decided.made)
-    return replace(
-        final, marked=final.submitted is None and attempt in late, journal=decided.journal
-    )
+    submitted = next((times[attempt] for attempt in attempts if attempt in times), None)
+    final = lateness.final(course, decided.grade, submitted, decided.made)
+    is_marked = final.submitted is None and any(attempt in late for attempt in attempts)
+    return replace(final, marked=is_marked, journal=decided.journal)
 
 
 def _add_excused(
-    finals: dict[GradeKey, Final], entries: Iterable[Entry], known: Collection[str]
+    finals: dict[GradeKey, Final], entries: Iterable[Entry], students: Collection[str]
 ) -> None:
     """Add a final score for each excused student of the class who has no grade."""
-    everybody = {*known, *(student for student, _ in finals)}
+    everybody = {*students, *(student for student, _ in finals)}
     for decision in [entry.decision for entry in entries if entry.decision.excuse]:
         excused = [student for student in ids_of(decision) if student in everybody]
         if excused:
@@ -245,13 +260,13 @@ def _add_excused(
 
 
 def _past_attempts(
-    decided: Iterable[Decided],
+    grades: Iterable[Grade],
     groups: Mapping[GradeKey, str],
     several: Mapping[GradeKey, Mapping[str, PastAttempt]],
 ) -> dict[GradeKey, Sequence[PastAttempt]]:
     """Return the submissions of each student who has several, the group's for a member of a group."""
     past: dict[GradeKey, Sequence[PastAttempt]] = {}
-    for grade in [one.grade for one in decided]:
+    for grade in grades:
         whose = (groups.get(grade.key, grade.student), grade.assignment)
         if whose in several:
             past[grade.key] = tuple(several[whose].values())
@@ -283,26 +298,21 @@ def _past(grade: Grade, submitted: datetime | None) -> PastAttempt:
     )
 
 
-def _members(groups: Mapping[GradeKey, str]) -> dict[GradeKey, list[str]]:
-    """Return the members who get the work of a group, by group and assignment."""
-    members: dict[GradeKey, list[str]] = {}
-    for (student, assignment), group in groups.items():
-        members.setdefault((group, assignment), []).append(student)
-    return members
-
-
 def _of_members(grades: list[Grade], people: ClassList) -> tuple[list[Grade], dict[GradeKey, str]]:
-    own = {grade.key for grade in grades if grade.student not in people.groups}
-    found = []
-    groups = dict[GradeKey, str]()
+    """Return a grade for each member of a group in place of the group's, and the group of each; work
+    of one's own comes first.
+    """
+    with_own_work = {grade.key for grade in grades if grade.student not in people.groups}
+    of_students = []
+    groups: dict[GradeKey, str] = {}
     for grade in grades:
         for student in people.groups.get(grade.student, (grade.student,)):
             if student == grade.student:
-                found.append(grade)
-            elif (student, grade.assignment) not in own:
-                found.append(replace(grade, student=student))
+                of_students.append(grade)
+            elif (student, grade.assignment) not in with_own_work:
+                of_students.append(replace(grade, student=student))
                 groups[student, grade.assignment] = grade.student
-    return found, groups
+    return of_students, groups
 
 
 def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
@@ -316,13 +326,12 @@ def points_of(
     """Return the points of an assignment, without those of dropped tests and with those that
     nbgrader adds.
     """
-    own = (
-        (grade, final_of(grade, finals).journal or grade)
-        for grade in grades
-        if grade.assignment == assignment.name
-    )
-    more = [journal.max_score - grade.max_score for grade, journal in own]
-    return assignment.points - max(more, default=0)
+    dropped = []
+    for grade in grades:
+        if grade.assignment == assignment.name:
+            journal = final_of(grade, finals).journal or grade
+            dropped.append(journal.max_score - grade.max_score)
+    return assignment.points - max(dropped, default=0)
 
 
 def differing(
@@ -331,11 +340,12 @@ def differing(
     """Return a message for each assignment whose grades do not match course.yml, as totals would
     mix both.
     """
-    found: dict[str, set[float]] = {}
-    for grade in (final_of(grade, finals).journal or grade for grade in grades):
+    maxima: dict[str, set[float]] = {}
+    for decided in grades:
+        grade = final_of(decided, finals).journal or decided
         if course.find(grade.assignment) or grade.status == "graded":
-            found.setdefault(grade.assignment, set()).add(grade.max_score)
-    sentences = [_differs(course.find(name), name, found[name]) for name in sorted(found)]
+            maxima.setdefault(grade.assignment, set()).add(grade.max_score)
+    sentences = [_differs(course.find(name), name, maxima[name]) for name in sorted(maxima)]
     return [sentence for sentence in sentences if sentence]
 
 

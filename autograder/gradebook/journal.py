@@ -63,10 +63,10 @@ class Journal:
         self, submission: Submission, submission_sha256: str, suite_sha256: str | None
     ) -> bool:
         """Whether this text was already graded by this suite and this version of the engine."""
-        known = self.latest.get((submission.student, submission.assignment))
-        if known is None or known.status != "graded" or known.autograder != __version__:
+        stored = self.latest.get((submission.student, submission.assignment))
+        if stored is None or stored.status != "graded" or stored.autograder != __version__:
             return False
-        return (known.submission_sha256, known.suite_sha256) == (submission_sha256, suite_sha256)
+        return (stored.submission_sha256, stored.suite_sha256) == (submission_sha256, suite_sha256)
 
     def _end_last_line(self) -> None:
         """Remove a partial last line, and terminate a complete one without a newline."""
@@ -106,7 +106,7 @@ class Reading:
     def __iter__(self) -> Iterator[Grade]:
         self.damaged.clear()
         self.missing.clear()
-        found = False
+        has_grades = False
         is_journal = False
         for number, line in self._lines():
             is_journal = is_journal or line.startswith("{")
@@ -119,9 +119,9 @@ class Reading:
                 if line.endswith("\n") and line.strip():
                     self.damaged.append(number)
             else:
-                found = True
+                has_grades = True
                 yield grade
-        if self._needed and not found:
+        if self._needed and not has_grades:
             raise RefusedError(
                 self.problem if is_journal and self.problem else f"{self.path} holds no grades."
             )

@@ -78,16 +78,16 @@ def due_for(course: Course, assignment: Assignment, student: str) -> datetime | 
         return None
     zone = ZoneInfo(course.timezone)
     due = on_the_clock(assignment.due, zone)
-    found = [due]
+    dates = [due]
     for extension in course.late.extensions if course.late else ():
         is_for_student = student in (extension.student, graded_name(extension.student))
         if not is_for_student or extension.assignment not in (None, assignment.name):
             continue
         if extension.due is not None:
-            found.append(on_the_clock(extension.due, zone))
+            dates.append(on_the_clock(extension.due, zone))
         else:
-            found.append(days_later(due, extension.days or 0))
-    return max(found, key=lambda moment: moment.astimezone(timezone.utc))
+            dates.append(days_later(due, extension.days or 0))
+    return max(dates, key=lambda moment: moment.astimezone(timezone.utc))
 
 
 def on_the_clock(moment: datetime, zone: ZoneInfo) -> datetime:
@@ -142,7 +142,7 @@ def final(
 
 def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
     both = [moment.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
-    return sorted(both, key=lambda one: one.astimezone(timezone.utc))
+    return sorted(both, key=lambda reading: reading.astimezone(timezone.utc))
 
 
 def rescored(course: Course, final: Final, score: float) -> Final:
@@ -161,15 +161,15 @@ def unknown_students(
     """
     students = sorted({grade.student for grade in grades})
     assignments = {grade.assignment for grade in grades}
-    known = {(names or {}).get(student, student): student for student in students}
-    known |= {student: student for student in students}
+    ids = {(names or {}).get(student, student): student for student in students}
+    ids |= {student: student for student in students}
     problems = []
     for extension in course.late.extensions if course.late and students else ():
         name = extension.student
         is_known = name in students or graded_name(name) in students
         if not is_known and extension.assignment in (None, *assignments):
-            close = closest(name, known)
-            hint = f"; did you mean {known[close]}?" if close else "."
+            close = closest(name, ids)
+            hint = f"; did you mean {ids[close]}?" if close else "."
             problems.append(
                 f"late.extensions: no student in these grades has the name {name}{hint}"
             )

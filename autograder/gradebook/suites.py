@@ -126,23 +126,23 @@ def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _differences(test: TestResult) -> dict[str, Any]:
-    own = _facts(test, ("name", *OWN))
-    return {**own, "full_message": test.full_message} if test.full_message else own
+    facts = _facts(test, ("name", *OWN))
+    return {**facts, "full_message": test.full_message} if test.full_message else facts
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
-    listed = {
-        test["name"]: (*(test[name] for name in OWN), test.get("full_message")) for test in tests
-    }
-    found = tuple(
-        _changed(right, *listed.pop(right.name)) if right.name in listed else right
-        for right in passed
-    )
-    if listed:
-        raise ValueError(f"the suite has no test {next(iter(listed))}")
-    return found
+    differing = {}
+    for test in tests:
+        differing[test["name"]] = (*(test[name] for name in OWN), test.get("full_message"))
+    results = []
+    for right in passed:
+        values = differing.pop(right.name, None)
+        results.append(right if values is None else _changed(right, *values))
+    if differing:
+        raise ValueError(f"the suite has no test {next(iter(differing))}")
+    return tuple(results)
 
 
 @lru_cache(maxsize=50_000, typed=True)
-def _changed(right: TestResult, *own: Any) -> TestResult:
-    return replace(right, **dict(zip((*OWN, "full_message"), own)))
+def _changed(right: TestResult, *values: Any) -> TestResult:
+    return replace(right, **dict(zip((*OWN, "full_message"), values)))

@@ -38,10 +38,10 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
 
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
     """Yield the submissions with their files, read lazily; raises InfrastructureError."""
-    for one in put_away:
-        submission = replace(one.submission, files=files_of(folder, one.digest))
-        if submission_digest(submission) != one.digest:
-            file = _file(folder, one.digest)
+    for stored in put_away:
+        submission = replace(stored.submission, files=files_of(folder, stored.digest))
+        if submission_digest(submission) != stored.digest:
+            file = _file(folder, stored.digest)
             raise InfrastructureError(f"{file} was changed or is gone. Remove it and grade again.")
         yield submission
 

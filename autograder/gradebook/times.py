@@ -3,7 +3,7 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,7 +16,7 @@ from autograder.gradebook.texts import StoredSubmission
 from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source import gate
 from autograder.submissions.collected import FILE_NAME as COLLECTED
-from autograder.submissions.collected import read_collected
+from autograder.submissions.collected import Collected, read_collected
 from autograder.text.files import write_whole
 from autograder.text.names import shown
 
@@ -37,40 +37,53 @@ def keep_times(
     `trust_timestamps`. Existing entries are kept, including late marks of a site that gave no time.
     Raises RefusedError if `collected.json` cannot be read.
     """
-    around = _class_folder(path, [one.submission for one in submissions])
+    around = _class_folder(path, [stored.submission for stored in submissions])
     collected = read_collected(around) if around else {}
     times, late = read_times(folder)
-    for one in submissions:
-        submission = one.submission
-        ours = around is not None and _is_collected(submission, around)
-        known = collected.get((submission.student, submission.assignment)) if ours else None
-        moment = known.moment if known else None
-        attempt = (submission.student, submission.assignment, one.digest)
+    for stored in submissions:
+        submission = stored.submission
+        attempt = (submission.student, submission.assignment, stored.digest)
+        facts = None
+        if around is not None and _is_collected(submission, around):
+            facts = collected.get((submission.student, submission.assignment))
+        moment = facts.moment if facts else None
         if moment is None and trust_timestamps and submission.path:
-            moment = read_stamp(
-                submission.path if submission.path.is_dir() else submission.path.parent
-            )
+            place = submission.path
+            moment = read_stamp(place if place.is_dir() else place.parent)
         if moment is not None:
             times[attempt] = moment
-        if known and known.late:
+        if facts and facts.late:
             late.add(attempt)
+    _write_times(folder, times, late)
+    _add_names(folder, collected.values())
+
+
+def _write_times(
+    folder: Path, times: Mapping[Attempt, datetime], late: Collection[Attempt]
+) -> None:
     if times or late:
         entries = [
             {**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)
         ]
-        _write(
-            folder / FILE_NAME,
-            {"times": entries, "late": [_entry(attempt) for attempt in sorted(late)]},
-        )
-    names = read_names(folder) | {one.student: one.name for one in collected.values() if one.name}
-    originals = read_originals(folder) | {
-        one.student: one.original for one in collected.values() if one.original
-    }
+        marked = [_entry(attempt) for attempt in sorted(late)]
+        _write(folder / FILE_NAME, {"times": entries, "late": marked})
+
+
+def _add_names(folder: Path, collected: Iterable[Collected]) -> None:
+    """Add the names and ids that a course site has for the students."""
+    names = read_names(folder)
+    originals = read_originals(folder)
+    for student in collected:
+        if student.name:
+            names[student.student] = student.name
+        if student.original:
+            originals[student.student] = student.original
     if names or originals:
-        _write(
-            folder / NAMES,
-            {"names": dict(sorted(names.items())), "originals": dict(sorted(originals.items()))},
-        )
+        record = {
+            "names": dict(sorted(names.items())),
+            "originals": dict(sorted(originals.items())),
+        }
+        _write(folder / NAMES, record)
 
 
 def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
@@ -152,7 +165,12 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
         place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file()
     )
     return next(
-        (place for place in places if any(_is_collected(one, place) for one in submissions)), None
+        (
+            place
+            for place in places
+            if any(_is_collected(submission, place) for submission in submissions)
+        ),
+        None,
     )
 
 

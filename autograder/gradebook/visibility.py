@@ -1,5 +1,6 @@
 """What students see of hidden tests, by `feedback` in course.yml and the date."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -8,6 +9,7 @@ from autograder.gradebook.lateness import Final, due_for
 from autograder.records import HIDDEN_TESTS, Grade, TestResult
 from autograder.text.wording import counted
 
+TimedTest = tuple[TestResult, float]  # with its seconds
 NEVER = "The results of hidden tests are not shown."
 
 
@@ -24,40 +26,39 @@ def as_shown(
         return with_full_messages(grade) if level == "full" else grade
     sentence = f"The results of hidden tests are shown after {when(until)}." if until else NEVER
     counts = scores or level == "parts"
-    found = list[tuple[TestResult, float]]()
+    timed_tests: list[TimedTest] = []
     for part in dict.fromkeys(test.part for test in grade.tests):
-        own = [timed for timed in grade.timed_tests if timed[0].part == part]
-        found += [(test, seconds) for test, seconds in own if not test.hidden]
-        hidden = [test for test, _ in own if test.hidden]
+        of_part = [timed for timed in grade.timed_tests if timed[0].part == part]
+        timed_tests += [(test, seconds) for test, seconds in of_part if not test.hidden]
+        hidden = [(test, seconds) for test, seconds in of_part if test.hidden]
         if hidden:
-            score, most = (
-                (sum(t.score for t in hidden), sum(t.max_score for t in hidden))
-                if counts
-                else (0.0, 0.0)
-            )
-            title = counted(len(hidden), "hidden test")
-            result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, most, sentence)
-            found.append((result, round(sum(seconds for test, seconds in own if test.hidden), 3)))
-    tests = [test for test, _ in found]
-    times = [seconds for _, seconds in found]
-    shown = replace(
-        grade, tests=tuple(tests), test_seconds=tuple(times) if grade.test_seconds else ()
-    )
+            timed_tests.append(_hidden_tests(part, hidden, sentence, counts))
+    tests = tuple(test for test, _ in timed_tests)
+    seconds = tuple(seconds for _, seconds in timed_tests) if grade.test_seconds else ()
+    shown = replace(grade, tests=tests, test_seconds=seconds)
     if counts or not tests:
         return shown
-    most = sum(test.max_score for test in tests)
-    return replace(shown, score=min(most, sum(test.score for test in tests)), max_score=most)
+    maximum = sum(test.max_score for test in tests)
+    score = sum(test.score for test in tests)
+    return replace(shown, score=min(maximum, score), max_score=maximum)
+
+
+def _hidden_tests(part: str, tests: Sequence[TimedTest], sentence: str, counts: bool) -> TimedTest:
+    """Return one result, with its seconds, in place of the hidden tests of a part."""
+    score = sum(test.score for test, _ in tests) if counts else 0.0
+    maximum = sum(test.max_score for test, _ in tests) if counts else 0.0
+    title = counted(len(tests), "hidden test")
+    result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, maximum, sentence)
+    return result, round(sum(seconds for _, seconds in tests), 3)
 
 
 def final_as_shown(final: Final, grade: Grade, shown: Grade) -> Final:
     """Return the final score of a grade that is `shown`: without lateness, if the points of hidden
     tests are missing.
     """
-    return (
-        final
-        if shown.max_score == grade.max_score
-        else replace(final, raw=shown.score, minus=0.0, days=0)
-    )
+    if shown.max_score == grade.max_score:
+        return final
+    return replace(final, raw=shown.score, minus=0.0, days=0)
 
 
 def with_full_messages(grade: Grade) -> Grade:
@@ -79,10 +80,8 @@ def visibility(
         return course.feedback.before_due, None
     if (now or datetime.now(timezone.utc)) > last:
         return course.feedback.after_due, None
-    return course.feedback.before_due, None if course.feedback.after_due in (
-        "visible",
-        "parts",
-    ) else last
+    shows_more_later = course.feedback.after_due not in ("visible", "parts")
+    return course.feedback.before_due, last if shows_more_later else None
 
 
 def when(moment: datetime) -> str:

@@ -115,21 +115,23 @@ class Diagnosis:
         for test, transcript in failures.items():
             if transcript.answers:  # otherwise nothing can be recognised
                 parts.setdefault(test.part, []).append((test, transcript))
-        found: dict[Mistake, set[str]] = {}
+        explained: dict[Mistake, set[str]] = {}
         for failed in parts.values():
             # short ones first: they take less time
             failed.sort(key=lambda failure: len(failure[1].answers))
-            for mistake, tests in self._explanations(list(found), failed, set(missed)).items():
-                found.setdefault(mistake, set()).update(tests)
-        for mistake in found if len(found) > 1 else ():
+            for mistake, tests in self._explanations(list(explained), failed, set(missed)).items():
+                explained.setdefault(mistake, set()).update(tests)
+        for mistake in explained if len(explained) > 1 else ():
             for failed in parts.values():
-                found[mistake].update(self._explained(mistake, failed))
+                explained[mistake].update(self._explained(mistake, failed))
         named: dict[str, Mistake] = {}
-        for mistake in sorted(
-            found, key=lambda each: (-len(found[each]), self._mistakes.index(each))
-        ):
-            told = self._without_a_name(mistake, found[mistake], failures)
-            named |= {test: told for test in found[mistake] if test not in named}
+
+        def most_tests_first(mistake: Mistake) -> tuple[int, int]:
+            return -len(explained[mistake]), self._mistakes.index(mistake)
+
+        for mistake in sorted(explained, key=most_tests_first):
+            reported = self._without_a_name(mistake, explained[mistake], failures)
+            named |= {test: reported for test in explained[mistake] if test not in named}
         for failed in parts.values():
             keep_one_name(named, [test.name for test, _ in failed])
         return named
@@ -141,10 +143,14 @@ class Diagnosis:
         tests as well.
         """
         failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
-        equals = [
+        alike = [
             other
             for other in self._mistakes
             if other.title != mistake.title and other.fails and other.fails == mistake.fails
+        ]
+        equals = [
+            other
+            for other in alike
             if all(self._share_explained(other, *failure) == 1.0 for failure in failed)
         ]
         if not equals:

@@ -6,7 +6,7 @@ unwritten part earns nothing.
 """
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from autograder.course.markers import BEGIN, parts_of_lines
@@ -47,47 +47,45 @@ class FollowThrough:
         """Run failed tests again with the solution in place of the earlier failed parts; return
         their ends by name.
         """
-        retried: dict[str, TestEnding] = {}
-        wrong_names: set[str] = set()  # of the parts that failed so far
+        new_endings: dict[str, TestEnding] = {}
+        wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
-            tests = [ending.test for ending in endings if ending.test.part == part.name]
-            failed = [
-                ending.test
-                for ending in endings
-                if ending.test.part == part.name and not ending.passed
-            ]
-            replaced = tuple(sorted(wrong_names & self._reached.get(part.name, set())))
+            of_part = [ending for ending in endings if ending.test.part == part.name]
+            failed = [ending.test for ending in of_part if not ending.passed]
+            replaced = tuple(sorted(wrong & self._reached.get(part.name, set())))
             if replaced and failed:
-                by_stub = self._passed_by_the_stub(part.name, replaced, tests)
-                earned = [test for test in failed if test.name not in by_stub]
-                retried |= self._run(loaded, replaced, earned, seed)
-            if not all(test.name in retried and retried[test.name].followed for test in failed):
-                wrong_names.update(self._names.get(part.name, ()))
-        return retried
+                tests = [ending.test for ending in of_part]
+                earned_by_stub = self._tests_that_the_stub_passes(part.name, replaced, tests)
+                tried = [test for test in failed if test.name not in earned_by_stub]
+                new_endings |= self._taken(loaded, replaced, tried, seed)
+            followed = {name for name, ending in new_endings.items() if ending.followed}
+            if not all(test.name in followed for test in failed):
+                wrong.update(self._names.get(part.name, ()))
+        return new_endings
 
-    def _passed_by_the_stub(
-        self, part: str, replaced: Names, tests: Sequence[Test]
-    ) -> Collection[str]:
-        """Return the tests of a part that pass without any work of a student's, if the solution
-        stands in for these names.
+    def _tests_that_the_stub_passes(
+        self, part: str, replaced: Names, tests: Iterable[Test]
+    ) -> set[str]:
+        """Return the names of the tests of a part that need nothing from the student when these
+        functions are the solution's.
         """
         if (part, replaced) not in self._passed_by_stub:
-            endings = self._run(self._stub, replaced, tests, STUB_SEED)
+            endings = self._taken(self._stub, replaced, tests, STUB_SEED)
             passed = {name for name, ending in endings.items() if ending.passed}
             self._passed_by_stub[part, replaced] = passed
         return self._passed_by_stub[part, replaced]
 
-    def _run(
-        self, submitted: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
+    def _taken(
+        self, submission: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
     ) -> dict[str, TestEnding]:
-        """Run tests on a submission in which the solution stands in for these names."""
+        """Run tests on a submission with the solution in place of these functions and classes."""
         stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
         loaded = LoadedSubmission(
-            self._workers, self._assignment, submitted.file, stand_ins, submitted.budget
+            self._workers, self._assignment, submission.file, stand_ins, submission.budget
         )
-        # the solution may cure what stopped it
-        share = SHARE_LEFT[0] if submitted.stopped else 1
-        loaded.load_seconds = submitted.load_seconds * share
+        # the solution may cure it
+        share = SHARE_LEFT[0] if submission.stopped else 1
+        loaded.load_seconds = submission.load_seconds * share
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
         self._session.start(seed)
@@ -115,14 +113,16 @@ def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[st
     for node in ast.parse(solution).body:
         if not isinstance(node, ast.FunctionDef | ast.ClassDef):
             continue
-        refers[node.name] = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+        refers[node.name] = {
+            name_node.id for name_node in ast.walk(node) if isinstance(name_node, ast.Name)
+        }
         part = parts[node.lineno - 1]
         if part and any(BEGIN in line for line in lines[node.lineno : node.end_lineno]):
             names[part].add(node.name)
     reached = {}
-    for part, own in names.items():
-        reached[part] = set(own)
-        waiting = set(own)
+    for part, names_of_part in names.items():
+        reached[part] = set(names_of_part)
+        waiting = set(names_of_part)
         while waiting:
             waiting = (refers[waiting.pop()] & refers.keys()) - reached[part] | waiting
             reached[part] |= waiting

@@ -265,13 +265,13 @@ class Grader:
         diagnosis = self._diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself
-        own = diagnosis.name(_transcripts(again.values()), missed)
-        named = {**diagnosis.name(_transcripts(endings), missed), **own}
+        names = diagnosis.name(_transcripts(again.values()), missed)
+        named = {**diagnosis.name(_transcripts(endings), missed), **names}
         results = []
         for ending in endings:
             name = ending.test.name
             retry = again.get(name, ending)
-            result = self._result(retry if name in own else ending, loaded.file, named.get(name))
+            result = self._result(retry if name in names else ending, loaded.file, named.get(name))
             results.append(self._followed(result, retry.used) if retry.followed else result)
         return tuple(results), tuple(ending.seconds for ending in endings)
 
@@ -341,9 +341,9 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
 
 def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
     return {
-        each.test: each.transcript
-        for each in endings
-        if each.failed and each.transcript is not None
+        ending.test: ending.transcript
+        for ending in endings
+        if ending.failed and ending.transcript is not None
     }
 
 

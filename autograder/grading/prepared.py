@@ -67,14 +67,18 @@ def prepare(
     """Return the assignments by name; raises CourseError with all problems of their suites and
     mistakes.
     """
-    chosen = {each.name: each for each in assignments}
-    tests = {name: session.tests(course.suite_folder(each)) for name, each in chosen.items()}
-    problems = [
-        problem for name in chosen for problem in check_suite(course, chosen[name], tests[name])
-    ]
+    tests_of = {
+        assignment: session.tests(course.suite_folder(assignment)) for assignment in assignments
+    }
+    problems: list[str] = []
+    for assignment, tests in tests_of.items():
+        problems += check_suite(course, assignment, tests)
     if problems:
         raise CourseError(problems)
-    return {name: _prepared(course, each, tests[name]) for name, each in chosen.items()}
+    return {
+        assignment.name: _prepared(course, assignment, tests)
+        for assignment, tests in tests_of.items()
+    }
 
 
 def _prepared(
@@ -84,14 +88,14 @@ def _prepared(
     stub = course.stub_file(assignment)
     text = course.read_solution(assignment)
     given = stub.read_text("utf-8") if stub.exists() else ""
-    own = SourceFile(solution.name, text)
+    solution_file = SourceFile(solution.name, text)
     return PreparedAssignment(
         assignment,
-        own,
+        solution_file,
         SourceFile(stub.name, given),
         tests,
         load_mistakes(course, assignment),
-        _names_in(own),
+        _names_in(solution_file),
         source.outline(given, stub.name),
         suite_digest(course, assignment),
     )

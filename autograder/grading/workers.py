@@ -51,7 +51,9 @@ class WorkerFactory:
     ) -> None:
         self.sandbox = sandbox
         self.forbidden = forbidden or {}  # by assignment: the names whose calls are recorded
-        self.references = {each.name: load_reference(course, each) for each in assignments}
+        self.references = {
+            assignment.name: load_reference(course, assignment) for assignment in assignments
+        }
 
     def outline(
         self, assignment: Assignment, file: SourceFile, budget: Budget | None = None
@@ -174,13 +176,13 @@ class LoadedSubmission:
                 stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
             )
             with malformed("the result of loading"):
-                told = claims.table(loaded)
+                reply = claims.table(loaded)
                 errors = [
-                    told_exception(claim) for claim in claims.items(told["errors"])[:MOST_ERRORS]
+                    told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
                 ]
-                stops = claims.rows(claims.items(told["stopped"])[:MOST_STOPS], str, int)
+                stops = claims.rows(claims.items(reply["stopped"])[:MOST_STOPS], str, int)
                 self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
-                absent = claims.rows(claims.items(told["absent"])[:MOST_ABSENT], str, int, str)
+                absent = claims.rows(claims.items(reply["absent"])[:MOST_ABSENT], str, int, str)
                 self.absent = [
                     (name[:LONGEST_NAME], piece[:LONGEST_NAME], line)
                     for name, line, piece in absent
@@ -199,10 +201,10 @@ class LoadedSubmission:
         filename = _name(self.assignment, self.file)
         answer = connection.request("names_used", text=self.file.text, filename=filename)
         with malformed("a list of names"):
-            told = claims.table(answer)
-            for kind, found in (("uses", names.used), ("dynamic", names.looked_up)):
-                for name, line, cell in claims.rows(told[kind], str, int, int):
-                    found.append(Use(name[:LONGEST_NAME], line, cell))
+            reply = claims.table(answer)
+            for kind, found_names in (("uses", names.used), ("dynamic", names.looked_up)):
+                for name, line, cell in claims.rows(reply[kind], str, int, int):
+                    found_names.append(Use(name[:LONGEST_NAME], line, cell))
         return names
 
 

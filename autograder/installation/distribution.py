@@ -89,12 +89,12 @@ def _origin() -> str | None:
         text = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return None
-    known = json.loads(text) if text else {}
-    address = urlsplit(known.get("url", ""))
+    record = json.loads(text) if text else {}
+    address = urlsplit(record.get("url", ""))
     path = Path(url2pathname(address.path))
     if address.scheme != "file" or not path.exists():
         return None
-    is_editable = known.get("dir_info", {}).get("editable")
+    is_editable = record.get("dir_info", {}).get("editable")
     return f"{'--editable' if is_editable else '--force-reinstall --no-deps'} {_quoted(str(path))}"
 
 
@@ -128,15 +128,15 @@ def warning_about_namesake() -> str | None:
 
 def _namesake() -> metadata.Distribution | None:
     try:
-        found = metadata.distribution(PACKAGE)
+        distribution = metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:
         return None
-    return None if _is_left_by_a_build(found) else found
+    return None if _is_left_by_a_build(distribution) else distribution
 
 
-def _is_left_by_a_build(found: metadata.Distribution) -> bool:
+def _is_left_by_a_build(distribution: metadata.Distribution) -> bool:
     """Whether this is a folder `*.egg-info` that a build has left in the source, and nothing that
     is installed.
     """
-    folder = Path(str(found.locate_file("")))
-    return (folder / "pyproject.toml").is_file() and found.read_text("PKG-INFO") is not None
+    folder = Path(str(distribution.locate_file("")))
+    return (folder / "pyproject.toml").is_file() and distribution.read_text("PKG-INFO") is not None

@@ -301,13 +301,13 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
     try:
         with Gradebook(url, owner.coursedir.course_id) as gradebook:
             notebook = gradebook.find_notebook(assignment.stem, assignment.name)
-            known = {cell.name: cell.max_score for cell in notebook.grade_cells}
+            maxima = {cell.name: cell.max_score for cell in notebook.grade_cells}
     except MissingEntry:
         return False
     except (SQLAlchemyError, ModuleNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
         raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
-    return known == assignment.points_in_nbgrader
+    return maxima == assignment.points_in_nbgrader
 
 
 def _address(url: str) -> str:

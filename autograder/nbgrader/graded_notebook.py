@@ -91,30 +91,29 @@ def show_grade(
             else None
         )
         if asked and asked[1] in left:
-            cell.outputs = [
-                shown for picture in left.pop(asked[1]) for shown in _picture_outputs(picture)
-            ]
+            cell.outputs = _picture_outputs(left.pop(asked[1]))
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
             feedback, score = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
-            drawn = [
-                shown for picture in left.get(part.name, []) for shown in _picture_outputs(picture)
-            ]
+            drawn = _picture_outputs(left.get(part.name, []))
             cell.outputs = [feedback, *drawn, score]
 
 
-def _picture_outputs(picture: Picture) -> Iterable[NotebookNode]:
-    if picture.image:
-        yield nbformat.v4.new_output(
-            "display_data", {"image/png": picture.image, "text/plain": picture.title}
-        )
-        look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
-        yield nbformat.v4.new_output("display_data", look_for)
-    elif picture.problem:
-        yield _message(Message(f"The picture “{picture.title}” cannot be drawn: {picture.problem}"))
+def _picture_outputs(pictures: Iterable[Picture]) -> list[NotebookNode]:
+    outputs = []
+    for picture in pictures:
+        if picture.image:
+            image = {"image/png": picture.image, "text/plain": picture.title}
+            look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
+            outputs.append(nbformat.v4.new_output("display_data", image))
+            outputs.append(nbformat.v4.new_output("display_data", look_for))
+        elif picture.problem:
+            sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"
+            outputs.append(_message(Message(sentence)))
+    return outputs
 
 
 def _message(message: Message) -> NotebookNode:

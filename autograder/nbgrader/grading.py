@@ -54,7 +54,7 @@ def grade_all(
             enter(journal.latest[student, assignment.name])
         else:
             due.append(submission)
-    known = len(grades)
+    graded_before = len(grades)
     plan = plan.for_submissions(len(due))
     try:
         with nothing_to_import(), run, journal:
@@ -66,7 +66,7 @@ def grade_all(
                 ):
                     log.warning("No picture: %s", problem)
     except Exception as error:
-        if due and len(grades) == known:
+        if due and len(grades) == graded_before:
             raise
         log.error("The grader has ended: %s", error)
     return grades

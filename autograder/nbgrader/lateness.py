@@ -47,5 +47,5 @@ class LatePenalties(AssignLatePenalties):
             return stamp.replace(tzinfo=timezone.utc)
         folder = self.parent.folder
         submitted = Path(folder.format_path(folder.submitted_directory, ".", "."))
-        known = read_collected(submitted).get((grade.student, grade.assignment))
-        return known.moment if known else None
+        collected = read_collected(submitted).get((grade.student, grade.assignment))
+        return collected.moment if collected else None

@@ -16,9 +16,11 @@ def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]
     """
     hints = LockedHints(work.folder)
     connection = RecordingConnection(work.load().module)
-    found: dict[str, list[tuple[str, str]]] = {}
+    answers_by_part: dict[str, list[tuple[str, str]]] = {}
     with suite_of(work.test_file) as session:
         for test in session.tests():
-            if not found.get(test.part) and test.part in report.passed_parts:
-                found[test.part] = hints.answers(test.name, take(session, test, connection).answers)
-    return {part: answers for part, answers in found.items() if answers}
+            if not answers_by_part.get(test.part) and test.part in report.passed_parts:
+                answers_by_part[test.part] = hints.answers(
+                    test.name, take(session, test, connection).answers
+                )
+    return {part: answers for part, answers in answers_by_part.items() if answers}

@@ -251,12 +251,12 @@ class _Examination:
 
     def findings(self, session: SuiteSession, part: str | None = None) -> list[Finding]:
         tests = [test for test in session.tests() if part is None or test.part == part]
-        found = {test.name: self._take(session, test) for test in tests}
+        findings = {test.name: self._take(session, test) for test in tests}
         unknown = [test for test in tests if test.name not in self._untested]
-        failed = [test for test in unknown if found[test.name].result.outcome == "failed"]
+        failed = [test for test in unknown if findings[test.name].result.outcome == "failed"]
         if failed:
-            self._add_clues(session, failed, found)
-        return list(found.values())
+            self._add_clues(session, failed, findings)
+        return list(findings.values())
 
     def _take(self, session: SuiteSession, test: Test) -> Finding:
         skeleton = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
@@ -316,28 +316,30 @@ class _Examination:
         return ""
 
     def _add_clues(
-        self, session: SuiteSession, tests: list[Test], found: dict[str, Finding]
+        self, session: SuiteSession, tests: list[Test], findings: dict[str, Finding]
     ) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
         connection = RecordingConnection(self._module)
         hints = LockedHints(self._test_file.parent)
         session.start(SEED)
-        told = {test.name: take(session, test, connection) for test in tests}
-        known = {name: hints.about(name, recording.answers) for name, recording in told.items()}
+        recordings = {test.name: take(session, test, connection) for test in tests}
+        hints_of = {
+            name: hints.about(name, recording.answers) for name, recording in recordings.items()
+        }
         failed = [
-            name for name, finding in found.items() if not finding.passed and not finding.waits
+            name for name, finding in findings.items() if not finding.passed and not finding.waits
         ]
-        passed = [name for name, finding in found.items() if finding.passed]
-        chosen = choose(known, failed, passed)
-        for name, recording in told.items():
-            finding = found[name]
+        passed = [name for name, finding in findings.items() if finding.passed]
+        chosen = choose(hints_of, failed, passed)
+        for name, recording in recordings.items():
+            finding = findings[name]
             hint = chosen.get(name)
             result = finding.result
             place = finding.place or self._place_in(hint, recording, result.part)
             if hint is not None:
                 result = replace(result, hint=hint.hint, mistake=hint.id or None)
             nudge = "" if hint else self._nudge(hints, place, recording)
-            found[name] = replace(
+            findings[name] = replace(
                 finding, result=result, place=place, mistake=hint.title if hint else "", nudge=nudge
             )
 
@@ -355,12 +357,12 @@ class _Examination:
         """Return the location of the mistake, or of the last call; of the part if the test compares
         two values.
         """
-        if hint and (known := self._known(hint.place)):
-            return self._places[known]
+        if hint and (place := self._known(hint.place)):
+            return self._places[place]
         visited = [name for name in map(self._known, recording.visited) if name]
-        own = [name for name in visited if self._parts.get(name) == part]
-        if own or len({name.partition(".")[0] for name in visited}) == 1:
-            return self._places[(own or visited)[-1]]
+        of_part = [name for name in visited if self._parts.get(name) == part]
+        if of_part or len({name.partition(".")[0] for name in visited}) == 1:
+            return self._places[(of_part or visited)[-1]]
         return None
 
     def _known(self, name: str) -> str | None:
@@ -409,11 +411,11 @@ def failures(session: SuiteSession, module: ModuleType) -> list[Test]:
     return failed
 
 
-def place_of_frame(told: RemoteException) -> CodeLocation | None:
+def place_of_frame(exception: RemoteException) -> CodeLocation | None:
     """Return the student's line in which an exception was raised."""
-    if not told.frames:
+    if not exception.frames:
         return None
-    frame = told.frames[-1]
+    frame = exception.frames[-1]
     name, _, cell = frame.file.partition(" cell ")
     function = "" if frame.function.startswith("<") else frame.function
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
@@ -424,22 +426,22 @@ def _stopped(
 ) -> tuple[str, CodeLocation | None]:
     if not errors:
         return "", None
-    told = told_exception(errors[0])
-    place = place_of_frame(told)
+    exception = told_exception(errors[0])
+    place = place_of_frame(exception)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
-    if told.type == LOADING_STOPPED:
+    if exception.type == LOADING_STOPPED:
         return (
             f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}. "
             f"Is there an endless loop? {BELOW_MAIN}"
         ), place
-    if need := unmet_need(told, file):
+    if need := unmet_need(exception, file):
         return clean(
-            f"{need.rstrip('.')}{where}." if told.type not in SYNTAX_ERRORS else need
+            f"{need.rstrip('.')}{where}." if exception.type not in SYNTAX_ERRORS else need
         ), place
-    if told.type in SYNTAX_ERRORS:
-        return clean(f"Python cannot read your file: {told.text}."), place
-    return clean(f"Your file stops{where}: {told.type}: {told.text}"), place
+    if exception.type in SYNTAX_ERRORS:
+        return clean(f"Python cannot read your file: {exception.text}."), place
+    return clean(f"Your file stops{where}: {exception.type}: {exception.text}"), place
 
 
 def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:

@@ -40,9 +40,10 @@ def draw_all(work: Work) -> list[Drawing]:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-        return [
-            _draw(part, draw, student, folder) for part, draws in pictures.items() for draw in draws
-        ]
+        drawings = []
+        for part, draws in pictures.items():
+            drawings += [_draw(part, draw, student, folder) for draw in draws]
+        return drawings
 
 
 def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:
@@ -85,8 +86,8 @@ def on_any_page(figure: Any) -> None:
 
 def why_not(error: Exception) -> str:
     """Explain to the student why a picture of unfinished code cannot be drawn."""
-    told = isinstance(error, (NotImplementedError, MissingNameError))
-    return str(error) if told else f"{type(error).__name__}: {error}"
+    is_unfinished = isinstance(error, (NotImplementedError, MissingNameError))
+    return str(error) if is_unfinished else f"{type(error).__name__}: {error}"
 
 
 def _from_here(file: Path) -> str:

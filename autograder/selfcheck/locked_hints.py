@@ -84,14 +84,14 @@ class SteadyServer(Server):
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
         undrawn = torch.default_generator.get_state()
-        known = {id(thing) for thing in self.objects}
+        before = {id(thing) for thing in self.objects}
         reply = super().perform(call)
         if not isinstance(self.resolve(call.target), type):
             return reply  # the reply may contain weights
         if torch.equal(torch.default_generator.get_state(), undrawn):
             return reply  # its weights are not random: the test chose them
         for module in tree_leaves(reply.result):
-            if isinstance(module, nn.Module) and id(module) not in known:
+            if isinstance(module, nn.Module) and id(module) not in before:
                 _replace_random_weights(module)
         return reply
 
@@ -154,7 +154,11 @@ def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
 
 
 class _Reading:
-    """Decomposed answers: `form` must be equal, `numbers` may differ slightly."""
+    """Decomposed answers: `form` must be equal, `numbers` may differ slightly.
+
+    The numbers are bent, so that a step of a grid is a difference of small numbers and a ratio of
+    large ones: 0.01 and 0.02 become 0.10 and 0.20, while 10 and 20 become 5.30 and 5.99.
+    """
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._form = hashlib.sha256()
@@ -213,6 +217,9 @@ class _Reading:
     def fits(self, grid: int) -> bool:
         """Whether no number is so close to a border of this grid that another platform could round
         it differently.
+
+        With the step 0.1 and the phase 0.0625, the borders of the numbers are at 0.09375, 0.19375
+        and so on: 0.15 lies 0.04375 away from one and fits, 0.1938 only 0.00005 and does not.
         """
         step, phase = GRIDS[grid]
         place = (self.numbers / step + phase) % 1.0
@@ -282,11 +289,11 @@ def lock(
 
 def open_lock(fingerprint: bytes, locked: Mapping[str, str]) -> list[Any]:
     """Decrypt the records of this fingerprint; empty if it does not match."""
-    found = locked.get(_index(fingerprint))
+    box = locked.get(_index(fingerprint))
     return (
         []
-        if found is None
-        else list(json.loads(_crossed(base64.b64decode(found), fingerprint).decode()))
+        if box is None
+        else list(json.loads(_crossed(base64.b64decode(box), fingerprint).decode()))
     )
 
 
@@ -325,8 +332,8 @@ class LockedHints:
 
     def nudge(self, function: str) -> str:
         """Return the author's nudge for the gap in this function, or nothing."""
-        found = open_lock(nudge_key(self.assignment, function), self._nudges)
-        return str(found[0]) if found else ""
+        nudges = open_lock(nudge_key(self.assignment, function), self._nudges)
+        return str(nudges[0]) if nudges else ""
 
     @property
     def has_answers(self) -> bool:
@@ -337,25 +344,24 @@ class LockedHints:
         answers in this test.
         """
         return [
-            (question, told)
-            for question, told in self._opened(self._answers.get(test, {}), test, answers)
+            (question, answer)
+            for question, answer in self._opened(self._answers.get(test, {}), test, answers)
         ]
 
     def _opened(
         self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]
     ) -> list[Any]:
-        found = (
-            fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
-            if answers
-            else {}
-        )
-        return [
-            record for grid, key in found.items() for record in open_lock(key, grids[str(grid)])
-        ]
+        if not answers:
+            return []
+        keys = fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
+        records: list[Any] = []
+        for grid, key in keys.items():
+            records += open_lock(key, grids[str(grid)])
+        return records
 
 
 def choose(
-    found: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
+    hints_of: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
 ) -> dict[str, MistakeHint]:
     """Choose one hint for each test that failed; tests whose answers are no known mistake's are
     left out.
@@ -363,11 +369,11 @@ def choose(
     A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that
     failed are preferred, then those that explain most of them. If several remain, no name is given.
     """
-    possible = {
-        test: [hint for hint in hints if not set(hint.fails) & set(passed)]
-        for test, hints in found.items()
-    }
-    frequency = Counter(hint.id for hints in possible.values() for hint in hints)
+    possible: dict[str, list[MistakeHint]] = {}
+    frequency: Counter[str] = Counter()
+    for test, hints in hints_of.items():
+        possible[test] = [hint for hint in hints if set(hint.fails).isdisjoint(passed)]
+        frequency.update(hint.id for hint in possible[test])
 
     def rank(hint: MistakeHint) -> tuple[bool, int]:
         return set(failed) <= set(hint.fails), frequency[hint.id]

@@ -37,13 +37,13 @@ def standings(
     works = find_works(target)
     if len(works) == 1 and works[0].folder.resolve() == folder:
         works = find_works(folder.parent)
-    found = []
+    all_standings = []
     for number, work in enumerate(works):
         tell(number, len(works))
         try:
             in_child = partial(run_in_child, partial(check_work, work), SECONDS)
-            found.append(Standing(work, remembered_report(work, in_child)))
+            all_standings.append(Standing(work, remembered_report(work, in_child)))
         except (RefusedError, Unfinished) as problem:
-            found.append(Standing(work, None, str(problem)))
+            all_standings.append(Standing(work, None, str(problem)))
     tell(len(works), len(works))
-    return found
+    return all_standings

@@ -33,9 +33,13 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     """
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
-    told = {report.problem}
+    already_said = {report.problem}
     for part, findings in report.by_part().items():
-        lines += [Text(), _part_line(report.title(part), findings), *_findings(findings, told)]
+        lines += [
+            Text(),
+            _part_line(report.title(part), findings),
+            *_findings(findings, already_said),
+        ]
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
     lines.append(Text())
@@ -85,27 +89,29 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
         yield _printed("Your file printed:", report.printed, 0)
 
 
-def _findings(findings: Iterable[Finding], told: set[str]) -> Iterator[RenderableType]:
+def _findings(findings: Iterable[Finding], already_said: set[str]) -> Iterator[RenderableType]:
     """Show tests that fail for one cause together, below the known mistake and its question."""
-    found = {finding.result.name: finding for finding in findings}
-    for results in by_cause(finding.result for finding in found.values()):
-        name = found[results[0].name].mistake
+    findings_by_test = {finding.result.name: finding for finding in findings}
+    for results in by_cause(finding.result for finding in findings_by_test.values()):
+        name = findings_by_test[results[0].name].mistake
         question = results[0].hint
         if name:
             yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
-        if question and question not in told:
+        if question and question not in already_said:
             yield _indented(Text(question, "cyan"))
-            told.add(question)
+            already_said.add(question)
         shared = shared_message(results)
-        above = bool(shared) and shared not in told
+        above = bool(shared) and shared not in already_said
         if above:
-            told.add(shared)
-            yield from _failure(found[results[0].name])
+            already_said.add(shared)
+            yield from _failure(findings_by_test[results[0].name])
         for result in results:
-            yield from _finding(found[result.name], told, above)
+            yield from _finding(findings_by_test[result.name], already_said, above)
 
 
-def _finding(finding: Finding, told: set[str], above: bool = False) -> Iterator[RenderableType]:
+def _finding(
+    finding: Finding, already_said: set[str], above: bool = False
+) -> Iterator[RenderableType]:
     """Show one test, and what it found unless that stands `above` it."""
     result = finding.result
     mark, style = _mark(finding)
@@ -118,10 +124,10 @@ def _finding(finding: Finding, told: set[str], above: bool = False) -> Iterator[
     if above:
         return
     cause = result.message or ""
-    if cause in told:
+    if cause in already_said:
         yield _indented(Text("for the same reason as above", "dim"))
         return
-    told.add(cause)
+    already_said.add(cause)
     yield from _failure(finding)
 
 
@@ -214,15 +220,17 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
         if report:
             for part, findings in report.by_part().items():
                 table.add_row(_indented(Text(report.title(part)), 2), *_points(findings))
-    _, share = _points(
-        [finding for each in standings if each.report for finding in each.report.findings]
-    )
-    open_ones = [
-        each.work.name for each in standings if each.report is None or not each.report.all_passed
-    ]
+    all_findings: list[Finding] = []
+    unfinished = []
+    for standing in standings:
+        if standing.report:
+            all_findings += standing.report.findings
+        if standing.report is None or not standing.report.all_passed:
+            unfinished.append(standing.work.name)
+    _, share = _points(all_findings)
     more: RenderableType = Text("Well done! All visible tests of all assignments pass.", "green")
-    if open_ones:
-        more = _commands((f"autograder check {open_ones[0]}", "goes on"))
+    if unfinished:
+        more = _commands((f"autograder check {unfinished[0]}", "goes on"))
     return Group(table, Text(), Text(f"{share} points of the visible tests."), more)
 
 
@@ -246,9 +254,9 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
     for part, findings in report.by_part().items():
         yield _part_line(report.title(part), findings)
     yield Text()
-    told = {report.problem}
+    already_said = {report.problem}
     failing = [finding for finding in report.findings if not finding.passed and not finding.waits]
-    yield from _findings(failing[:IN_FULL], told)
+    yield from _findings(failing[:IN_FULL], already_said)
     if failing[IN_FULL:]:
         more = len(failing) - IN_FULL
         yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")

@@ -122,12 +122,12 @@ def watch(target: str | Path, console: Console) -> None:
 def _stamp(work: Work) -> Stamp:
     """Return a value that changes when a file is saved; empty while an editor replaces the file."""
     try:
-        own = work.file.stat()  # where case is ignored, its name may be listed in other letters
+        status = work.file.stat()  # where case is ignored, its name may be listed in other letters
         stats = [(file.name, file.stat()) for file in source_files(work.folder) if file.exists()]
     except FileNotFoundError:
         return ()
     others = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]
-    return (work.file.name, own.st_mtime_ns, own.st_size), *others
+    return (work.file.name, status.st_mtime_ns, status.st_size), *others
 
 
 @contextmanager

@@ -94,10 +94,10 @@ class CodeLocation:
 
 def find_work(target: str | Path = ".") -> Work:
     """Find the assignment by a path or a name; raises RefusedError if there is none."""
-    found = find_works(target)
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(work.name for work in found)
+    works = find_works(target)
+    if len(works) == 1:
+        return works[0]
+    names = ", ".join(work.name for work in works)
     raise RefusedError(f"There are several assignments here: {names}. Say which one you mean.")
 
 
@@ -126,16 +126,16 @@ def _work_of_file(path: Path) -> Work:
     if path.suffix not in SOURCES:
         raise RefusedError(f"{path} is neither a .py file nor a notebook.")
     tests = _test_files(path.parent)
-    own = [test for test in tests if test.stem == f"test_{path.stem}"]
+    named_like_it = [test for test in tests if test.stem == f"test_{path.stem}"]
     if path in tests:
         raise RefusedError(
             f"{path.name} holds the tests. Name your own file, {path.name.removeprefix('test_')}."
         )
-    if not own and len(tests) != 1:
+    if not named_like_it and len(tests) != 1:
         raise RefusedError(
             f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
         )
-    test = (own or tests)[0]
+    test = (named_like_it or tests)[0]
     stem = test.stem.removeprefix("test_")
     stub = _released_stub(path.parent)
     answers = [
@@ -154,9 +154,9 @@ def _works_in(folder: Path) -> list[Work]:
     """
     for places in ([folder], folder.glob("*"), folder.glob("assignments/*")):
         works = [_work_in(place) for place in sorted(places)]
-        found = [work for work in works if work]
-        if found:
-            return found
+        works_here = [work for work in works if work]
+        if works_here:
+            return works_here
     return []
 
 
@@ -179,11 +179,11 @@ def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
     others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
     if not called and not others:
         return None
-    own = [file for file in map(_readable, called) if file]
-    unread = [file for file in called if file.name not in [source.name for source in own]]
+    named = [file for file in map(_readable, called) if file]
+    unread = [file for file in called if file.name not in [source.name for source in named]]
     if unread:
         return Work(unread[0], test)  # reading it again tells the reason
-    chosen = stub.choose(own, others)
+    chosen = stub.choose(named, others)
     answers = [file for file in chosen if stub.is_answer(file)] or chosen
     files = [folder / file.name for file in answers]
     kinds = {file.is_notebook: file for file in answers}
@@ -198,7 +198,7 @@ def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
     note = ""
     if files[0] not in called and called:
         note = _stub_note([file.name for file in called], [files[0].name])
-    elif further and any(map(stub.is_answer, own)):
+    elif further and any(map(stub.is_answer, named)):
         note = f"There is another answer in {joined(further, LISTED)}. To check that one, name it."
     return Work(files[0], test, files[1] if len(files) == 2 else None, note=note)
 
@@ -280,9 +280,9 @@ def _named(name: str) -> Work:
         if len(meant) == 1:
             return meant[0]
         if len(works) > 1:
-            known = [work.name for work in works]
+            names = [work.name for work in works]
             raise RefusedError(
-                f"There is no assignment {name!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known) + '.'}"
+                f"There is no assignment {name!r}{did_you_mean(name, names) or '; there are ' + ', '.join(names) + '.'}"
             )
     raise RefusedError(f"There is no file, folder or assignment {name!r} here.")
 
@@ -367,7 +367,9 @@ class Text:
         self.cells = list(
             _notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text))
         )
-        self._defined = [(cell, *found) for cell in self.cells for found in _definitions(cell)]
+        self._defined: list[tuple[_Cell, str, Definition]] = []
+        for cell in self.cells:
+            self._defined += [(cell, name, node) for name, node in _definitions(cell)]
 
     def functions(self) -> dict[str, CodeLocation]:
         """Functions, classes and methods by qualified name, using the last definition of each."""
@@ -403,18 +405,18 @@ class Text:
 
     def todos(self, function: str) -> list[tuple[CodeLocation, str]]:
         """The `# TODO:` comments inside a function, with their lines."""
-        found = []
+        todos = []
         for cell, name, node in self._defined:
             if name == function:
                 lines = enumerate(
                     cell.text.splitlines()[node.lineno - 1 : node.end_lineno], start=node.lineno
                 )
-                found += [
+                todos += [
                     (self._place(cell, n, name), _todo(line))
                     for n, line in lines
                     if "# TODO" in line
                 ]
-        return found
+        return todos
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
         """Return the heading above a function's definition, and the bold first words of the
@@ -438,8 +440,8 @@ class Text:
         heading = ""
         for cell in self.cells:
             if not cell.code:
-                found = re.findall(r"^## (.+)", cell.text, re.MULTILINE)
-                heading = found[-1].strip() if found else heading
+                headings = re.findall(r"^## (.+)", cell.text, re.MULTILINE)
+                heading = headings[-1].strip() if headings else heading
             elif match := _PART_CELL.search(cell.text):
                 titles.setdefault(match[1] or match[2], heading)
         return titles

@@ -55,19 +55,19 @@ def source_text(name: str, data: bytes) -> str:
 
     A notebook that is too large is returned without its stored outputs.
     """
-    told = shown(name)
+    shown_name = shown(name)
     is_notebook = name.lower().endswith(NOTEBOOK)
     if kind := _kind(data):
-        raise RefusedError(f"{told} is {kind}, not {_expected(is_notebook)}. {_AGAIN}")
-    text = _decoded(told, data, is_notebook)
+        raise RefusedError(f"{shown_name} is {kind}, not {_expected(is_notebook)}. {_AGAIN}")
+    text = _decoded(shown_name, data, is_notebook)
     if "\0" in text:
-        raise RefusedError(f"{told} is not a text file: it contains a zero byte.")
+        raise RefusedError(f"{shown_name} is not a text file: it contains a zero byte.")
     if is_notebook:
         return _notebook(name, text, data)
-    _refuse_conflict(told, text)
+    _refuse_conflict(shown_name, text)
     if text.lstrip()[:1] == "{" and _is_notebook(text):
         raise RefusedError(
-            f"{told} is a notebook, not Python: rename it to {told[: -len('.py')]}{NOTEBOOK}."
+            f"{shown_name} is a notebook, not Python: rename it to {shown_name[: -len('.py')]}{NOTEBOOK}."
         )
     return text
 
@@ -90,14 +90,14 @@ def _expected(is_notebook: bool) -> str:
     return "a notebook" if is_notebook else "Python text"
 
 
-def _decoded(told: str, data: bytes, is_notebook: bool) -> str:
+def _decoded(shown_name: str, data: bytes, is_notebook: bool) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if not is_notebook and (named := _named_coding(data)):
             return data.decode(named, "replace")
         raise RefusedError(
-            f"{told} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+            f"{shown_name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
         ) from None
 
 
@@ -106,9 +106,9 @@ def _named_coding(data: bytes) -> str:
     reads it.
     """
     for line in data.split(b"\n", 2)[:2]:
-        if found := _CODING.match(line):
+        if match := _CODING.match(line):
             try:
-                coding = codecs.lookup(found[1].decode("ascii")).name
+                coding = codecs.lookup(match[1].decode("ascii")).name
             except (LookupError, UnicodeDecodeError):
                 return ""
             return coding if _ONE_LANGUAGE.fullmatch(coding) else ""
@@ -116,19 +116,21 @@ def _named_coding(data: bytes) -> str:
 
 
 def _notebook(name: str, text: str, data: bytes) -> str:
-    told = shown(name)
+    shown_name = shown(name)
     if len(data) > FILE_BYTES and _is_complex(data):
         raise RefusedError(too_large(name, FILE_BYTES))
     try:
         notebook_cells(text)
     except ValueError:
-        _refuse_conflict(told, text, least=1)
+        _refuse_conflict(shown_name, text, least=1)
         if text.lstrip()[:1] not in ("{", "[") and _PYTHON.search(text):
-            renamed = f"{told[: -len(NOTEBOOK)]}.py"
+            renamed = f"{shown_name[: -len(NOTEBOOK)]}.py"
             raise RefusedError(
-                f"{told} is Python text, not a notebook: rename it to {renamed}."
+                f"{shown_name} is Python text, not a notebook: rename it to {renamed}."
             ) from None
-        raise RefusedError(f"{told} is not a readable notebook. Was it saved completely?") from None
+        raise RefusedError(
+            f"{shown_name} is not a readable notebook. Was it saved completely?"
+        ) from None
     if len(data) <= FILE_BYTES:
         return text
     text = _without_outputs(json.loads(text))
@@ -161,19 +163,20 @@ def _is_notebook(text: str) -> bool:
     return True
 
 
-def _refuse_conflict(told: str, text: str, least: int = len(_MARKS)) -> None:
+def _refuse_conflict(shown_name: str, text: str, least: int = len(_MARKS)) -> None:
     """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of
     them.
     """
     first = 0
-    found = 0
+    marks = 0
     for number, line in enumerate(text.split("\n"), start=1):
-        mark = _MARKS[found]
+        mark = _MARKS[marks]
         stripped = line.strip()
         if stripped == mark or (stripped.startswith(f"{mark} ") and mark != "======="):
             first = first or number
-            found = found + 1
-        if found == least:
+            marks = marks + 1
+        if marks == least:
             raise RefusedError(
-                f"{told} holds the marks of a merge conflict (line {first}): keep one version, and delete the marks."
+                f"{shown_name} holds the marks of a merge conflict (line {first}): "
+                "keep one version, and delete the marks."
             )

@@ -122,13 +122,13 @@ def _plain(source: str, depth: int) -> str:
 def _arguments(call: str, number: int) -> tuple[str, ...]:
     """Return the texts with which a magic is called, or empty ones if they are no constants."""
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        found: Any = ast.literal_eval(call)
+        values: Any = ast.literal_eval(call)
         if (
-            isinstance(found, tuple)
-            and len(found) == number
-            and all(isinstance(each, str) for each in found)
+            isinstance(values, tuple)
+            and len(values) == number
+            and all(isinstance(value, str) for value in values)
         ):
-            return found
+            return values
     return ("",) * number
 
 
@@ -148,15 +148,15 @@ def _after_options(name: str, line: str) -> str:
     kinds += [rf"-[{with_value}][ \t]*\S+"] if with_value else []
     kinds += [rf"-[{without}]+(?!\S)"] if without else []
     options = re.compile(rf"(?:[ \t]*(?:{'|'.join(kinds)}))*[ \t]*")
-    found = options.match(line)
-    return line[found.end() :] if found else line
+    match = options.match(line)
+    return line[match.end() :] if match else line
 
 
-def _uncommented(found: re.Match[str]) -> str:
-    lines = [re.sub(r"^# ?", "", line) for line in found[1].split("\n")]
+def _uncommented(match: re.Match[str]) -> str:
+    lines = [re.sub(r"^# ?", "", line) for line in match[1].split("\n")]
     magic = re.match(r"%%(\w+)(.*)", lines[0])
     if magic is None or magic[1] not in CELL_MAGICS:
-        return found[0]
+        return match[0]
     return "\n".join(["", _first_line(magic[1], magic[2]), *lines[1:]])
 
 

@@ -73,10 +73,10 @@ class NameReader:
                     self._add(target.id, *meanings)
 
     def _add(self, name: str, *meanings: str) -> None:
-        known = self._meanings[name]
+        earlier = self._meanings[name]
         for meaning in meanings:
-            if len(known) < MOST_MEANINGS and meaning.count(".") < LONGEST_MEANING:
-                known[meaning] = None
+            if len(earlier) < MOST_MEANINGS and meaning.count(".") < LONGEST_MEANING:
+                earlier[meaning] = None
 
     def _read(self, cell: int, nodes: Iterable[ast.AST]) -> None:
         inside = set[int]()  # the parts of chains that were read
@@ -98,8 +98,8 @@ class NameReader:
         root, names, _ = _chain(node)
         if not isinstance(root, ast.Name):
             return []
-        known = self._meanings.get(root.id) or [f"{star}.{root.id}" for star in self._stars]
-        return [".".join([meaning, *names]) for meaning in known]
+        meanings = self._meanings.get(root.id) or [f"{star}.{root.id}" for star in self._stars]
+        return [".".join([meaning, *names]) for meaning in meanings]
 
 
 def is_among(used: str, forbidden: str) -> bool:

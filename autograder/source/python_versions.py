@@ -123,12 +123,12 @@ def newer_than_oldest(code: str) -> Newer | None:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    found = [*_named(tree), *_nested_f_strings(code)]
+    uses = [*_named(tree), *_nested_f_strings(code)]
     try:
         ast.parse(code, feature_version=OLDEST)
     except SyntaxError as error:
-        found.append(_of_error(code, error.lineno or 1))
-    return min(found, key=lambda each: each.line, default=None)
+        uses.append(_of_error(code, error.lineno or 1))
+    return min(uses, key=lambda use: use.line, default=None)
 
 
 def _of_error(code: str, last: int) -> Newer:
@@ -137,13 +137,13 @@ def _of_error(code: str, last: int) -> Newer:
     """
     lines = code.splitlines()[:last]
     for number in range(len(lines), 0, -1):
-        if told := newer_syntax(lines[number - 1], OLDEST):
-            return Newer(told.what, told.version, number)
+        if syntax := newer_syntax(lines[number - 1], OLDEST):
+            return Newer(syntax.what, syntax.version, number)
     return Newer("this needs", present(), last)
 
 
 def _named(tree: ast.Module) -> list[Newer]:
-    found = []
+    uses = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -153,8 +153,8 @@ def _named(tree: ast.Module) -> list[Newer]:
         else:
             continue
         newer = [newer_name(name, OLDEST) for name in names]
-        found += [Newer(each.what, each.version, node.lineno) for each in newer if each]
-    return found
+        uses += [Newer(use.what, use.version, node.lineno) for use in newer if use]
+    return uses
 
 
 def _nested_f_strings(code: str) -> list[Newer]:
@@ -163,16 +163,16 @@ def _nested_f_strings(code: str) -> list[Newer]:
     end = getattr(tokenize, "FSTRING_END", None)
     if start is None:
         return []
-    found = []
+    uses = []
     outside = list[tokenize.TokenInfo]()
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == end:
             outside.pop()
         elif outside and _is_new_inside(token, outside[-1], start):
-            found.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
+            uses.append(Newer(_F_STRINGS, (3, 12), token.start[0]))
         if token.type == start:
             outside.append(token)
-    return found
+    return uses
 
 
 def _is_new_inside(token: tokenize.TokenInfo, outside: tokenize.TokenInfo, start: int) -> bool:

@@ -44,11 +44,13 @@ class ReleasedStub:
         sources = [
             SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)
         ]
-        stubs = [file for file in sources if file.name in [f"{stem}{kind}" for kind in _SOURCES]]
+        names_of_stubs = [f"{stem}{kind}" for kind in _SOURCES]
+        stubs = [file for file in sources if file.name in names_of_stubs]
+        names: set[str] = set()
+        for stub in stubs:
+            names.update(_GAP.findall(_code(stub)))
         return cls(
-            names=frozenset(
-                itertools.chain.from_iterable(_GAP.findall(_code(stub)) for stub in stubs)
-            ),
+            names=frozenset(names),
             digests=frozenset(_digest(stub) for stub in stubs),
             given=frozenset(file.name for file in sources if file not in stubs),
             answers=max((stub.text.count(PLACEHOLDER) for stub in stubs), default=0),
@@ -120,11 +122,11 @@ def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
     )
 
 
-def is_same_code(one: SourceFile, other: SourceFile) -> bool:
+def is_same_code(first: SourceFile, other: SourceFile) -> bool:
     """Whether two files have the same code, apart from comments, blank lines and the notebook's own
     calls.
     """
-    return _lines(one) == _lines(other)
+    return _lines(first) == _lines(other)
 
 
 def _digest(file: SourceFile) -> str:

@@ -49,20 +49,22 @@ def qualified_name(code: types.CodeType) -> str:
     """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the
     class in its file.
     """
-    if known := getattr(code, "co_qualname", ""):
-        return str(known)
+    if name := getattr(code, "co_qualname", ""):
+        return str(name)
     tree = _parsed("".join(linecache.getlines(code.co_filename)))
     classes = [
         node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.ClassDef)
     ]
-    for each in classes:
+    for definition in classes:
         methods = [
-            node for node in each.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            node
+            for node in definition.body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
         if (code.co_name, code.co_firstlineno) in [
             (method.name, _first_line(method)) for method in methods
         ]:
-            return f"{each.name}.{code.co_name}"
+            return f"{definition.name}.{code.co_name}"
     return code.co_name
 
 
@@ -74,19 +76,19 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
     """Describe the tensors that a line of a running function names: `q is (3, 5, 4),
     self.key.weight is (4, 7)`.
     """
-    found: dict[str, str] = {}
+    shapes: dict[str, str] = {}
     for dotted in _DOTTED.findall(line_of(step.f_code, line)):
         root, *names = dotted.split(".")
         value: Any = step.f_locals.get(root, step.f_globals.get(root))
-        known = root
+        owner = root
         for name in names:
             if hasattr(value, "dtype"):
                 break
             value = getattr(value, name, None)
-            known = f"{known}.{name}"
+            owner = f"{owner}.{name}"
         if hasattr(value, "dtype") and hasattr(value, "shape"):
-            found[known] = f"{known} is {tuple(value.shape)}"
-    return ", ".join([*found.values()][:6])[:300]
+            shapes[owner] = f"{owner} is {tuple(value.shape)}"
+    return ", ".join([*shapes.values()][:6])[:300]
 
 
 def notebook_cells(text: str) -> list[Any]:
@@ -105,8 +107,11 @@ def notebook_cells(text: str) -> list[Any]:
         return list(notebook["cells"])
     if not isinstance(notebook.get("worksheets"), list):
         raise ValueError("this is not a notebook: it has no cells")
-    sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-    return [_in_format_4(cell) for sheet in sheets if isinstance(sheet, list) for cell in sheet]
+    cells: list[Any] = []
+    for sheet in notebook["worksheets"]:
+        if isinstance(sheet, dict) and isinstance(sheet.get("cells"), list):
+            cells += map(_in_format_4, sheet["cells"])
+    return cells
 
 
 def _in_format_4(cell: Any) -> Any:

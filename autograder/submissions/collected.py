@@ -81,34 +81,34 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
         raise RefusedError(
             f"{path} cannot be read ({error}). Move it away and collect again."
         ) from None
-    return {(one.student, one.assignment): one for one in submissions}
+    return {(collected.student, collected.assignment): collected for collected in submissions}
 
 
 def write_collected(folder: Path, submissions: Iterable[Collected]) -> Path:
     """Write the file, sorted, by atomic replacement."""
-    ordered = sorted(submissions, key=lambda one: (one.student, one.assignment))
-    record = {"schema": SCHEMA, "submissions": [asdict(one) for one in ordered]}
+    ordered = sorted(submissions, key=lambda collected: (collected.student, collected.assignment))
+    record = {"schema": SCHEMA, "submissions": [asdict(collected) for collected in ordered]}
     return write_whole(folder / FILE_NAME, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
 
 def _from_record(record: dict[str, Any]) -> Collected:
-    one = Collected(
+    collected = Collected(
         **{field.name: record[field.name] for field in fields(Collected) if field.name in record}
     )
     texts = (
-        one.student,
-        one.assignment,
-        one.name,
-        one.source,
-        one.key,
-        one.called,
-        one.original,
-        one.site,
-        one.file_time,
+        collected.student,
+        collected.assignment,
+        collected.name,
+        collected.source,
+        collected.key,
+        collected.called,
+        collected.original,
+        collected.site,
+        collected.file_time,
     )
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name is not a text")
-    if one.late not in (None, True, False) or not isinstance(one.files, dict):
+    if collected.late not in (None, True, False) or not isinstance(collected.files, dict):
         raise ValueError("`late` is true, false or null")
-    _ = one.moment  # raises ValueError if it is no time
-    return one
+    _ = collected.moment  # raises ValueError if it is no time
+    return collected

@@ -100,17 +100,17 @@ class DiskFolder:
 
     def entries(self) -> "list[Entry]":
         """Return the entries sorted by name; raises RefusedError if they cannot be listed."""
-        found: list[Entry] = []
+        entries: list[Entry] = []
         try:
             for entry in gate.names_in(self.path, self.root):
-                found.append(_on_disk(entry, self.path / entry.name, self.root or self.path))
-                if len(found) > CLASS_ENTRIES:
+                entries.append(_on_disk(entry, self.path / entry.name, self.root or self.path))
+                if len(entries) > CLASS_ENTRIES:
                     raise RefusedError(
                         f"There are more than {CLASS_ENTRIES} files in {shown(self.name)}."
                     )
         except OSError as error:
             raise unusable(f"The folder {shown(self.name)} cannot be read", error) from None
-        return sorted(found, key=lambda entry: entry.name)
+        return sorted(entries, key=lambda entry: entry.name)
 
     def inspect(self) -> None:
         """Raise RefusedError if this cannot be the folder of one student, for example by its size."""

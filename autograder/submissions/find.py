@@ -35,10 +35,25 @@ def find_submissions(
 ) -> Iterator[Submission]:
     """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
-    With `assignment`, only that assignment is searched. An unusable submission has a `problem`; if
-    its assignment is unknown, `assignment` is the name found in its place. No content of a
-    submission raises an exception. Raises RefusedError if the path is missing or empty, or if the
-    assignment cannot be determined.
+    The names tell what is a student and what an assignment:
+
+        what `path` is                  what it means
+        ------------------------------  ------------------------------------------------------
+        the file ada/adding.py          one submission; the file is named like its assignment
+        the file 01_adding/ada.py       one submission; the folder is named like its assignment
+        a folder of adding.py           one submission of the student with the folder's name
+        a folder of 01_adding/          the submissions of one student, a folder for each
+        01_adding/ of ada.py            a class with a file for each student
+        01_adding/ of ada/adding.py     a class with a folder for each student
+        a folder of ada/01_adding/      a class with a folder for each student and assignment
+        a folder of ada/adding.py       a class with a file for each student and assignment
+        a folder of ada/, lost.py       a class, and a file of nobody, which is refused
+        a folder of lost.py             unclear without `assignment`; with it, as 01_adding/
+
+    An archive can stand in place of each folder. With `assignment`, only that assignment is
+    searched. An unusable submission has a `problem`; if its assignment is unknown, `assignment` is
+    the name found in its place. No content of a submission raises an exception. Raises RefusedError
+    if the path is missing or empty, or if the assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
@@ -60,6 +75,8 @@ def find_submissions(
 
 @dataclass(frozen=True)
 class _Search:
+    """Find submissions in what is there, for the assignment `wanted` or for all."""
+
     course: Course
     wanted: Assignment | None
     # the assignments that were needed so far
@@ -90,14 +107,15 @@ class _Search:
         return self.released[assignment.name]
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
+        """Return the student and the assignment of a file that is given alone."""
+        name = stem(path.name)
         folder = path.parent
-        own = self._match(stem(path.name))
-        around = self.course.find(folder.name)
-        if own is None:
-            return student_name(stem(path.name)), self.wanted or around
-        if around is not None:
-            folder = folder.parent
-        return student_name(folder.name or stem(path.name)), self.wanted or own
+        by_name = self._match(name)
+        by_folder = self.course.find(folder.name)
+        if by_name is None:
+            return student_name(name), self.wanted or by_folder
+        student = folder.parent.name if by_folder else folder.name
+        return student_name(student or name), self.wanted or by_name
 
     def _archive_at(self, path: Path) -> Iterator[Submission]:
         student, assignment = self._meant(path)
@@ -127,6 +145,7 @@ class _Search:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
 
     def _visible(self, folder: Folder) -> list[Entry]:
+        """Return what can be students' work, without the course's tests and folders of grades."""
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         work = [
             entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given
@@ -146,25 +165,27 @@ class _Search:
         return len(holders) < len(entries) and not any(map(take.holds_work, holders))
 
     def _without_wrapper(self, root: Folder) -> Folder:
+        """Return the only folder of an archive if it holds a class, else the archive itself."""
         entries = self._visible(root)
         if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
-        several = (
-            any(not take.is_source(entry) for entry in inner)
-            or len({take.label(entry) for entry in inner}) > 1
-        )
-        return entries[0] if several and not self._is_of_one_student(inner) else root
+        has_folders = any(not take.is_source(entry) for entry in inner)
+        has_several_names = len({take.label(entry) for entry in inner}) > 1
+        is_class = has_folders or has_several_names
+        return entries[0] if is_class and not self._is_of_one_student(inner) else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
         by_student: dict[str, list[Entry]] = {}
         for entry in entries:
             by_student.setdefault(student_name(take.label(entry)), []).append(entry)
-        for student, own in sorted(by_student.items()):
-            strays = [entry for entry in own if self.wanted is None and take.is_source(entry)]
-            if len(strays) < len(own):
-                yield from self._work(student, [entry for entry in own if entry not in strays])
-            yield from (self._stray(student, entry) for entry in strays)
+        for student, handed_in in sorted(by_student.items()):
+            strays = [entry for entry in handed_in if self.wanted is None and take.is_source(entry)]
+            work = [entry for entry in handed_in if entry not in strays]
+            if work:
+                yield from self._work(student, work)
+            for entry in strays:
+                yield self._stray(student, entry)
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         if _is_dotted(entries[0]):
@@ -199,16 +220,17 @@ class _Search:
             yield from self._student(student, folder)
 
     def _inner(self, folder: Folder) -> Folder:
+        """Return the only folder in a student's archive, else the archive itself."""
         if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()
         entries = [entry for entry in folder.entries() if take.is_work(entry)]
-        only = entries[0] if len(entries) == 1 else None
-        return (
-            folder
-            if only is None or isinstance(only, File | Odd) or self._close(only.name)
-            else only
-        )
+        if len(entries) != 1:
+            return folder
+        only = entries[0]
+        if isinstance(only, File | Odd) or self._close(only.name):
+            return folder
+        return only
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
         try:
@@ -225,7 +247,10 @@ class _Search:
         strays: list[Entry] = []
         for entry in entries:
             assignment = self._match(take.label(entry))
-            (by_assignment.setdefault(assignment.name, []) if assignment else strays).append(entry)
+            if assignment:
+                by_assignment.setdefault(assignment.name, []).append(entry)
+            else:
+                strays.append(entry)
         wanted = self.wanted
         if wanted and wanted.name in by_assignment:
             yield take.submission_of(
@@ -243,13 +268,8 @@ class _Search:
             yield from self._holder(student, strays[0])
         else:
             submissions = self._all(student, by_assignment, strays)
-            there = (
-                f"there is only {take.names(folder.entries())}"
-                if folder.entries()
-                else "it is empty"
-            )
-            nothing = f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
-            yield next(submissions, None) or self._refused(student, folder, nothing)
+            first = next(submissions, None)
+            yield first or self._refused(student, folder, _nothing_to_grade(folder))
             yield from submissions
 
     def _all(
@@ -260,10 +280,12 @@ class _Search:
         """
         unknown: dict[str, Entry] = {}
         for entry in strays:
+            name = safe_name(take.label(entry))
             close = self._close(take.label(entry))
+            if close and close not in by_assignment and close not in unknown:
+                name = close
             if close or (not by_assignment and take.holds_work(entry)):
-                free = close and close not in by_assignment and close not in unknown
-                unknown[close if close and free else safe_name(take.label(entry))] = entry
+                unknown[name] = entry
         for name in sorted({*by_assignment, *unknown}):
             if name in by_assignment:
                 wanted = self._released(self.course.assignment(name))
@@ -279,28 +301,37 @@ class _Search:
 
     def _unknown(self, entry: Entry) -> str:
         close = self._close(take.label(entry))
-        known = [assignment.name for assignment in self.course.assignments]
-        several = (
-            ", ".join(known)
-            if len(known) <= MOST_NAMES
-            else f"{len(known)}, from {known[0]} to {known[-1]}"
-        )
-        hint = f"; did you mean `{close}`?" if close else f"; there are {several}."
+        names = [assignment.name for assignment in self.course.assignments]
+        all_names = ", ".join(names)
+        if len(names) > MOST_NAMES:
+            all_names = f"{len(names)}, from {names[0]} to {names[-1]}"
+        hint = f"; did you mean `{close}`?" if close else f"; there are {all_names}."
         return f"The course has no assignment `{shown(take.label(entry))}`{hint}"
 
     def _match(self, name: str) -> Assignment | None:
         """Return the assignment with this name, or the only one whose module has it; a number
         suffix is ignored.
         """
-        modules = [a for a in self.course.assignments if a.stem == name]
-        found = self.course.find(name) or (modules[0] if len(modules) == 1 else None)
-        plain = COUNTED.sub("", name)
-        return found if found or plain == name else self._match(plain)
+        named = self.course.find(name)
+        if named:
+            return named
+        of_module = [a for a in self.course.assignments if a.stem == name]
+        if len(of_module) == 1:
+            return of_module[0]
+        without_number = COUNTED.sub("", name)
+        return None if without_number == name else self._match(without_number)
 
     def _close(self, name: str) -> str | None:
-        known = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
-        found = closest(name[:MOST_LETTERS], known)
-        return known[found] if found else None
+        """Return the assignment whose name, or that of its module, is nearly this one."""
+        names = {key: a.name for a in self.course.assignments for key in (a.name, a.stem)}
+        near = closest(name[:MOST_LETTERS], names)
+        return names[near] if near else None
+
+
+def _nothing_to_grade(folder: Folder) -> str:
+    entries = folder.entries()
+    there = f"there is only {take.names(entries)}" if entries else "it is empty"
+    return f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
 
 
 def _is_of_grades(entry: Entry) -> bool:

@@ -48,7 +48,7 @@ class Described:
     @property
     def texts(self) -> list[str]:
         """Return every text once, for a message."""
-        return list(dict.fromkeys(filter(None, (*(one.text for one in self.ids), *self.names))))
+        return list(dict.fromkeys(filter(None, (*(id.text for id in self.ids), *self.names))))
 
 
 def anything(*texts: str) -> Described:
@@ -56,7 +56,7 @@ def anything(*texts: str) -> Described:
     number is no name.
     """
     ids = tuple(map(Id, texts))
-    return Described(ids, tuple(one.text for one in ids if not one.is_number))
+    return Described(ids, tuple(id.text for id in ids if not id.is_number))
 
 
 def plain(text: str) -> str:
@@ -121,13 +121,13 @@ def read_name(text: str) -> PersonName:
     return PersonName((*first_words, *last_words), len(last_words) if first_words else 0)
 
 
-def same_name(one: str, other: str) -> bool:
+def same_name(first: str, other: str) -> bool:
     """Whether two names can belong to one person, as a number says: in another notation, or with
     additional words.
     """
-    left = read_name(one)
+    left = read_name(first)
     right = read_name(other)
-    if plain(one) == plain(other) or left.reading == right.reading:
+    if plain(first) == plain(other) or left.reading == right.reading:
         return True
     if left.reading in right.sortable or right.reading in left.sortable:
         return True
@@ -135,9 +135,9 @@ def same_name(one: str, other: str) -> bool:
     return len(shorter) > 1 and shorter <= longer
 
 
-def is_turned(one: str, other: str) -> bool:
+def is_turned(first: str, other: str) -> bool:
     """Whether a name is the other one turned round, and no comma tells which word is the last name."""
-    left = read_name(one)
+    left = read_name(first)
     right = read_name(other)
     return left.reading != right.reading and left.turned is not None and left.turned == right.turned
 
@@ -164,9 +164,9 @@ class _Index(Generic[Place]):
     turned: dict[tuple[str, ...], set[Place]] = field(default_factory=dict)
 
     def add(self, place: Place, described: Described) -> None:
-        for one in described.ids:
-            if plain(one.text):
-                self.ids.setdefault(plain(one.text), set()).add((place, one.site))
+        for id in described.ids:
+            if plain(id.text):
+                self.ids.setdefault(plain(id.text), set()).add((place, id.site))
         for text in filter(plain, described.names):
             self._add_name(place, text)
 
@@ -181,10 +181,10 @@ class _Index(Generic[Place]):
         if name.turned is not None:
             self.turned.setdefault(name.turned, set()).add(place)
 
-    def of_id(self, one: Id) -> set[Place]:
+    def of_id(self, id: Id) -> set[Place]:
         """Return the places with this id; the same number at another site is another number."""
-        found = self.ids.get(plain(one.text), set())
-        return {place for place, site in found if not (site and one.site and site != one.site)}
+        places = self.ids.get(plain(id.text), set())
+        return {place for place, site in places if not (site and id.site and site != id.site)}
 
     def of_name(self, text: str) -> set[Place]:
         """Return the places with exactly this name; without one, those with it as a comma tells."""
@@ -194,8 +194,8 @@ class _Index(Generic[Place]):
         name = read_name(text)
         if not name.words:
             return set()
-        found = self.reading.get(name.reading, set()) | self.sortable.get(name.reading, set())
-        return found.union(*(self._of_one_word(form) for form in name.sortable))
+        places = self.reading.get(name.reading, set()) | self.sortable.get(name.reading, set())
+        return places.union(*(self._of_one_word(form) for form in name.sortable))
 
     def _of_one_word(self, form: str) -> set[Place]:
         """Return the places with a name of one word, such as Canvas's; one of several words has
@@ -229,7 +229,7 @@ class Directory(Generic[Place]):
 
     def match(self, described: Described) -> Match[Place] | None:
         """As `find`, with how the place was found."""
-        by_id = _clear(self._index.of_id(one) for one in described.ids)
+        by_id = _clear(self._index.of_id(id) for id in described.ids)
         by_name = _clear(self._index.of_name(text) for text in described.names)
         places = by_id | by_name
         if len(places) != 1:
@@ -246,36 +246,36 @@ class Directory(Generic[Place]):
 
         A name is turned round only if nobody else fits its place, and it fits no other place.
         """
-        found: dict[Key, Match[Place]] = {}
+        matches: dict[Key, Match[Place]] = {}
         for key, described in everybody.items():
             match = self.match(described)
             if match is not None:
-                found[key] = match
-        taken = {match.place for match in found.values()}
+                matches[key] = match
+        taken = {match.place for match in matches.values()}
         wanted: dict[Place, list[Key]] = {}
         for key, described in everybody.items():
-            turned = self._turned(described) if key not in found else set()
+            turned = self._turned(described) if key not in matches else set()
             for place in turned:
                 wanted.setdefault(place, []).append(key)
             if len(turned) == 1:
                 place = next(iter(turned))
                 if place not in taken and not self.candidates(described):
-                    found[key] = Match(place, turned=True)
+                    matches[key] = Match(place, turned=True)
         alone = {place for place, keys in wanted.items() if len(keys) == 1}
         return {
-            key: match for key, match in found.items() if not match.turned or match.place in alone
+            key: match for key, match in matches.items() if not match.turned or match.place in alone
         }
 
     def candidates(self, described: Described) -> set[Place]:
         """Return all places that an id or a name of the description fits."""
-        by_id = [self._index.of_id(one) for one in described.ids]
+        by_id = [self._index.of_id(id) for id in described.ids]
         by_name = [self._index.of_name(text) for text in described.names]
         return set[Place]().union(*by_id, *by_name)
 
     def _turned(self, described: Described) -> set[Place]:
         forms = [read_name(text).turned for text in described.names]
-        found = [self._index.turned.get(form, set()) for form in forms if form is not None]
-        places = set[Place]().union(*found)
+        candidates = [self._index.turned.get(form, set()) for form in forms if form is not None]
+        places = set[Place]().union(*candidates)
         return {place for place in places if not self._contradicts(place, described)}
 
     def _contradicts(self, place: Place, described: Described) -> bool:
@@ -288,18 +288,22 @@ class Directory(Generic[Place]):
 
     def _is_trusted(self, place: Place, described: Described) -> bool:
         """Whether one of the common ids is sufficient without a name."""
-        known = {(plain(one.text), one.site) for one in self._described[place].ids}
-        texts = {text for text, _ in known}
-        for one in described.ids:
-            if not one.is_number and plain(one.text) in texts:
+        trusted_ids = {(plain(id.text), id.site) for id in self._described[place].ids}
+        texts = {text for text, _ in trusted_ids}
+        for id in described.ids:
+            if not id.is_number and plain(id.text) in texts:
                 return True
-            if one.site and one.site == self._trusted_site and (plain(one.text), one.site) in known:
+            if (
+                id.site
+                and id.site == self._trusted_site
+                and (plain(id.text), id.site) in trusted_ids
+            ):
                 return True
         return False
 
     def _agrees(self, place: Place, described: Described) -> bool:
         there = list(filter(None, self._described[place].names))
-        ids = {plain(one.text) for one in described.ids}
+        ids = {plain(id.text) for id in described.ids}
         here = [name for name in described.names if name and plain(name) not in ids]
         return (
             not there
@@ -308,17 +312,17 @@ class Directory(Generic[Place]):
         )
 
 
-def _clear(found: Iterable[set[Place]]) -> set[Place]:
+def _clear(candidates: Iterable[set[Place]]) -> set[Place]:
     """Return the places of the ids or names that fit exactly one."""
-    return set[Place]().union(*(places for places in found if len(places) == 1))
+    return set[Place]().union(*(places for places in candidates if len(places) == 1))
 
 
 def _by_site(described: Described) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for one in described.ids:
-        if one.site:
-            found.setdefault(one.site, set()).add(plain(one.text))
-    return found
+    texts: dict[str, set[str]] = {}
+    for id in described.ids:
+        if id.site:
+            texts.setdefault(id.site, set()).add(plain(id.text))
+    return texts
 
 
 def _words(text: str) -> tuple[str, ...]:

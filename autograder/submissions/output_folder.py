@@ -22,10 +22,14 @@ def check_output(output: Path, submissions: Path, first: Submission) -> None:
         raise RefusedError(
             f"{output} is the folder of the submissions. Name another folder for the grades."
         )
-    own = source if source.is_dir() else source.parent
-    if not place.is_relative_to(own):
+    class_folder = source if source.is_dir() else source.parent
+    if not place.is_relative_to(class_folder):
         return
-    if len(place.relative_to(own).parts) != 1 or source.is_file() or _is_of_one_student(own, first):
+    if (
+        len(place.relative_to(class_folder).parts) != 1
+        or source.is_file()
+        or _is_of_one_student(class_folder, first)
+    ):
         raise RefusedError(
             f"The output folder {output} would lie among the files of a student, who could plant grades there. "
             "Name a folder outside with --output."

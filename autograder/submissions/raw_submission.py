@@ -78,8 +78,8 @@ def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
             odd.append(f"{shown(entry.name)} lies too deep or among too many files.")
         else:
             try:
-                inside = [one for one in visible(entry) if not one.name.startswith(".")]
+                inside = [inner for inner in visible(entry) if not inner.name.startswith(".")]
             except RefusedError as refusal:
                 odd.append(str(refusal))
             else:
-                waiting += [(depth + 1, one) for one in reversed(inside)]
+                waiting += [(depth + 1, inner) for inner in reversed(inside)]

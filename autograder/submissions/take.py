@@ -106,7 +106,7 @@ def wanted_of(course: Course, name: str) -> Wanted:
     none.
     """
     assignment = course.assignment(name)
-    other_stems = {each.stem for each in course.assignments} - {assignment.stem}
+    other_stems = {other.stem for other in course.assignments} - {assignment.stem}
     others = frozenset(f"{stem}{kind}" for stem, kind in itertools.product(other_stems, SOURCES))
     return Wanted(assignment, released_stub(course, assignment), others)
 
@@ -157,11 +157,11 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
         raise RefusedError(f"Found {names(entries)}; hand in only one of them.")
     if not is_source(entries[0]):
         return _take_from(entries[0], wanted, DEPTH, beside=beside)
-    found = _Found.among(entries, beside, wanted)
-    if not found.called:
-        found.called = list(entries)
-    found.others += _work_beside(beside, wanted)
-    return _chosen(found, wanted)
+    candidates = _Found.among(entries, beside, wanted)
+    if not candidates.called:
+        candidates.called = list(entries)
+    candidates.others += _work_beside(beside, wanted)
+    return _chosen(candidates, wanted)
 
 
 def submission_of(
@@ -193,14 +193,14 @@ def _take_from(
         inner = [entry for entry in work if not is_source(entry)]
         packed = [entry for entry in inner if is_archive(entry)]
         usable = [entry for entry in work if not another or wanted.is_called_like(entry)]
-        found = _Found.among(usable, inner, wanted)
-        if found.called and packed and not wanted.is_expected(found.called[0]):
+        candidates = _Found.among(usable, inner, wanted)
+        if candidates.called and packed and not wanted.is_expected(candidates.called[0]):
             raise RefusedError(
-                f"Found {names([*found.called, *packed])}; {wanted.expected} is expected."
+                f"Found {names([*candidates.called, *packed])}; {wanted.expected} is expected."
             )
-        if found.called:
-            found.others += _work_beside(beside, wanted)
-            return _chosen(found, wanted)
+        if candidates.called:
+            candidates.others += _work_beside(beside, wanted)
+            return _chosen(candidates, wanted)
         if len(inner) > 1:
             inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
@@ -227,14 +227,14 @@ def _called_below(folder: Entry, wanted: Wanted) -> list[Entry]:
     return [entry for entry in _below([folder], wanted) if wanted.is_called_like(entry)]
 
 
-def _chosen(found: _Found, wanted: Wanted) -> Taken:
+def _chosen(candidates: _Found, wanted: Wanted) -> Taken:
     """Return one file of each kind, the first of equal ones; raises RefusedError if they differ."""
     stub = wanted.stub
-    called = _texts(found.called, [])
+    called = _texts(candidates.called, [])
     if any(map(stub.is_answer, called)):
-        others = _readable(found.others)
+        others = _readable(candidates.others)
     else:
-        others = _texts(found.others, found.called) if stub.names else []
+        others = _texts(candidates.others, candidates.called) if stub.names else []
     chosen = stub.choose(called, others)
     taken = []
     for is_notebook in (False, True):
@@ -272,12 +272,12 @@ def _below(folders: Iterable[Entry], wanted: Wanted) -> list[Entry]:
 
     In the folder of another assignment, these are only files that are called like the module.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for way, entry in itertools.islice(_walk(folders, "", DEPTH), files.STUDENT_ENTRIES):
         in_place = not any(_is_of_another(name, wanted.assignment) for name in way.split("/"))
         if wanted.sources([entry]) and (in_place or wanted.is_called_like(entry)):
-            found.append(replace(entry, name=f"{way}{entry.name}"))
-    return found
+            entries.append(replace(entry, name=f"{way}{entry.name}"))
+    return entries
 
 
 def _work_beside(entries: Iterable[Entry], wanted: Wanted) -> list[Entry]:
@@ -294,8 +294,8 @@ def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str,
         except RefusedError:
             continue
         here = f"{way}{folder.name}/"
-        own = (entry for entry in inside if isinstance(entry, File) and is_source(entry))
-        yield from ((here, entry) for entry in own if is_work(entry) and not is_given(entry))
+        sources = (entry for entry in inside if isinstance(entry, File) and is_source(entry))
+        yield from ((here, entry) for entry in sources if is_work(entry) and not is_given(entry))
         if depth > 0:
             yield from _walk(inside, here, depth - 1)
 
@@ -435,5 +435,5 @@ def _not_clear(same: Sequence[str]) -> str:
     return f"Found {_joined(same)} with different contents; hand in only one of them."
 
 
-def _joined(own: Sequence[str]) -> str:
-    return joined([shown(name) for name in own], LISTED)
+def _joined(texts: Sequence[str]) -> str:
+    return joined([shown(name) for name in texts], LISTED)

@@ -24,10 +24,10 @@ def reference(request: pytest.FixtureRequest) -> Any:
 
     Only hidden tests may use it, because students do not have it.
     """
-    found = request.config.stash[SUITE].subject(request.node).reference
-    if found is None:
+    subject = request.config.stash[SUITE].subject(request.node).reference
+    if subject is None:
         raise pytest.UsageError("there is no solution here: visible tests cannot use `reference`")
-    return found
+    return subject
 
 
 @pytest.fixture

@@ -62,7 +62,9 @@ def is_test_of_suite(item: pytest.Item) -> bool:
     """
     part = item.get_closest_marker("part")
     definitions = fixture_definitions(item).get("student", ())
-    return part is not None and any(each.func.__module__ == FIXTURES for each in definitions[-1:])
+    return part is not None and any(
+        definition.func.__module__ == FIXTURES for definition in definitions[-1:]
+    )
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
@@ -81,20 +83,21 @@ def title_of(item: pytest.Item) -> str:
 
 def arguments_of(item: pytest.Item, marker: str) -> list[str]:
     """Return the arguments of all of a test's markers of that name, the nearest first."""
-    return [str(name) for found in item.iter_markers(marker) for name in found.args]
+    return [str(name) for marks in item.iter_markers(marker) for name in marks.args]
 
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
     """Return the items with each folder's visible tests before its hidden ones, which may need
     them.
     """
-    folders = {
-        folder: place
-        for place, folder in reversed(list(enumerate(item.path.parent for item in items)))
-    }
-    return sorted(
-        items, key=lambda item: (folders[item.path.parent], item.path.name == "test_hidden.py")
-    )
+    folders: dict[Path, int] = {}
+    for item in items:
+        folders.setdefault(item.path.parent, len(folders))
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return folders[item.path.parent], item.path.name == "test_hidden.py"
+
+    return sorted(items, key=place)
 
 
 def missing_need(item: pytest.Item, suite: Suite) -> str | None:

@@ -272,7 +272,7 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
                 problems.append(
                     f"{item.nodeid} has `points({points})`; write a number, as in `points(2)`."
                 )
-        known = {"request", *markers.fixture_definitions(item)}
+        fixtures = {"request", *markers.fixture_definitions(item)}
         problems += [
             f"{item.nodeid} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."
             for name in sorted({"capfd", "capfdbinary"}.intersection(item.fixturenames))  # type: ignore[attr-defined]
@@ -282,7 +282,7 @@ def _unusable(items: Iterable[pytest.Item]) -> list[str]:
             "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "
             "pytest's own, such as `monkeypatch` and `capsys`."
             for name in item.fixturenames  # type: ignore[attr-defined]
-            if name not in known
+            if name not in fixtures
         ]
     return problems
 

@@ -90,14 +90,14 @@ def read_utf8(
     try:
         return file.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        told = f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+        sentence = f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
     except OSError as error:
-        told = (
+        sentence = (
             missing
             if missing and not file.exists()
             else f"{file} cannot be read: {error.strerror}."
         )
-    raise problem(told)
+    raise problem(sentence)
 
 
 def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Path:

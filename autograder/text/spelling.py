@@ -4,19 +4,19 @@ import difflib
 from collections.abc import Iterable
 
 
-def did_you_mean(word: object, known: Iterable[str]) -> str:
+def did_you_mean(word: object, candidates: Iterable[str]) -> str:
     """Return `; did you mean `minutes`?` if a known word is similar or the only one with this
     prefix, else "".
     """
-    known = list(known)
-    longer = [name for name in known if word and name.startswith(str(word))]
-    close = longer[0] if len(longer) == 1 else closest(word, known)
+    candidates = list(candidates)
+    longer = [name for name in candidates if word and name.startswith(str(word))]
+    close = longer[0] if len(longer) == 1 else closest(word, candidates)
     return f"; did you mean `{close}`?" if close else ""
 
 
-def closest(word: object, known: Iterable[str]) -> str | None:
+def closest(word: object, candidates: Iterable[str]) -> str | None:
     """Return the known word most similar to `word`, or None."""
-    return next(iter(difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(str(word), list(candidates), n=1, cutoff=0.6)), None)
 
 
 def one_of(words: Iterable[str]) -> str:

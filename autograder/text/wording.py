@@ -64,9 +64,9 @@ def message_skeleton(message: str) -> str:
     expected."
     """
     text = _QUOTED.sub("…", message)
-    found = 1
-    while found:  # from the innermost brackets outwards
-        text, found = _GROUP.subn("…", text)
+    count = 1
+    while count:  # from the innermost brackets outwards
+        text, count = _GROUP.subn("…", text)
     return " ".join(re.sub(r"…(\s*…)+", "…", _NUMBER.sub("…", text)).split())
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import struct
+import textwrap
 import tracemalloc
 import zipfile
 from collections import Counter
@@ -113,6 +114,49 @@ def test_folders_by_student_and_assignment_are_found(tmp_path: Path, course: Cou
         ("ben", "01_adding"): {"adding.py": CODE},
     }
     assert list(found(tree, course, "02_totals")) == [("ada", "02_totals")]
+
+
+ADA = {("ada", "01_adding")}
+# the files, which of them is given, and the submissions in it; None: the assignment is asked for
+SHAPES: dict[str, tuple[list[str], str, set[tuple[str, str]] | None]] = {
+    "the file ada/adding.py": (["ada/adding.py"], "ada/adding.py", ADA),
+    "the file 01_adding/ada.py": (["01_adding/ada.py"], "01_adding/ada.py", ADA),
+    "a folder of adding.py": (["ada/adding.py"], "ada", ADA),
+    "a folder of 01_adding/": (
+        ["ada/01_adding/x.py", "ada/02_totals/x.py"],
+        "ada",
+        {("ada", "01_adding"), ("ada", "02_totals")},
+    ),
+    "01_adding/ of ada.py": (
+        ["01_adding/ada.py", "01_adding/ben.py"],
+        "01_adding",
+        {("ada", "01_adding"), ("ben", "01_adding")},
+    ),
+    "01_adding/ of ada/adding.py": (["01_adding/ada/adding.py"], "01_adding", ADA),
+    "a folder of ada/01_adding/": (["class/ada/01_adding/adding.py"], "class", ADA),
+    "a folder of ada/adding.py": (["class/ada/adding.py"], "class", ADA),
+    "a folder of ada/, lost.py": (
+        ["class/ada/adding.py", "class/lost.py"],
+        "class",
+        {("ada", "01_adding"), ("lost", "lost.py")},
+    ),
+    "a folder of lost.py": (["class/lost.py"], "class", None),
+}
+
+
+@pytest.mark.parametrize("files, given, submissions", SHAPES.values(), ids=SHAPES)
+def test_names_tell_whose_work_it_is(tmp_path: Path, course, files, given, submissions) -> None:
+    write(tmp_path, dict.fromkeys(files, CODE))
+    if submissions is None:
+        with pytest.raises(RefusedError, match="--assignment"):
+            find_submissions(tmp_path / given, course)
+    else:
+        assert set(found(tmp_path / given, course)) == submissions
+
+
+def test_the_documentation_has_a_row_for_each_shape() -> None:
+    table = str(find_submissions.__doc__).partition("-----\n")[2].partition("\n\n")[0]
+    assert [line[:32].strip() for line in textwrap.dedent(table).splitlines()] == list(SHAPES)
 
 
 def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> None:

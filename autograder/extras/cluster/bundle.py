@@ -89,7 +89,10 @@ def versions() -> dict[str, str]:
 
 
 def _suites(plan: Plan) -> dict[str, str]:
-    return {each.name: suite_digest(plan.course, each) for each in plan.course.select(plan.names)}
+    return {
+        assignment.name: suite_digest(plan.course, assignment)
+        for assignment in plan.course.select(plan.names)
+    }
 
 
 def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:

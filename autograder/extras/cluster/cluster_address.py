@@ -114,10 +114,10 @@ def batch_cluster(file: Path) -> Any:
     record = document.read(ClusterFile)
     if record is None:
         raise RefusedError("\n".join(document.problems))
-    known = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
-    if record.kind not in known:
+    names = [name for name in dir(dask_jobqueue) if name.endswith("Cluster")]
+    if record.kind not in names:
         raise RefusedError(
-            f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(known)}."
+            f"{file.name}: dask_jobqueue has no class `{record.kind}`; there are {', '.join(names)}."
         )
     home = str(Path.home())
     options = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}

@@ -10,11 +10,18 @@ from urllib.parse import quote
 from autograder.course.config import Course
 from autograder.extras.git.environment import PROTOCOLS
 from autograder.extras.lms.roster import Person, Roster
-from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
 from autograder.text.names import shown
 
-COLUMNS = titles("repositories")
+# titles of the columns by meaning, also those of GitHub Classroom's table of grades
+COLUMNS = {
+    "student": ("student", "roster_identifier", "student id", "id", "login", "github_username"),
+    "url": ("url", "repository", "clone_url", "student_repository_url"),
+    "assignment": ("assignment",),
+    "branch": ("branch", "tag"),
+    "path": ("path", "folder"),
+}
 PLACEHOLDER = "{student}"
 ACCOUNT = "{github}"
 ADDRESS_LENGTH = 200  # in messages

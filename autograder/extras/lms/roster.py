@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
+from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
 from autograder.submissions.identity import (
@@ -20,9 +21,6 @@ from autograder.submissions.identity import (
 from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml
-COLUMNS = titles("roster")
-MOODLE = titles("moodle")
-CANVAS = titles("canvas")
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
 # `Title (123)` is an assignment of Canvas
@@ -35,10 +33,12 @@ _PARTICIPANT = re.compile(r"(?P<word>\D*[^\W\d_]\D*?)(?P<gap>\s*)(?P<number>\d+)
 _BETWEEN_SECTIONS = re.compile(r",? (?:and|und|et|y|e|en|och|og|i|ja) |[,;] ?")
 
 
-_PARTICIPANT_WORDS = frozenset(map(plain, MOODLE["participant"]))
-_FIRST_OR_LAST = frozenset(map(plain, (*COLUMNS["first"], *COLUMNS["last"])))
-_NAMES = frozenset(map(plain, MOODLE["name"]))
-_IDS = frozenset(map(plain, (*MOODLE["id_number"], *MOODLE["email"], *MOODLE["username"])))
+_PARTICIPANT_WORDS = frozenset(map(plain, moodle_columns.PARTICIPANT))
+_FIRST_OR_LAST = frozenset(map(plain, (*roster_columns.FIRST, *roster_columns.LAST)))
+_NAMES = frozenset(map(plain, moodle_columns.NAME))
+_IDS = frozenset(
+    map(plain, (*moodle_columns.ID_NUMBER, *moodle_columns.EMAIL, *moodle_columns.USERNAME))
+)
 
 
 @dataclass(frozen=True)
@@ -92,47 +92,42 @@ class Roster:
             return []
         return [person for person in self.people if names & set(map(plain, person.groups))]
 
-    def class_list(self, known: Mapping[str, str]) -> ClassList:
-        """Return the class by ids in the grades; `known` has the names of the students with grades."""
-        people = {student: self.graded(student, name) for student, name in known.items()}
-        ids = {person: student for student, person in people.items() if person}
-        called = {plain(name) for name in known.values() if name}
-        listed = [
-            person for person in self.people if person in ids or plain(person.name) not in called
-        ]
-        ids |= {person: graded_name(person.id) for person in self.people if person not in ids}
-        members = {
-            group: self._members_of(group, known[group]) for group in known if not people[group]
-        }
-        return ClassList(
-            names={ids[person]: person.name for person in listed},
-            sections={ids[person]: person.sections for person in listed if person.sections},
-            groups={
-                group: tuple(ids[person] for person in persons)
-                for group, persons in members.items()
-                if persons
-            },
-            originals={
-                ids[person]: person.id
-                for person in listed
-                if graded_name(person.id) == ids[person] != person.id
-            },
-        )
+    def class_list(self, names: Mapping[str, str]) -> ClassList:
+        """Return the class by ids in the grades; `names` has the names of the students with grades."""
+        people = {student: self.graded(student, name) for student, name in names.items()}
+        with_grades = {person: student for student, person in people.items() if person}
+        ids = {person: graded_name(person.id) for person in self.people} | with_grades
+        groups = {}
+        for student, name in names.items():
+            members = [] if people[student] else self.members(student) or self.members(name)
+            if members:
+                groups[student] = tuple(ids[member] for member in members)
+        in_grades = {plain(name) for name in names.values() if name}
+        students: dict[str, str] = {}
+        sections: dict[str, tuple[str, ...]] = {}
+        originals: dict[str, str] = {}
+        for person in self.people:
+            if person not in with_grades and plain(person.name) in in_grades:
+                continue  # somebody of this name has grades under another id
+            student = ids[person]
+            students[student] = person.name
+            if person.sections:
+                sections[student] = person.sections
+            if graded_name(person.id) == student != person.id:
+                originals[student] = person.id
+        return ClassList(students, sections, groups, originals)
 
-    def _members_of(self, group: str, name: str) -> list[Person]:
-        return self.members(group) or self.members(name)
-
-    def student_id(self, text: str, known: Mapping[str, str], originals: Mapping[str, str]) -> str:
+    def student_id(self, text: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
         """Return the id in the grades that a name, a login or an address identifies; the text
         itself if none or several.
 
-        `known` has the students in the grades and their names, empty if unknown; `originals` the
+        `names` has the students in the grades and their names, empty if unknown; `originals` the
         ids that were changed for a folder's name.
         """
-        if text in known:
+        if text in names:
             return text
         directory = Directory[str]()
-        for student, name in known.items():
+        for student, name in names.items():
             person = self.graded(student, name) or Person(student)
             directory.add(
                 student,
@@ -147,14 +142,14 @@ class Roster:
 
     def why_not(self, described: Described) -> str:
         """Return the reason that nobody fits, to follow a student's name in a message."""
-        known = list(map(shown, described.texts))
+        texts = list(map(shown, described.texts))
         candidates = self._directory.candidates(described)
         if not candidates:
-            return f"the roster has no student called {' or '.join(known)}."
+            return f"the roster has no student called {' or '.join(texts)}."
         if len(candidates) > 1:
             listed = ", ".join(sorted(shown(person.name or person.id) for person in candidates))
-            verb = "matches" if len(known) == 1 else "match"
-            return f"in the roster, {' and '.join(known)} {verb} more than one student: {listed}."
+            verb = "matches" if len(texts) == 1 else "match"
+            return f"in the roster, {' and '.join(texts)} {verb} more than one student: {listed}."
         other = next(iter(candidates))
         if self._directory.find(Described(described.ids)) == other:
             return (
@@ -167,9 +162,9 @@ class Roster:
         """Return the person with this id in the grades; None if the `name` differs: sites use the
         same numbers.
         """
-        known = None if Id(student).is_number and name else self._by_student.get(student)
+        person = None if Id(student).is_number and name else self._by_student.get(student)
         described = Described((Id(student),), (name,)) if name else anything(student)
-        return known or self.find(described)
+        return person or self.find(described)
 
 
 def read_roster(path: Path | None) -> Roster:
@@ -181,18 +176,21 @@ def read_roster(path: Path | None) -> Roster:
     if path is None:
         return Roster()
     sheet = read_sheet(path)
-    named = sheet.column("name", *MOODLE["name"]) is not None or _has_first_and_last(sheet)
+    named = sheet.column("name", *moodle_columns.NAME) is not None or _has_first_and_last(sheet)
     column = sheet.column(
-        *(("student",) if named else ()), *COLUMNS["id"], *COLUMNS["other_id"], *MOODLE["email"]
+        *(("student",) if named else ()),
+        *roster_columns.ID,
+        *roster_columns.OTHER_ID,
+        *moodle_columns.EMAIL,
     )
     if column is None:
         raise RefusedError(
             f"{sheet.name} has no column with the students' ids. Call it `student`; others may hold names, "
             "email addresses and the numbers of the course site."
         )
-    names = (*COLUMNS["name"], *MOODLE["name"], "student")
+    names = (*roster_columns.NAME, *moodle_columns.NAME, "student")
     name = sheet.column(*(title for title in names if plain(title) != plain(sheet.header[column])))
-    otherwise = sheet.column(*COLUMNS["other_id"], *MOODLE["email"])
+    otherwise = sheet.column(*roster_columns.OTHER_ID, *moodle_columns.EMAIL)
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
         identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
@@ -212,13 +210,15 @@ def read_roster(path: Path | None) -> Roster:
 
 
 def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
-    several = sheet.cell(row, sheet.column(*COLUMNS["groups"])).split(",")
-    return tuple(filter(str.strip, [sheet.cell(row, sheet.column(*COLUMNS["group"])), *several]))
+    several = sheet.cell(row, sheet.column(*roster_columns.GROUPS)).split(",")
+    return tuple(
+        filter(str.strip, [sheet.cell(row, sheet.column(*roster_columns.GROUP)), *several])
+    )
 
 
 def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
     """Return the sections in a cell, where Canvas writes several as a sentence: `A, B, and C`."""
-    cell = sheet.cell(row, sheet.column(*COLUMNS["section"]))
+    cell = sheet.cell(row, sheet.column(*roster_columns.SECTION))
     if not cell:
         return ()
     pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
@@ -227,18 +227,18 @@ def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
 
 def row_description(sheet: Sheet, row: int) -> Described:
     """Return all that identifies the student of a row: addresses, numbers, logins and names."""
-    found = Described()
+    description = Described()
     number_column = canvas_number(sheet)
     for column, title in enumerate(sheet.header):
         cell = sheet.cell(row, column)
         if cell and not _is_of_first_or_last(sheet, title):
-            found |= _description(title, cell, column == number_column)
+            description |= _description(title, cell, column == number_column)
     last, first = _last_and_first(sheet, row)
     if first or last:
-        found |= Described((), (f"{last}, {first}" if last and first else last or first,))
-    identifier = sheet.cell(row, sheet.column(*MOODLE["id"]))
+        description |= Described((), (f"{last}, {first}" if last and first else last or first,))
+    identifier = sheet.cell(row, sheet.column(*moodle_columns.ID))
     number = participant(identifier)
-    return found | Described((Id(number, "moodle"),)) if number else found
+    return description | Described((Id(number, "moodle"),)) if number else description
 
 
 def _description(title: str, cell: str, is_canvas_number: bool) -> Described:
@@ -257,13 +257,15 @@ def _description(title: str, cell: str, is_canvas_number: bool) -> Described:
 
 def canvas_number(sheet: Sheet) -> int | None:
     """Return the column of Canvas's numbers, if this is a gradebook of Canvas."""
-    is_gradebook = sheet.column(*CANVAS["name"], *CANVAS["last"]) is not None
-    is_gradebook = is_gradebook and sheet.column(*CANVAS["id"], *COLUMNS["section"]) is not None
-    return sheet.column(*CANVAS["number"]) if is_gradebook else None
+    is_gradebook = sheet.column(*canvas_columns.NAME, *canvas_columns.LAST) is not None
+    is_gradebook = (
+        is_gradebook and sheet.column(*canvas_columns.ID, *roster_columns.SECTION) is not None
+    )
+    return sheet.column(*canvas_columns.NUMBER) if is_gradebook else None
 
 
 def _has_first_and_last(sheet: Sheet) -> bool:
-    columns = {sheet.column(*COLUMNS["first"]), sheet.column(*COLUMNS["last"])}
+    columns = {sheet.column(*roster_columns.FIRST), sheet.column(*roster_columns.LAST)}
     return None not in columns and len(columns) > 1
 
 
@@ -277,8 +279,8 @@ def _is_of_first_or_last(sheet: Sheet, title: str) -> bool:
 def _last_and_first(sheet: Sheet, row: int) -> tuple[str, str]:
     if not _has_first_and_last(sheet):
         return "", ""
-    return sheet.cell(row, sheet.column(*COLUMNS["last"])), sheet.cell(
-        row, sheet.column(*COLUMNS["first"])
+    return sheet.cell(row, sheet.column(*roster_columns.LAST)), sheet.cell(
+        row, sheet.column(*roster_columns.FIRST)
     )
 
 

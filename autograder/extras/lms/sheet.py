@@ -13,7 +13,6 @@ from pathlib import Path
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
 from autograder.submissions.identity import plain
-from autograder.text.tables import read_table
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")
@@ -77,22 +76,6 @@ class Sheet:
         writer = csv.writer(text, delimiter=self._separator, lineterminator=self._line_end)
         writer.writerows(self._lines)
         return (self._beginning + text.getvalue()).encode(self._encoding)
-
-
-def titles(site: str) -> dict[str, list[str]]:
-    """Return the titles of columns in the tables of a site, by their meaning, from `columns.yml`."""
-    return {
-        meaning: _flat(names)
-        for meaning, names in read_table(__file__, "columns.yml")[site].items()
-    }
-
-
-def _flat(names: Sequence[str | list[str]]) -> list[str]:
-    """Return the names of all lines in one list."""
-    found: list[str] = []
-    for name in names:
-        found += [name] if isinstance(name, str) else name
-    return found
 
 
 def read_sheet(path: Path) -> Sheet:

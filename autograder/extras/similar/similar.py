@@ -84,22 +84,22 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
     """
     document = load_document(course, assignment)
     stub = Stub.of(document.stub)
-    found = Similar()
+    result = Similar()
     for submission in find_submissions(path, course, assignment.name):
         code = read_code(submission, stub)
         if code is None or len(code.tokens) > MOST_TOKENS:
-            found.too_long.append(submission.student)
+            result.too_long.append(submission.student)
         elif len(code.tokens) < GRAM:
-            found.empty.append(submission.student)
+            result.empty.append(submission.student)
         else:
-            found.codes[submission.student] = code
+            result.codes[submission.student] = code
     texts = {SOLUTION: document.text}
     for name, text in load_alternatives(course, assignment):
         texts[f"alternative {name}"] = text
     answers = {name: own_code(text, stub) for name, text in texts.items()}
-    found.pairs = alike(found.codes, answers.values(), most, least)
-    found.course_answers = _course_answers(found.codes, answers)[:most]
-    return found
+    result.pairs = alike(result.codes, answers.values(), most, least)
+    result.course_answers = _course_answers(result.codes, answers)[:most]
+    return result
 
 
 def _course_answers(codes: Mapping[str, Code], answers: Mapping[str, Code]) -> list[CourseAnswer]:

@@ -75,8 +75,8 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
     rare_words = _shared_by_two(codes, frozenset().union(*(code.words for code in known)))
     candidates = _candidates(codes, weigh, rare_words)[: most * LOOKED_AT]
     pairs = [
-        _pair(one, other, codes, weigh, rare_words.get((one, other), ()))
-        for one, other in candidates
+        _pair(first, second, codes, weigh, rare_words.get((first, second), ()))
+        for first, second in candidates
     ]
     listed = [pair for pair in pairs if pair.likeness >= least and pair.passages]
     return sorted(listed, key=lambda pair: (-pair.likeness, pair.one, pair.other))[:most]
@@ -101,7 +101,9 @@ class _Weights:
 
     def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
         self.grams = {student: frozenset(_grams(code.tokens)) for student, code in codes.items()}
-        self._count = Counter(gram for grams in self.grams.values() for gram in grams)
+        self._count: Counter[Gram] = Counter()
+        for grams in self.grams.values():
+            self._count.update(grams)
         self._known = frozenset().union(*(_grams(code.tokens) for code in known))
 
     def __call__(self, gram: Gram) -> float:
@@ -126,17 +128,17 @@ def _grams(tokens: Sequence[str]) -> list[Gram]:
 
 
 def _shared_by_two(
-    codes: Mapping[str, Code], known: frozenset[str]
+    codes: Mapping[str, Code], common: frozenset[str]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
     users: dict[str, list[str]] = defaultdict(list)
     for student in sorted(codes):
-        for word in codes[student].words - known:
+        for word in codes[student].words - common:
             users[word].append(student)
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    shared: dict[tuple[str, str], list[str]] = defaultdict(list)
     for word in sorted(users):
         if len(users[word]) == 2:
-            found[users[word][0], users[word][1]].append(word)
-    return {pair: tuple(words) for pair, words in found.items()}
+            shared[users[word][0], users[word][1]].append(word)
+    return {pair: tuple(words) for pair, words in shared.items()}
 
 
 def _candidates(
@@ -152,8 +154,8 @@ def _candidates(
         if len(students) > 1 and (weight := weigh(gram)) > 0:
             for pair in itertools.combinations(students, 2):
                 shared[pair] += weight
-    for pair, own in words.items():
-        shared[pair] += WORD * len(own) * _shorter(codes, pair)
+    for pair, shared_words in words.items():
+        shared[pair] += WORD * len(shared_words) * _shorter(codes, pair)
     return sorted(shared, key=lambda pair: (-shared[pair] / _shorter(codes, pair), pair))
 
 
@@ -162,9 +164,9 @@ def _shorter(codes: Mapping[str, Code], pair: tuple[str, str]) -> int:
 
 
 def _pair(
-    one: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]
+    first_student: str, other: str, codes: Mapping[str, Code], weigh: _Weights, words: Sequence[str]
 ) -> Pair:
-    first = codes[one]
+    first = codes[first_student]
     second = codes[other]
     passages = []
     common = 0
@@ -173,9 +175,9 @@ def _pair(
         common += length
         unusual += weigh.of(first.tokens[begin : begin + length])
         passages.append(Passage(_lines(first, begin, length), _lines(second, at, length), length))
-    shorter = _shorter(codes, (one, other))
+    shorter = _shorter(codes, (first_student, other))
     return Pair(
-        one,
+        first_student,
         other,
         min(1.0, common / shorter),
         min(1.0, unusual / shorter),

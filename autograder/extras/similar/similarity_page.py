@@ -17,18 +17,18 @@ def check_room(path: Path) -> None:
     check_file(path, "`similar`", marked(MARK))
 
 
-def write_alike(path: Path, title: str, found: Similar) -> Path:
+def write_alike(path: Path, title: str, similar: Similar) -> Path:
     """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without
     jinja2.
     """
     check_room(path)
     pairs = []
-    for pair in found.pairs:
-        one = _lines(found.codes[pair.one], (passage.one for passage in pair.passages))
-        other = _lines(found.codes[pair.other], (passage.other for passage in pair.passages))
-        pairs.append((pair, ((pair.one, one), (pair.other, other))))
-    numbers = {"submissions": len(found.codes), "most_words": MOST_WORDS}
-    answers = found.course_answers
+    for pair in similar.pairs:
+        first_lines = _lines(similar.codes[pair.one], (passage.one for passage in pair.passages))
+        other = _lines(similar.codes[pair.other], (passage.other for passage in pair.passages))
+        pairs.append((pair, ((pair.one, first_lines), (pair.other, other))))
+    numbers = {"submissions": len(similar.codes), "most_words": MOST_WORDS}
+    answers = similar.course_answers
     return write_page(
         path, "similar.html.j2", title=title, pairs=pairs, course_answers=answers, **numbers
     )

@@ -80,9 +80,9 @@ def own_code(text: str, stub: Stub) -> Code:
 
 
 def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[str]]:
-    own = _own_names(text)
+    own_names = _own_names(text)
     lines: dict[int, list[str]] = {}
-    words: set[str] = set(own or ()) - given
+    words: set[str] = set(own_names or ()) - given
     before = previous = ""
     for kind, value, line in _lexed(text):
         if kind in Token.Comment:
@@ -96,7 +96,7 @@ def _read(text: str, given: frozenset[str]) -> tuple[dict[int, list[str]], set[s
             token = (
                 NAME
                 if (before, previous) == ("self", ".")
-                else _token(kind, value, previous, own, given)
+                else _token(kind, value, previous, own_names, given)
             )
         if token != TEXT or tokens[-1:] != [TEXT]:  # adjacent string tokens are merged
             tokens.append(token)
@@ -117,7 +117,7 @@ def _lexed(text: str) -> Iterator[tuple[Token, str, int]]:
 
 
 def _token(
-    kind: Token, value: str, previous: str, own: set[str] | None, given: frozenset[str]
+    kind: Token, value: str, previous: str, own_names: set[str] | None, given: frozenset[str]
 ) -> str:
     """Replace own names by a placeholder; names of libraries and given names are kept."""
     if (
@@ -127,9 +127,9 @@ def _token(
         or kind in Token.Operator
     ):
         return value
-    if own is None:
+    if own_names is None:
         return value if previous == "." else NAME
-    return NAME if value in own or value == "self" else value
+    return NAME if value in own_names or value == "self" else value
 
 
 def _own_names(text: str) -> set[str] | None:

@@ -5,9 +5,18 @@ from dataclasses import dataclass
 from autograder.sandbox.inside.jail import TIERS
 from autograder.sandbox.outside import cgroup, launcher
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
-from autograder.text.tables import read_table
 
-SENTENCES: dict[str, str] = read_table(__file__, "doctor.yml")
+GUARANTEES = {
+    "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
+    "host-network": "The same, but the system-call filter alone keeps student code from the network.",
+    "landlock": "Student code can read no file but Python's, and has no network, processes or disk.",
+    "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
+}
+LIMITED_TOGETHER = "All workers of a grader together are limited, too: cgroup v2 is delegated."
+NOT_LIMITED_TOGETHER = (
+    "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
+    "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,11 @@ class TierReport:
     cells: tuple[MatrixCell, ...] = ()
     problems: tuple[str, ...] = ()
 
+    @property
+    def open_walls(self) -> list[str]:
+        """The boundaries that the tier promises and does not hold."""
+        return [cell.wall for cell in self.cells if cell.verdict == "open"]
+
 
 def examine() -> list[TierReport]:
     """Test every tier, the strongest first."""
@@ -46,10 +60,12 @@ def _examine(tier: str) -> TierReport:
         note = launcher.try_tier(tier)
     except SandboxUnavailableError as problem:
         return TierReport(tier, False, problem.reason, problem.remedy)
-    together, hint = (
-        (SENTENCES["grouped"], "") if cgroup.delegated() else ("", SENTENCES["not grouped"])
-    )
+    guarantees = [GUARANTEES[tier], note]
+    hint = ""
     if tier == "unsafe":
-        together = ""
         hint = "Use it only for files that you trust."
-    return TierReport(tier, True, " ".join(filter(None, (SENTENCES[tier], note, together))), hint)
+    elif cgroup.delegated():
+        guarantees.append(LIMITED_TOGETHER)
+    else:
+        hint = NOT_LIMITED_TOGETHER
+    return TierReport(tier, True, " ".join(filter(None, guarantees)), hint)

@@ -40,7 +40,7 @@ def verify() -> list[TierReport]:
 def is_sound(reports: Iterable[TierReport]) -> bool:
     """Whether a safe tier works here, and all guarantees of each working tier hold."""
     safe = [report for report in reports if report.tier in SAFE_TIERS and report.works]
-    return bool(safe) and all(cell.verdict != "open" for report in safe for cell in report.cells)
+    return bool(safe) and not any(report.open_walls for report in safe)
 
 
 def verify_tier(
@@ -57,17 +57,22 @@ def verify_tier(
         ):
             note = sandbox.note
             _tell("nothing", sandbox, facts)  # raises when no worker can be walled in at all
-            cells = []
-            for wall in [wall for wall in WALLS if not only or wall in only]:
-                found = tuple(FROM_OUTSIDE.get(wall, _tell)(wall, sandbox, facts))
-                promised = tier in WALLS[wall] and not (wall == THREADS and note)
-                verdict = "held"
-                if found:
-                    verdict = "open" if promised else "not promised"
-                cells.append(MatrixCell(wall, verdict, found))
-            return TierReport(tier, True, note, cells=tuple(cells))
+            walls = [wall for wall in WALLS if not only or wall in only]
+            cells = tuple(_cell(wall, sandbox, facts, note) for wall in walls)
+            return TierReport(tier, True, note, cells=cells)
     except (InfrastructureError, OSError) as problem:
         return TierReport(tier, False, getattr(problem, "reason", str(problem)))
+
+
+def _cell(wall: str, sandbox: Sandbox, facts: Facts, note: str) -> MatrixCell:
+    """Attack one wall; a sandbox with a note does not promise to limit the threads."""
+    attack = FROM_OUTSIDE.get(wall, _tell)
+    breaches = tuple(attack(wall, sandbox, facts))
+    is_promised = sandbox.tier in WALLS[wall] and not (wall == THREADS and note)
+    verdict = "held"
+    if breaches:
+        verdict = "open" if is_promised else "not promised"
+    return MatrixCell(wall, verdict, breaches)
 
 
 @contextmanager
@@ -86,13 +91,11 @@ def _scenery() -> Iterator[dict[str, Any]]:
         victim.parent.mkdir()
         for file in (hidden, victim):
             file.write_text("ANSWER = 42\n")
-        for path, rights in (
-            (folder, 0o755),
-            (victim.parent, 0o777),
-            (hidden, 0o644),
-            (victim, 0o666),
-        ):
-            os.chmod(path, rights)  # the sandbox alone protects them
+        # the sandbox alone protects them
+        os.chmod(folder, 0o755)
+        os.chmod(victim.parent, 0o777)
+        os.chmod(hidden, 0o644)
+        os.chmod(victim, 0o666)
         os.environ[TOKEN_NAME] = token
         try:
             yield {
@@ -128,30 +131,33 @@ def _tell(
     """Return the operations that the worker reports; one that ended otherwise than expected may
     have done anything.
     """
-    with _trying(trial, sandbox, facts, **limits) as (worker, found):
+    with _trying(trial, sandbox, facts, **limits) as (worker, operations):
         worker.socket.shutdown(socket.SHUT_WR)
         ending = worker.end(kill=False)
-    if found is None:
-        return (
-            []
-            if ending.reason == killed_for
-            else [f"end without an answer ({ending.reason} {ending.code})"]
-        )
-    return found
+    if operations is not None:
+        return operations
+    if ending.reason == killed_for:
+        return []
+    return [f"end without an answer ({ending.reason} {ending.code})"]
 
 
 def _look_powerful(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
     before = family(os.getpid())
     with _trying("nothing", sandbox, facts):
         new = family(os.getpid()) - before
-        return [line for pid in new for line in _powers(pid)] if new else ["hide from the grader"]
+        powers: list[str] = []
+        for pid in new:
+            powers += _powers(pid)
+        return powers if new else ["hide from the grader"]
 
 
 def _powers(pid: int) -> list[str]:
-    found = re.findall(r"^(\w+):\t(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    """Return the powers that a process keeps: `keep CapEff 00000000a80425fb`."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    values = re.findall(r"^(\w+):\t(\w+)$", status, re.MULTILINE)
     return [
         f"keep {name} {value}"
-        for name, value in found
+        for name, value in values
         if name in POWERLESS and int(value, 16) != POWERLESS[name]
     ]
 
@@ -163,11 +169,11 @@ def _leave(wall: str, sandbox: Sandbox, facts: Facts) -> list[str]:
             return ["end without an answer"]
         worker.end()
         # no process holds the other end of a dead worker's socket
-        found = [] if receive(worker.socket, GONE_SECONDS) == b"" else ["leave a process"]
-    found += _tell("find", sandbox, facts)
+        remains = [] if receive(worker.socket, GONE_SECONDS) == b"" else ["leave a process"]
+    remains += _tell("find", sandbox, facts)
     processes = family(os.getpid()) - set(facts["others"])
     sandbox.close()
-    return found if _vanish(processes) else [*found, "outlive the sandbox"]
+    return remains if _vanish(processes) else [*remains, "outlive the sandbox"]
 
 
 def _vanish(processes: set[int]) -> bool:
@@ -182,17 +188,19 @@ def _vanish(processes: set[int]) -> bool:
 def family(pid: int) -> set[int]:
     """Return all living descendants of `pid`; empty if the system does not provide them."""
     parents = _parents()
-    found = set[int]()
-    new = {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new}
-        found |= new
-    return found
+    descendants = set[int]()
+    generation = {pid}
+    while generation:
+        generation = {child for child, parent in parents.items() if parent in generation}
+        descendants |= generation
+    return descendants
 
 
 def _parents() -> dict[int, int]:
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")) if sys.platform == "linux" else ():
+    parents: dict[int, int] = {}
+    if sys.platform != "linux":
+        return parents
+    for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             state, parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:2]
             if state != "Z":

@@ -70,7 +70,7 @@ class Absent:
         """
         given = [*args, *kwargs.values()]
         decorates = len(given) == 1 and isinstance(given[0], (type, types.FunctionType))
-        if decorates or (given and all(isinstance(each, Absent) for each in given)):
+        if decorates or (given and all(isinstance(argument, Absent) for argument in given)):
             return self
         self._raise()
 
@@ -145,8 +145,12 @@ def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
             absent = Absent(error.with_traceback(None))
             found.append((error.name or name or ".", importer.f_lineno))
             return absent
-        missing = [each for each in names or () if each != "*" and not hasattr(module, each)]
-        found.extend((f"{name}.{each}", importer.f_lineno) for each in missing)
+        missing = [
+            missing_name
+            for missing_name in names or ()
+            if missing_name != "*" and not hasattr(module, missing_name)
+        ]
+        found.extend((f"{name}.{missing_name}", importer.f_lineno) for missing_name in missing)
         return _with_stand_ins(module, names or (), missing) if missing else module
 
     builtins.__import__ = import_or_absent  # type: ignore[assignment]
@@ -161,10 +165,12 @@ def _with_stand_ins(module: Any, names: Sequence[str], missing: Sequence[str]) -
     have.
     """
     copy = types.ModuleType(module.__name__)
-    copy.__dict__.update({each: getattr(module, each) for each in names if each not in missing})
-    for each in missing:
+    copy.__dict__.update(
+        {attribute: getattr(module, attribute) for attribute in names if attribute not in missing}
+    )
+    for attribute in missing:
         error = ImportError(
-            f"cannot import name {each!r} from {module.__name__!r}", name=module.__name__
+            f"cannot import name {attribute!r} from {module.__name__!r}", name=module.__name__
         )
-        copy.__dict__[each] = Absent(error)
+        copy.__dict__[attribute] = Absent(error)
     return copy

@@ -73,8 +73,10 @@ class CallBack:
 
     def ask(self, tensors: tuple[Any, ...]) -> tuple[Any, ...]:
         """Call the callable with these tensors as inputs, and return the tensors of its result."""
-        own = iter(tensors)
-        args, kwargs = mapped(lambda leaf: next(own) if _is_float(leaf) else leaf, self.given)
+        own_tensors = iter(tensors)
+        args, kwargs = mapped(
+            lambda leaf: next(own_tensors) if _is_float(leaf) else leaf, self.given
+        )
         self.reply = self.server.ask({**self.question, "args": args, "kwargs": kwargs})
         return tuple(leaf for leaf in leaves(self.reply["value"]) if isinstance(leaf, torch.Tensor))
 
@@ -119,11 +121,16 @@ class _PulledBack(torch.autograd.Function):
         info: Any, in_dims: tuple[Any, ...], call: CallBack, *gradients: Any
     ) -> tuple[Any, ...]:
         """Compute several gradients, as in `torch.func.jacrev`, one after another."""
-        found = []
+        results = []
         for i in range(info.batch_size):
-            own = [g if dim is None else g.select(dim, i) for g, dim in zip(gradients, in_dims[1:])]
-            found.append(_PulledBack.apply(call, *own))  # type: ignore[no-untyped-call]
-        return tuple(None if each[0] is None else torch.stack(each) for each in zip(*found)), 0
+            unbatched = [
+                g if dim is None else g.select(dim, i) for g, dim in zip(gradients, in_dims[1:])
+            ]
+            results.append(_PulledBack.apply(call, *unbatched))  # type: ignore[no-untyped-call]
+        return tuple(
+            None if gradients_of_input[0] is None else torch.stack(gradients_of_input)
+            for gradients_of_input in zip(*results)
+        ), 0
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:

@@ -168,8 +168,8 @@ class Entries:
             for last in wanted & vars(module).keys():
                 thing = vars(module)[last]
                 named = f"{name}.{last}" in self._named(module, last)
-                own = _root(getattr(thing, "__module__", None) or name) == _root(name)
-                if callable(thing) and (named or own):
+                is_own = _root(getattr(thing, "__module__", None) or name) == _root(name)
+                if callable(thing) and (named or is_own):
                     yield module, last, thing
 
     def _wrap_methods(self, kind: type, names: list[str], undo: ExitStack) -> None:
@@ -215,9 +215,9 @@ def _places_of(
     things: Collection[int], modules: Iterable[ModuleType]
 ) -> list[tuple[ModuleType, str, Any]]:
     """Return where these modules hold things with these identities."""
-    found = []
+    places = []
     for module in modules:
-        found += [
+        places += [
             (module, name, thing) for name, thing in vars(module).items() if id(thing) in things
         ]
-    return found
+    return places

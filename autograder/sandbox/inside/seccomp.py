@@ -41,16 +41,14 @@ def _table() -> dict[str, tuple[tuple[int | None, ...], str]]:
     """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its
     rule.
     """
-    rows = map(
-        str.split, Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines()
-    )
-    return {
-        name: (
-            tuple(None if number == "-" else int(number) for number in numbers[:2]),
-            "".join(numbers[2:]) or "allow",
-        )
-        for name, *numbers in (row for row in rows if row and row[0] != "#")
-    }
+    calls = {}
+    for line in Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines():
+        words = line.split()
+        if words and words[0] != "#":
+            name, *numbers = words[:3]
+            rule = words[3] if len(words) > 3 else "allow"
+            calls[name] = (tuple(None if n == "-" else int(n) for n in numbers), rule)
+    return calls
 
 
 CALLS = _table()

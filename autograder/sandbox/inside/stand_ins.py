@@ -43,8 +43,10 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with server.entries.active(False):
             value, generators = _ask(server, "call", name, args, kwargs)
-            own = [leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)]
-            for generator, advanced in zip(own, generators):
+            own_generators = [
+                leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)
+            ]
+            for generator, advanced in zip(own_generators, generators):
                 generator.set_state(advanced.get_state())
             return value
 
@@ -62,8 +64,8 @@ class StandInModule(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         server, number, path, names = self._place
         with server.entries.active(False):
-            own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
-            state = {name: own[name] for name in names if name in own}
+            own_tensors = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+            state = {name: own_tensors[name] for name in names if name in own_tensors}
             modes = {name: part.training for name, part in self.named_modules()}
             return _ask(server, "run", number, path, state, modes, args, kwargs)
 

@@ -198,11 +198,11 @@ def open_files(facts: Facts) -> Attempts:
     be opened.
     """
     most = facts["limits"]["open_files"]
-    found: Attempts = {
+    attempts: Attempts = {
         f"use descriptor {number}": partial(os.fstat, number) for number in range(4, 256)
     }
     return {
-        **found,
+        **attempts,
         f"open {most} more files": lambda: [os.open(os.devnull, os.O_RDONLY) for _ in range(most)],
     }
 

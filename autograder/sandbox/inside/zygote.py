@@ -245,13 +245,13 @@ class Zygote:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.selector.close()
-        for each in (
+        for descriptor in (
             self.control,
             self.alarm,
             self.alarm_end,
             *(c.status for c in self.children.values()),
         ):
-            each.detach()
+            descriptor.detach()
         self.children.clear()
 
 
@@ -287,7 +287,9 @@ def arrange_descriptors(data: int, output: int, setup: int) -> None:
     """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no
     others.
     """
-    data, output, setup = (fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (data, output, setup))
+    data, output, setup = (
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (data, output, setup)
+    )
     empty = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((empty, 0), (output, 1), (output, 2), (data, DATA), (setup, SETUP)):
         os.dup2(source, target)

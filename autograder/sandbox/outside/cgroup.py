@@ -35,8 +35,10 @@ class Group:
         """Set what all workers together may use beside the fork server itself."""
         with suppress(OSError):
             self._own_bytes = self._own_bytes or int((self.folder / "memory.current").read_text())
-            each = int(limits["memory_mb"] + limits["scratch_mb"]) << 20
-            (self.folder / "memory.max").write_text(str(self._own_bytes + WORKERS * each))
+            bytes_of_worker = int(limits["memory_mb"] + limits["scratch_mb"]) << 20
+            (self.folder / "memory.max").write_text(
+                str(self._own_bytes + WORKERS * bytes_of_worker)
+            )
             (self.folder / "pids.max").write_text(str(WORKERS * (1 + int(limits["processes"]))))
 
     def close(self) -> None:

@@ -95,13 +95,13 @@ class Layout:
 
 
 def _package_folders() -> list[Path]:
-    found = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
-    found += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
+    folders = [Path(entry) for entry in sys.path if entry.endswith("-packages")]
+    folders += [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")]
     for name in ("torch", "numpy", "IPython"):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin:
-            found.append(Path(spec.origin).parents[1])
-    return list(dict.fromkeys(path.resolve() for path in found if path.is_dir()))
+            folders.append(Path(spec.origin).parents[1])
+    return list(dict.fromkeys(path.resolve() for path in folders if path.is_dir()))
 
 
 def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], dict[str, str]]:

@@ -63,10 +63,10 @@ class Connection:
             self._take_beside(reply)
             with malformed("an answer"):
                 if "error" in reply:
-                    told = told_exception(reply["error"])
+                    exception = told_exception(reply["error"])
                     raise (
-                        student_raised(told)
-                        if told.type != "WireError"
+                        student_raised(exception)
+                        if exception.type != "WireError"
                         else StudentCrashedError(TOO_MUCH)
                     )
                 value = reply["ok"]

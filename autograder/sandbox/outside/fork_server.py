@@ -89,8 +89,8 @@ class ForkServer:
             if self.control.recv(1) != b"\n":
                 raise ConnectionError("it has hung up")
         except OSError:
-            for each in (data, status, output):
-                each.close()
+            for end in (data, status, output):
+                end.close()
             raise ForkServerGoneError(self.last_words()) from None
         finally:
             their_data.close()
@@ -138,7 +138,7 @@ class ForkServer:
 def _ending(code: int) -> str:
     """Describe an exit code; above 128 it stands for a signal, as in a shell."""
     number = -code if code < 0 else code - 128
-    if number in {each.value for each in signal.Signals}:
+    if number in {member.value for member in signal.Signals}:
         return f"It ended by {signal.Signals(number).name}."
     return f"It ended with exit code {code}."
 

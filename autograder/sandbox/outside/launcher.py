@@ -165,12 +165,12 @@ def try_tier(tier: str) -> str:
     ):
         try:
             with sandbox.spawn(PROBE_LIMITS) as worker:
-                found = ask(
+                answer = ask(
                     worker,
                     {"trial": "look round", "hidden": hidden.name},
                     PROBE_LIMITS.submission_seconds,
                 )
-                if found is None:
+                if answer is None:
                     ending = worker.end(kill=False)
                     raise InfrastructureError(
                         f"A worker ended without an answer ({ending.reason} {ending.code})."
@@ -179,10 +179,10 @@ def try_tier(tier: str) -> str:
             raise
         except (InfrastructureError, OSError, ValueError) as problem:
             raise unavailable(tier, str(problem)) from None
-        succeeded = [name for name in found if name not in PACKAGES]
+        succeeded = [name for name in answer if name not in PACKAGES]
         if succeeded and tier != "unsafe":
             raise unavailable(tier, f"A worker was able to {' and to '.join(succeeded)}.")
-        unreadable = ", ".join(name for name in PACKAGES if name not in found)
+        unreadable = ", ".join(name for name in PACKAGES if name not in answer)
         if unreadable:
             raise unavailable(
                 tier, f"An unprivileged user cannot read these packages: {unreadable}."

@@ -28,16 +28,18 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            own = from_file(self._module.__file__ or "")
-            stopped = None if self.load_error is None else describe_error(self.load_error, own)
+            is_of_student = from_file(self._module.__file__ or "")
+            stopped = (
+                None if self.load_error is None else describe_error(self.load_error, is_of_student)
+            )
             raise missing_name(name, stopped) from self.load_error
 
 
 @contextmanager
 def recording(
-    student: LocalStudent, names: Sequence[str], test_file: Path, found: "dict[str, Place]"
+    student: LocalStudent, names: Sequence[str], test_file: Path, places: "dict[str, Place]"
 ) -> Iterator[None]:
-    """Add to `found` which of these names a module enters while a test in this process runs."""
+    """Add to `places` which of these names a module enters while a test in this process runs."""
     # imports PyTorch, which `--help` has no need of
     from autograder.sandbox.inside.entries import Entries
 
@@ -47,7 +49,7 @@ def recording(
         with entries.install(module), entries.active():
             yield
     finally:
-        found.update(entries.found)
+        places.update(entries.found)
 
 
 def load_text(text: str, filename: str, name: str) -> LocalStudent:

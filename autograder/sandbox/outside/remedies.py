@@ -13,13 +13,15 @@ from pathlib import Path
 
 from autograder.sandbox.inside import landlock, seccomp
 from autograder.sandbox.inside.jail import ON_LINUX, kernel_version
-from autograder.text.tables import read_table
 
 SETTINGS = Path("/proc/sys")
 STATUS = Path("/proc/self/status")
 MARKS_OF_CONTAINERS = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
 KINDS = ("user", "pid", "mnt", "ipc", "uts", "cgroup", "net")
-SENTENCES: dict[str, str] = read_table(__file__, "remedies.yml")
+FILTERED = (
+    "This process runs under a filter of system calls (seccomp), which may be in the way: start it "
+    "outside the service or the sandbox that set the filter."
+)
 
 
 def remedy(tier: str) -> str:
@@ -27,30 +29,48 @@ def remedy(tier: str) -> str:
     found.
     """
     if tier == "unsafe":
-        return SENTENCES["unsafe"]
+        return "It needs Linux or macOS; on Windows use WSL 2 or a container."
     if not ON_LINUX:
-        return SENTENCES["not linux"]
+        return "It needs Linux; on macOS and Windows use a Linux container or WSL 2."
     causes = _landlock() if tier == "landlock" else _namespaces(tier)
-    return " ".join([*_missing_filter(), *causes]) or SENTENCES["unknown"]
+    sentences = [*_missing_filter(), *causes]
+    return " ".join(sentences) or "No setting that is known to forbid it was found."
 
 
 def _missing_filter() -> Iterator[str]:
     if not seccomp.supported():
-        yield SENTENCES["no table"].format(machine=platform.machine())
+        yield (
+            f"There is no filter of system calls for {platform.machine()}: "
+            "use an x86_64 or aarch64 machine."
+        )
     elif _filter_mode() is None:
-        yield SENTENCES["no seccomp"]
+        yield (
+            "This kernel has no seccomp: use one with CONFIG_SECCOMP_FILTER, "
+            "as all distributions' kernels have."
+        )
 
 
 def _landlock() -> Iterator[str]:
     problem = not landlock.version() and ctypes.get_errno()
     if kernel_version() < (5, 13):
-        yield SENTENCES["old kernel"].format(release=platform.release())
+        yield (
+            f"This is Linux {platform.release()}; "
+            "Landlock needs Linux 5.13, or Red Hat Enterprise Linux 9.6."
+        )
     elif problem == errno.EOPNOTSUPP:
-        yield SENTENCES["landlock off"]
+        yield (
+            "Landlock is switched off: add it to the list lsm= of the kernel's command line, "
+            "and start anew."
+        )
+    elif problem and _filter_mode() and in_container():
+        yield (
+            "The filter of this container refuses Landlock: use a newer container runtime, "
+            "or grade outside."
+        )
     elif problem and _filter_mode():
-        yield SENTENCES["landlock filtered" if in_container() else "filtered"]
+        yield FILTERED
     elif problem:
-        yield SENTENCES["no landlock"]
+        yield "This kernel was built without Landlock: use one with CONFIG_SECURITY_LANDLOCK."
 
 
 def _namespaces(tier: str) -> list[str]:
@@ -58,17 +78,23 @@ def _namespaces(tier: str) -> list[str]:
     settings = [(f"user.max_{kind}_namespaces", 0, 15000) for kind in kinds]
     settings.append(("kernel.unprivileged_userns_clone", 0, 1))
     settings.append(("kernel.apparmor_restrict_unprivileged_userns", 1, 0))
-    wrong = [(name, bad, good) for name, bad, good in settings if _setting(name) == bad]
-    found = [
-        SENTENCES["setting"].format(name=name, bad=bad, good=good) for name, bad, good in wrong
+    remedies = [
+        f"{name} is {bad}: as root, sysctl {name}={good}, "
+        "and the same line in a file in /etc/sysctl.d to keep it."
+        for name, bad, good in settings
+        if _setting(name) == bad
     ]
     if shutil.which("bwrap") is None:
-        found.append(SENTENCES["no bubblewrap"])
-    if found:
-        return found
+        remedies.append("Install bubblewrap: apt install bubblewrap, or dnf install bubblewrap.")
+    if remedies:
+        return remedies
     if in_container():
-        return [SENTENCES["container"]]
-    return [SENTENCES["filtered"]] if _filter_mode() else []
+        return [
+            "A container may make no namespaces without CAP_SYS_ADMIN or with a filter: start it with "
+            "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined, or grade outside."
+        ]
+    return [FILTERED] if _filter_mode() else []
 
 
 def in_container() -> bool:

@@ -64,7 +64,7 @@ class ReplayCache:
     def next_node(self, node: Node, requests: list[Request], reply: Reply) -> Node:
         """Return the node after these requests and this reply, creating it if necessary."""
         if not node.requests:
-            node.requests = tuple(self._cached(each) for each in requests)
+            node.requests = tuple(self._cached(request) for request in requests)
         digest = _digest(reply)
         if digest not in node.replies:
             self._bytes += NODE_BYTES

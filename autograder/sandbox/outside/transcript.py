@@ -66,8 +66,10 @@ class Transcript:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
         builtin = (base for base in bases if base in MIRRORED and base in type(error).__name__)
         kind = next(builtin, type(error).__name__)
-        of_library, own = _words(error)
-        self.add(Answer(operation, _target(arguments), ("raised", kind, of_library), words=own))
+        of_library, of_student = _words(error)
+        self.add(
+            Answer(operation, _target(arguments), ("raised", kind, of_library), words=of_student)
+        )
 
     def record_beside(self, kind: str, value: Any) -> None:
         """Record printed text, which came with an answer."""
@@ -116,8 +118,8 @@ class Digest:
     def of(cls, value: Any) -> "Digest":
         if isinstance(value, Digest):
             return value
-        told = repr(mapped(_in_short, value)).encode("utf-8", "backslashreplace")
-        return cls(hashlib.sha256(told).digest())
+        text = repr(mapped(_in_short, value)).encode("utf-8", "backslashreplace")
+        return cls(hashlib.sha256(text).digest())
 
 
 class KeptTranscripts:
@@ -258,8 +260,8 @@ def _same_in_any_order(gradients: Any, others: Any) -> bool:
     if type(gradients) is not list or type(others) is not list or len(gradients) != len(others):
         return _same(gradients, others)
     left = list(others)
-    for each in gradients:
-        place = next((i for i, other in enumerate(left) if _same(each, other)), None)
+    for gradient in gradients:
+        place = next((i for i, other in enumerate(left) if _same(gradient, other)), None)
         if place is None:
             return False
         del left[place]

@@ -4,6 +4,7 @@ more containers.
 
 import operator
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 
@@ -20,29 +21,29 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 def leaves(value: Any) -> list[Any]:
     """Return all leaves of the containers in order."""
-    found: list[Any] = []
-    mapped(found.append, value)
-    return found
+    leaves_in_order: list[Any] = []
+    mapped(leaves_in_order.append, value)
+    return leaves_in_order
 
 
 def containers(value: Any) -> list[list[Any] | dict[str, Any]]:
     """Return every list and dict in the value, which can be changed in place, outermost first."""
     if type(value) is list:
-        return [value, *[inside for item in value for inside in containers(item)]]
+        return [value, *chain.from_iterable(map(containers, value))]
     if isinstance(value, tuple):
-        return [inside for item in value for inside in containers(item)]
+        return list(chain.from_iterable(map(containers, value)))
     if isinstance(value, dict):
-        return [value, *[inside for item in value.values() for inside in containers(item)]]
+        return [value, *chain.from_iterable(map(containers, value.values()))]
     return []
 
 
 def contents(container: list[Any] | dict[str, Any]) -> list[Any]:
     """Return a snapshot of a container, keys and values alternating, to detect later changes."""
     if isinstance(container, dict):
-        return [part for entry in container.items() for part in entry]
+        return list(chain.from_iterable(container.items()))
     return list(container)
 
 
-def same_things(one: list[Any], other: list[Any]) -> bool:
+def same_things(first: list[Any], second: list[Any]) -> bool:
     """Whether both hold identical objects in the same order."""
-    return len(one) == len(other) and all(map(operator.is_, one, other))
+    return len(first) == len(second) and all(map(operator.is_, first, second))

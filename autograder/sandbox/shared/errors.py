@@ -130,8 +130,10 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
 
 
 def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
-    told = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
-    return Frame(claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *told)
+    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
+    return Frame(
+        claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *texts_of_frame
+    )
 
 
 def _text(error: BaseException) -> str:

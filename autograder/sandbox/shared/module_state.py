@@ -63,12 +63,12 @@ class ModuleState:
 
     def _once(self, book: str, taken: set[int]) -> dict[str, torch.Tensor]:
         """Return the tensors of `all` that are not in `taken` yet, by their first names."""
-        found = {}
+        tensors = {}
         for name, tensor, _ in self.all(book):
             if id(tensor) not in taken:
                 taken.add(id(tensor))
-                found[name] = tensor
-        return found
+                tensors[name] = tensor
+        return tensors
 
 
 class Snapshot:
@@ -81,28 +81,28 @@ class Snapshot:
         self.modes = state.modes()
 
 
-def is_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+def is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors have the same type, shape, device and numbers, NaN included."""
-    if (one.dtype, one.shape, one.device) != (other.dtype, other.shape, other.device):
+    if (first.dtype, first.shape, first.device) != (other.dtype, other.shape, other.device):
         return False
-    if one.is_meta or torch.equal(one, other):
+    if first.is_meta or torch.equal(first, other):
         return True
-    return bool(((one == other) | ((one != one) & (other != other))).all())
+    return bool(((first == other) | ((first != first) & (other != other))).all())
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
     """Return the parts in PyTorch's order; a module that occurs again is not entered."""
     first: dict[int, str] = {}
-    found = []
+    parts = []
     waiting = [("", module)]
     while waiting:
         name, part = waiting.pop()
-        known = first.setdefault(id(part), name)
-        found.append((name, part, known))
-        inside = vars(part).get("_modules") if known == name else None
+        first_name = first.setdefault(id(part), name)
+        parts.append((name, part, first_name))
+        inside = vars(part).get("_modules") if first_name == name else None
         if inside:
             prefix = f"{name}." if name else ""
             waiting += [
                 (prefix + key, sub) for key, sub in reversed(inside.items()) if sub is not None
             ]
-    return found
+    return parts

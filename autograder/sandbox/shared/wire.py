@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -259,7 +260,7 @@ class _Encoder:
         if isinstance(value, tuple):
             return {"!tuple": self._items(value, depth + 1)}
         if isinstance(value, dict):
-            flat = self._items([each for pair in value.items() for each in pair], depth + 1)
+            flat = self._items(list(chain.from_iterable(value.items())), depth + 1)
             return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
         return self._other(value, depth)
 
@@ -384,10 +385,10 @@ class _Decoder:
         if not all(map(is_plain, flat[::2])):
             raise WireError("a key of a dict is not plain data")
         _check_hashes(flat[::2])
-        found = dict(zip(flat[::2], flat[1::2], strict=True))
-        if 2 * len(found) != len(flat):
+        decoded = dict(zip(flat[::2], flat[1::2], strict=True))
+        if 2 * len(decoded) != len(flat):
             raise WireError("a dict has a key twice")
-        return found
+        return decoded
 
     def _set(self, content: Any, depth: int) -> set[Any]:
         items = self._items(_list(content), depth + 1)

@@ -99,9 +99,9 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise RefusedError(f"There is no file or folder {missing[0]}.")
-    known = [*_sites(), FOLDERS]
-    if options.source not in (None, *known):
-        raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(known)}.")
+    names = [*_sites(), FOLDERS]
+    if options.source not in (None, *names):
+        raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(names)}.")
     for path in paths:
         if path.is_file() and not suffix(path.name):  # such as a table
             raise RefusedError(
@@ -142,9 +142,9 @@ class Collecting:
         self._submitted = SubmissionFolder(options.output, options.replace)
         self._collection = _Collection(source, course, options, times, self._submitted, report)
 
-    def take(self, found: Findings) -> None:
+    def take(self, findings: Findings) -> None:
         """Store these submissions."""
-        self._collection.take_all(found)
+        self._collection.take_all(findings)
 
     def close(self) -> None:
         self._submitted.save()
@@ -179,14 +179,14 @@ class _Collection:
                 return
         self.take_all(folders.read(self.path, self.course, self.options.assignment, {}))
 
-    def take_all(self, found: Findings) -> None:
+    def take_all(self, findings: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
-        meant = assignment or the_only_one(found.handed, self.course)
-        self._tell(found.odd, found.notes)
-        matches = self._matches(found.handed)
-        for number, raw in enumerate(found.handed):
-            for own, person in self._people(raw, matches.get(number)):
-                self._take(own, person, assignment, meant)
+        meant = assignment or the_only_one(findings.handed, self.course)
+        self._tell(findings.odd, findings.notes)
+        matches = self._matches(findings.handed)
+        for number, raw in enumerate(findings.handed):
+            for raw_of_person, person in self._people(raw, matches.get(number)):
+                self._take(raw_of_person, person, assignment, meant)
 
     def _matches(self, handed: Sequence[RawSubmission]) -> dict[int, Match[Person]]:
         """Return the person of the roster for each submission; of several that fit one person, the
@@ -245,8 +245,8 @@ class _Collection:
         person = match.place if match else None
         members = roster.members(raw.name or raw.key)
         if members and person in (None, *members):
-            told = listed([shown(member.name or member.id) for member in members])
-            self._tell([], [f"{shown(raw.where)} is a group; its work is collected for {told}."])
+            names = listed([shown(member.name or member.id) for member in members])
+            self._tell([], [f"{shown(raw.where)} is a group; its work is collected for {names}."])
             return [(_of_member(raw, member), member) for member in members]
         reason = ""
         if members:
@@ -326,8 +326,8 @@ class _Collection:
         assignment: Assignment | None,
         meant: Assignment | None,
     ) -> None:
-        told = self.course.assignment(raw.assignment) if raw.assignment else assignment
-        choice = choose(raw, self.course, told, meant)
+        by_archive = self.course.assignment(raw.assignment) if raw.assignment else assignment
+        choice = choose(raw, self.course, by_archive, meant)
         self._tell(choice.odd, choice.notes)
         folder = submission_folder(person.id)
         for name, files in choice.files.items():
@@ -351,8 +351,8 @@ class _Collection:
 
     def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
         described = raw.described | person.identity
-        told = self.times.find(described, assignment) if self.times else None
-        return told or raw.submitted_at
+        in_table = self.times.find(described, assignment) if self.times else None
+        return in_table or raw.submitted_at
 
     def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:
         self.report.counts[status] += 1

@@ -45,13 +45,15 @@ class BlackboardCollector(Collector):
 
     def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         """Return the latest attempt of each student; entries with other names are reported as odd."""
-        found = Findings()
+        findings = Findings()
         attempts: dict[str, dict[str, list[File]]] = {}
         texts: dict[str, File] = {}
         for entry in entries:
             match = NAME.fullmatch(entry.name)
             if match is None or not isinstance(entry, File):
-                found.odd.append(f"{shown(entry.name)} is not named like a file from Blackboard.")
+                findings.odd.append(
+                    f"{shown(entry.name)} is not named like a file from Blackboard."
+                )
                 continue
             files = attempts.setdefault(match["head"], {}).setdefault(match["time"], [])
             if match["file"]:
@@ -63,11 +65,11 @@ class BlackboardCollector(Collector):
             latest = max(by_time)
             where = student.name or student.login
             if len(by_time) > 1:
-                found.notes.append(
+                findings.notes.append(
                     f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
                 )
             names = (student.name,) if student.name else ()
-            found.handed.append(
+            findings.handed.append(
                 RawSubmission(
                     student.login,
                     tuple(by_time[latest]),
@@ -78,7 +80,7 @@ class BlackboardCollector(Collector):
                     file_time=latest,
                 )
             )
-        return found
+        return findings
 
 
 def _student(head: str, text: File | None) -> _Student:

@@ -40,14 +40,14 @@ class BrightspaceCollector(Collector):
 
     def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         """Return the latest attempt of each student; entries with other names are reported as odd."""
-        found = Findings()
+        findings = Findings()
         attempts: dict[tuple[str, str], dict[datetime, list[File]]] = {}
         for entry in entries:
             match = NAME.fullmatch(entry.name)
             moment = _moment(match["time"]) if match else None
             if match is None or moment is None or isinstance(entry, Odd):
                 if entry.name != INDEX:
-                    found.odd.append(
+                    findings.odd.append(
                         f"{shown(entry.name)} is not named like an entry from Brightspace."
                     )
                 continue
@@ -57,14 +57,14 @@ class BrightspaceCollector(Collector):
             if isinstance(entry, File):
                 files.append(replace(entry, name=match["file"] or entry.name))
             else:
-                files += files_below(entry, found.odd)
+                files += files_below(entry, findings.odd)
         for (student, name), by_time in attempts.items():
             latest = max(by_time)
             if len(by_time) > 1:
-                found.notes.append(
+                findings.notes.append(
                     f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
                 )
-            found.handed.append(
+            findings.handed.append(
                 RawSubmission(
                     student,
                     tuple(by_time[latest]),
@@ -75,7 +75,7 @@ class BrightspaceCollector(Collector):
                     file_time=latest.isoformat(),
                 )
             )
-        return found
+        return findings
 
 
 def _moment(text: str) -> datetime | None:

@@ -49,10 +49,10 @@ class Reading:
 def readings(text: str) -> list[Reading]:
     """Return the ways in which Canvas can have made this name; empty if it is not from Canvas."""
     pieces = text.split("_")
-    found = itertools.chain.from_iterable(
+    ways = itertools.chain.from_iterable(
         _reading(pieces, start) for start in range(len(pieces) - 1)
     )
-    return [reading for reading in found if _can_be_a_name(reading.name)]
+    return [reading for reading in ways if _can_be_a_name(reading.name)]
 
 
 def _reading(pieces: Sequence[str], start: int) -> Iterator[Reading]:
@@ -93,26 +93,26 @@ class CanvasCollector(Collector):
         """Return the submissions; files with other names, and those that can be of two students, are
         reported as odd.
         """
-        found = Findings()
+        findings = Findings()
         possible: dict[str, list[Reading]] = {}
         files: dict[str, File] = {}
         for entry in entries:
             ways = readings(entry.name)
             if not ways or not isinstance(entry, File):
-                found.odd.append(f"{shown(entry.name)} is not named like a file from Canvas.")
+                findings.odd.append(f"{shown(entry.name)} is not named like a file from Canvas.")
                 continue
             possible[entry.name] = ways
             files[entry.name] = entry
         students: dict[str, list[tuple[Reading, File]]] = {}
-        for name, way in _chosen(possible, roster, found).items():
+        for name, way in _chosen(possible, roster, findings).items():
             students.setdefault(way.student, []).append((way, files[name]))
         for student, items in students.items():
-            found.handed.append(_handed(student, items))
-        return found
+            findings.handed.append(_handed(student, items))
+        return findings
 
 
 def _chosen(
-    possible: dict[str, list[Reading]], roster: Roster, found: Findings
+    possible: dict[str, list[Reading]], roster: Roster, findings: Findings
 ) -> dict[str, Reading]:
     """Return how each name is read.
 
@@ -133,11 +133,13 @@ def _chosen(
             for way in fitting
             if _is_near(way.number, numbers) and _is_near(_number(way.student), students)
         ]
-        known = [way for way in sized if way.student in names or _is_listed(way, roster)]
-        best = next((some for some in (known, sized, fitting) if len(some) == 1), None)
+        of_known_students = [
+            way for way in sized if way.student in names or _is_listed(way, roster)
+        ]
+        best = next((some for some in (of_known_students, sized, fitting) if len(some) == 1), None)
         if best is None:
             whose = " or ".join(way.student for way in ways)
-            found.odd.append(
+            findings.odd.append(
                 f"{shown(name)} can be of student {whose}; it is left out. A roster with a column `canvas` of "
                 "Canvas's numbers tells whose it is."
             )

@@ -35,26 +35,24 @@ def named_in(text: str, course: Course) -> Assignment | None:
     """Return the assignment in the name of an archive or folder, if it contains exactly one."""
     words = f"_{_words(text)}_"
     spellings = {a.name: (a.name, a.stem, _words(a.title)) for a in course.assignments}
-    found = {
-        name: max((len(s) for s in some if f"_{s}_" in words), default=0)
-        for name, some in spellings.items()
-    }
-    best = max(found.values(), default=0)
-    longest = [name for name, length in found.items() if length == best]
+    length_of = {}
+    for name, its_spellings in spellings.items():
+        contained = [spelling for spelling in its_spellings if f"_{spelling}_" in words]
+        length_of[name] = max(map(len, contained), default=0)
+    best = max(length_of.values(), default=0)
+    longest = [name for name, length in length_of.items() if length == best]
     return course.assignment(longest[0]) if best and len(longest) == 1 else None
 
 
 def the_only_one(submissions: Iterable[RawSubmission], course: Course) -> Assignment | None:
     """Return the assignment of all files with a known name, if there is exactly one."""
     stems = _stems(course)
-    names = (
-        stem(_plainly_named(file, stems).name)
-        for one in submissions
-        for file in one.files
-        if is_work(file)
-    )
-    found = {stems[name] for name in names if name in stems}
-    return course.assignment(found.pop()) if len(found) == 1 else None
+    names: set[str] = set()
+    for submission in submissions:
+        work = filter(is_work, submission.files)
+        names.update(stem(_plainly_named(file, stems).name) for file in work)
+    assignments = {stems[name] for name in names if name in stems}
+    return course.assignment(assignments.pop()) if len(assignments) == 1 else None
 
 
 def choose(
@@ -123,8 +121,8 @@ def _keep_unusable(
 
 def _free_name(name: str, data: bytes, kept: dict[str, bytes]) -> str:
     """Return the name, with a number if another file is kept under it."""
-    free = (each.name for each in numbered(Path(name)))
-    return next(each for each in free if kept.get(each, data) == data)
+    free = (candidate.name for candidate in numbered(Path(name)))
+    return next(candidate for candidate in free if kept.get(candidate, data) == data)
 
 
 def _by_assignment(

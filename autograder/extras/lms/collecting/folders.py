@@ -28,19 +28,19 @@ def read(
     `originals` are the entries of the students by name, of which the files are kept if they cannot
     be used.
     """
-    found = Findings()
+    findings = Findings()
     submissions = list(find_submissions(path, course, assignment.name if assignment else None))
     slug = _slug(path, [submission.student for submission in submissions], assignment)
     for submission in submissions:
         name = submission.assignment
         problem = submission.problem or ""
         if problem and course.find(name) is None:
-            found.odd.append(f"{shown(submission.student)}: {problem}")
+            findings.odd.append(f"{shown(submission.student)}: {problem}")
             continue
         entry = originals.get(submission.student)
         called = (label(entry) if entry else submission.student).removeprefix(slug)
         files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
-        found.handed.append(
+        findings.handed.append(
             RawSubmission(
                 called,
                 files,
@@ -50,7 +50,7 @@ def read(
                 problem=problem,
             )
         )
-    return found
+    return findings
 
 
 def originals(entries: Sequence[Entry]) -> dict[str, Entry]:

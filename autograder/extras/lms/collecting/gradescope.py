@@ -20,7 +20,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.identity import Described, Id, anything
 from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
 from autograder.text.names import shown
-from autograder.text.tables import LOADER
+from autograder.text.yaml_loader import LOADER
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"
@@ -38,26 +38,28 @@ class GradescopeCollector(Collector):
         """Return the submissions; raises RefusedError if the metadata file is unreadable."""
         metadata = _metadata(entries, source)
         folders = {entry.name: entry for entry in entries if entry.name != FILE_NAME}
-        found = Findings()
+        findings = Findings()
         for key, facts in metadata.items():
             folder = folders.pop(str(key), None)
             if folder is None or isinstance(folder, File | Odd) or not isinstance(facts, Mapping):
-                found.odd.append(
+                findings.odd.append(
                     f"{FILE_NAME} lists {shown(str(key))}, but there is no such folder."
                 )
                 continue
-            files = tuple(files_below(folder, found.odd))
-            found.handed += [_handed(person, str(key), facts, files) for person in _people(facts)]
+            files = tuple(files_below(folder, findings.odd))
+            findings.handed += [
+                _handed(person, str(key), facts, files) for person in _people(facts)
+            ]
         for name, entry in folders.items():
             if isinstance(entry, File | Odd) or not name.startswith(FOLDER):
-                found.odd.append(f"{shown(name)} is not a submission.")
+                findings.odd.append(f"{shown(name)} is not a submission.")
             else:
-                files = tuple(files_below(entry, found.odd))
-                found.handed.append(RawSubmission(name, files, anything(name), where=name))
-                found.notes.append(
+                files = tuple(files_below(entry, findings.odd))
+                findings.handed.append(RawSubmission(name, files, anything(name), where=name))
+                findings.notes.append(
                     f"{FILE_NAME} names no student for {shown(name)}; the folder's name is used."
                 )
-        return found
+        return findings
 
 
 def _handed(
@@ -80,7 +82,7 @@ def _handed(
 def _people(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     people = facts.get(":submitters")
     everybody = people if isinstance(people, list) else []
-    return [one for one in everybody if isinstance(one, Mapping)] or [{}]
+    return [person for person in everybody if isinstance(person, Mapping)] or [{}]
 
 
 def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:

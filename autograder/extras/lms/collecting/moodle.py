@@ -38,17 +38,17 @@ class MoodleCollector(Collector):
 
     def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
         """Return the submissions, including typed texts; entries with other names are reported as odd."""
-        found = Findings()
+        findings = Findings()
         students: dict[tuple[str, str], list[File]] = {}
         for entry in entries:
             match = NAME.fullmatch(entry.name)
             if match is None or isinstance(entry, Odd):
-                found.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
+                findings.odd.append(f"{shown(entry.name)} is not named like an entry from Moodle.")
                 continue
             if (
                 entry.name.count(MARK) > 1
             ):  # students choose their own names and those of their files
-                found.odd.append(
+                findings.odd.append(
                     f"{shown(entry.name)} contains Moodle's mark `{MARK}` twice, so its student is ambiguous."
                 )
                 continue
@@ -56,11 +56,11 @@ class MoodleCollector(Collector):
             if isinstance(entry, File):
                 files.append(replace(entry, name=match["file"] or entry.name))
             else:
-                files += files_below(entry, found.odd)
+                files += files_below(entry, findings.odd)
         for (key, name), files in students.items():
             ids = (Id(key, SITE),) if key != name else ()
             names = () if is_participant_word(name) else (name,)
-            found.handed.append(
+            findings.handed.append(
                 RawSubmission(
                     key,
                     tuple(files),
@@ -71,4 +71,4 @@ class MoodleCollector(Collector):
                     file_time=newest(files),
                 )
             )
-        return found
+        return findings

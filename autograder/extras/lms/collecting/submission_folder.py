@@ -71,14 +71,24 @@ class SubmissionFolder:
     def name_of(self, student: str) -> str:
         """Return the display name of a student collected before; empty if unknown."""
         return next(
-            (one.name for (known, _), one in self.known.items() if known == student and one.name),
+            (
+                submission.name
+                for (owner, _), submission in self.known.items()
+                if owner == student and submission.name
+            ),
             "",
         )
 
     def names_of(self, student: str) -> set[str]:
         """Return the names under which work of this student was collected before."""
-        own = [one for (known, _), one in self.known.items() if known == student]
-        return {one.called or one.name for one in own if one.called or one.name}
+        of_student = [
+            submission for (owner, _), submission in self.known.items() if owner == student
+        ]
+        return {
+            submission.called or submission.name
+            for submission in of_student
+            if submission.called or submission.name
+        }
 
     def holds(self, student_folder: str, assignment: str, files: dict[str, bytes]) -> bool:
         """Whether other files are already stored for this student and assignment."""
@@ -108,8 +118,8 @@ class SubmissionFolder:
         if before and before.files == there:
             return False
         begun = self._begun.get(str(place.relative_to(self.folder)), set())
-        known = begun.union(before.files.values() if before else ())
-        return not begun or not known.issuperset(there.values())
+        digests = begun.union(before.files.values() if before else ())
+        return not begun or not digests.issuperset(there.values())
 
     def _status(
         self,
@@ -132,16 +142,16 @@ def _read_begun(file: Path) -> dict[str, set[str]]:
     """Return the digests of what a killed command began to write, by place; its last line may be
     torn.
     """
-    found: dict[str, set[str]] = {}
+    digests_by_folder: dict[str, set[str]] = {}
     try:
         lines = gate.read_text(file, FILE_BYTES).splitlines() if file.exists() else []
     except RefusedError:
-        return found
+        return digests_by_folder
     for line in lines:
         with suppress(ValueError, TypeError):
             place, digests = json.loads(line)
-            found.setdefault(place, set()).update(digests)
-    return found
+            digests_by_folder.setdefault(place, set()).update(digests)
+    return digests_by_folder
 
 
 def _hashed(files: dict[str, bytes]) -> dict[str, str]:
@@ -154,8 +164,10 @@ def _digests(place: Path, root: Path) -> dict[str, str]:
     """
     if not place.is_dir():
         return {}
-    entries = [each for each in DiskFolder(place, root).entries() if isinstance(each, File | Odd)]
-    return {each.name: _digest(each) for each in entries if not each.name.startswith(".")}
+    entries = [
+        entry for entry in DiskFolder(place, root).entries() if isinstance(entry, File | Odd)
+    ]
+    return {entry.name: _digest(entry) for entry in entries if not entry.name.startswith(".")}
 
 
 def _digest(entry: File | Odd) -> str:
@@ -165,16 +177,16 @@ def _digest(entry: File | Odd) -> str:
     return "unread"
 
 
-def _is_older(one: Collected, other: Collected) -> bool:
+def _is_older(first: Collected, other: Collected) -> bool:
     """Whether the site says so, by a time, by its number of the attempt or of the file, or by the
     files' own times.
     """
-    mine = one.moment
+    mine = first.moment
     theirs = other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
         return mine < theirs
-    if one.site != other.site:
+    if first.site != other.site:
         return False
-    if one.attempt is not None and other.attempt is not None:
-        return one.attempt < other.attempt
-    return "" < one.file_time < other.file_time
+    if first.attempt is not None and other.attempt is not None:
+        return first.attempt < other.attempt
+    return "" < first.file_time < other.file_time

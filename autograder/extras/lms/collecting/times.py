@@ -11,13 +11,30 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.roster import TRUSTED_SITE, row_description
-from autograder.extras.lms.sheet import Sheet, read_sheet, titles
+from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
 from autograder.submissions.identity import Described, Directory
 from autograder.text.names import shown
 
-COLUMNS = titles("times")
-_MONTH = {name: number % 12 + 1 for number, name in enumerate(COLUMNS["months"])}
+TIME_TITLES = (
+    "submitted_at",
+    "submitted at",
+    "Submission Time",
+    "Last modified (submission)",
+    "Zuletzt geändert (Abgabe)",
+)
+_ENGLISH_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_GERMAN_MONTHS = (
+    "januar", "februar", "märz", "april", "mai", "juni",
+    "juli", "august", "september", "oktober", "november", "dezember",
+)  # fmt: skip
+_MONTH = {
+    **{name: number for number, name in enumerate(_ENGLISH_MONTHS, start=1)},
+    **{name: number for number, name in enumerate(_GERMAN_MONTHS, start=1)},
+}
 _CLOCK = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$"
 )
@@ -28,21 +45,21 @@ _FRACTION = re.compile(r"(:\d\d)\.\d+")
 class SubmissionTimes:
     """The submission times of a class; `find` looks up one student and assignment."""
 
-    def __init__(self, sheet: Sheet, course: Course, told: Assignment | None) -> None:
-        """Parse a sheet; `told` is the assignment of rows without one.
+    def __init__(self, sheet: Sheet, course: Course, default: Assignment | None) -> None:
+        """Parse a sheet; `default` is the assignment of rows without one.
 
         Raises RefusedError for an unclear row.
         """
         self.name = sheet.name
         self._rows: dict[str, Directory[tuple[int, str]]] = {}
-        column = sheet.column(*COLUMNS["time"])
+        column = sheet.column(*TIME_TITLES)
         if column is None:
             raise RefusedError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
                 f"Its columns are {_listed(sheet.header)}."
             )
         assignment = sheet.column("assignment")
-        if assignment is None and told is None:
+        if assignment is None and default is None:
             raise RefusedError(
                 f"{sheet.name} does not say for which assignment its times are. "
                 "Say it with --assignment, or add a column `assignment`."
@@ -50,15 +67,15 @@ class SubmissionTimes:
         for row in range(len(sheet.rows)):
             moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
             if moment is not None:
-                name = _assignment(sheet, row, assignment, course, told)
+                name = _assignment(sheet, row, assignment, course, default)
                 rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
                 rows.add((row, moment.isoformat()), row_description(sheet, row))
 
     def find(self, described: Described, assignment: str) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
         rows = self._rows.get(assignment)
-        found = rows.find(described) if rows else None
-        return found and found[1]
+        row = rows.find(described) if rows else None
+        return row and row[1]
 
 
 def read_times(
@@ -69,11 +86,12 @@ def read_times(
     Without a column `assignment`, all rows are for `assignment`, or for the one in the name of the
     file or archives.
     """
-    named = {one.name if one else None: one for one in (named_in(a.name, course) for a in archives)}
-    common = next(iter(named.values())) if len(named) == 1 else None
-    return SubmissionTimes(
-        read_sheet(path), course, assignment or named_in(path.name, course) or common
-    )
+    default = assignment or named_in(path.name, course)
+    in_archives = [named_in(archive.name, course) for archive in archives]
+    if default is None and in_archives:
+        is_common = all(other == in_archives[0] for other in in_archives)
+        default = in_archives[0] if is_common else None
+    return SubmissionTimes(read_sheet(path), course, default)
 
 
 def read_moment(text: str) -> datetime:
@@ -96,10 +114,10 @@ def month_of(word: str) -> int | None:
     if it is none.
     """
     plain = word.casefold()
-    found = {
+    numbers = {
         number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)
     }
-    return found.pop() if len(found) == 1 else None
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _in_words(text: str) -> datetime:
@@ -141,18 +159,18 @@ def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | N
 
 
 def _assignment(
-    sheet: Sheet, row: int, column: int | None, course: Course, told: Assignment | None
+    sheet: Sheet, row: int, column: int | None, course: Course, default: Assignment | None
 ) -> str:
     text = sheet.cell(row, column)
-    if not text and told is not None:
-        return told.name
-    found = course.find(text) or named_in(text, course)
-    if found is None:
+    if not text and default is not None:
+        return default.name
+    named = course.find(text) or named_in(text, course)
+    if named is None:
         names = _listed([assignment.name for assignment in course.assignments])
         raise RefusedError(
             f"{sheet.name}: the course has no assignment {shown(text)!r}; there are {names}."
         )
-    return found.name
+    return named.name
 
 
 def _listed(names: Iterable[str]) -> str:

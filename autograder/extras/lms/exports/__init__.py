@@ -93,8 +93,8 @@ class ExportRequest:
         lost = {
             grade.assignment for grade in self.grades if self.course.find(grade.assignment) is None
         }
-        told = "is not an assignment of this course; its grades are left out."
-        return [f"{harmless(name)} {told}" for name in sorted(lost) if self.assignment is None]
+        reason = "is not an assignment of this course; its grades are left out."
+        return [f"{harmless(name)} {reason}" for name in sorted(lost) if self.assignment is None]
 
     def grades_of(self, assignment: Assignment) -> list[Grade]:
         return [grade for grade in self.grades if grade.assignment == assignment.name]
@@ -107,32 +107,36 @@ class ExportRequest:
     @cached_property
     def _of_students(self) -> Mapping[str, Collected]:
         """Return a record of each student's collected work, preferably one with a name or a number."""
-        found: dict[str, Collected] = {}
-        for (student, _), one in self.collected.items():
-            if student not in found or one.name or one.key:
-                found[student] = one
-        return found
+        of_students: dict[str, Collected] = {}
+        for (student, _), collected in self.collected.items():
+            if student not in of_students or collected.name or collected.key:
+                of_students[student] = collected
+        return of_students
 
     def _known_name(self, student: str) -> str:
-        told = self._of_students.get(student)
-        return told.name if told and told.name else self.names.get(student, "")
+        collected = self._of_students.get(student)
+        return collected.name if collected and collected.name else self.names.get(student, "")
 
     def name(self, student: str) -> str:
         """Return a student's display name from the roster or the source."""
-        known = self._known_name(student)
-        person = self.roster.graded(student, known)
-        return person.name if person and person.name else known
+        name = self._known_name(student)
+        person = self.roster.graded(student, name)
+        return person.name if person and person.name else name
 
     @cached_property
     def originals(self) -> Mapping[str, str]:
         """Return the ids of students that differ from those in the grades, as no folder can have
         their name.
         """
-        told = {student: one.original for student, one in self._of_students.items() if one.original}
+        originals = {
+            student: collected.original
+            for student, collected in self._of_students.items()
+            if collected.original
+        }
         return {
             **self.roster.class_list(self._names_of_graded).originals,
             **self.stored_originals,
-            **told,
+            **originals,
         }
 
     @property
@@ -153,35 +157,37 @@ class ExportRequest:
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """Return a student's names at the source; empty if unknown."""
-        told = self.collected.get(grade.key) or self._of_students.get(grade.student)
-        names = (told.name, told.called) if told else ()
-        found = filter(None, (*names, self.names.get(grade.student, "")))
-        return tuple(name for name in found if not is_participant_word(name))
+        collected = self.collected.get(grade.key) or self._of_students.get(grade.student)
+        names = (collected.name, collected.called) if collected else ()
+        all_names = filter(None, (*names, self.names.get(grade.student, "")))
+        return tuple(name for name in all_names if not is_participant_word(name))
 
     def described(self, grade: Grade) -> Described:
         """Return all by which another tool can identify the student of a grade."""
         student = grade.student
         names = self.known_names(grade)
         person = self.roster.graded(student, self._known_name(student))
-        found = Described(self._ids(grade), names)
+        description = Described(self._ids(grade), names)
         if person is not None:
-            return found | person.identity
+            return description | person.identity
         return (
-            found
+            description
             if names or self._known_name(student)
-            else found | anything(student, self.original(student))
+            else description | anything(student, self.original(student))
         )
 
     def _ids(self, grade: Grade) -> tuple[Id, ...]:
         """Return the student's ids; Moodle's numbers are of one assignment."""
-        told = self.collected.get(grade.key) or self._of_students.get(grade.student)
+        collected = self.collected.get(grade.key) or self._of_students.get(grade.student)
         ids = [Id(self.original(grade.student))]
-        if told is None:
+        if collected is None:
             return tuple(ids)
-        is_for_this = told.assignment == grade.assignment or told.site == TRUSTED_SITE
-        site = told.site if is_for_this else ""
-        if told.key:
-            return (*ids, Id(told.key, site)) if is_for_this or not told.site else tuple(ids)
+        is_for_this = collected.assignment == grade.assignment or collected.site == TRUSTED_SITE
+        site = collected.site if is_for_this else ""
+        if collected.key:
+            return (
+                (*ids, Id(collected.key, site)) if is_for_this or not collected.site else tuple(ids)
+            )
         return (Id(self.original(grade.student), site),)
 
 
@@ -233,9 +239,9 @@ class Exporter(ABC):
 
 def find_exporter(tool: str) -> Exporter:
     """Return the exporter of a tool; raises RefusedError for an unknown one."""
-    known = extensions(GROUP)
-    if known and tool not in known:
-        raise RefusedError(f"There is no export to `{tool}`; there is: {', '.join(known)}.")
+    exporters = extensions(GROUP)
+    if exporters and tool not in exporters:
+        raise RefusedError(f"There is no export to `{tool}`; there is: {', '.join(exporters)}.")
     exporter: Exporter = load_extension(GROUP, tool)()
     return exporter
 
@@ -249,29 +255,30 @@ def read_grades(
     policy, and no groups. Raises RefusedError if there is no journal, no grade in it, or no such
     section.
     """
-    found = grades_at(path)
-    folder = found.path.parent
+    journal = grades_at(path)
+    folder = journal.path.parent
     course = request.course
     roster = request.roster
     if exporter.follows_nbgrader:
         course = course.model_copy(update={"attempts": "last"})
         roster = Roster()
     effective = what_counts(
-        folder, course, found, roster.class_list, section, seconds=exporter.shows_seconds
+        folder, course, journal, roster.class_list, section, seconds=exporter.shows_seconds
     )
+    comments = {
+        place: "\n".join(final.comments)
+        for place, final in effective.finals.items()
+        if final.comments
+    }
     return replace(
         request,
         grades=tuple(effective.grades),
         finals=effective.finals,
-        problems=(*([found.problem] if found.problem else []), *effective.problems),
+        problems=tuple(filter(None, (journal.problem, *effective.problems))),
         names=read_names(folder),
         stored_originals=read_originals(folder),
         folder=folder,
-        comments={
-            place: "\n".join(final.comments)
-            for place, final in effective.finals.items()
-            if final.comments
-        },
+        comments=comments,
         roster=request.roster.of_section(section) if section else request.roster,
     )
 

@@ -66,7 +66,9 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
     return replace(request, problems=(*request.problems, problem))
 
 
-def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -> ExportRequest:
+def _merged(
+    request: ExportRequest, by_hand_points: dict[tuple[str, str], HandGrading]
+) -> ExportRequest:
     course = request.course
     grades = []
     problems = list(request.problems)
@@ -74,9 +76,9 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
     finals = dict(request.finals)
     comments = dict(request.comments)
     answers: dict[GradeKey, dict[str, float | None]] = {}
-    with_answers = {name for (_, name), by_hand in found.items() if by_hand.answers}
+    with_answers = {name for (_, name), by_hand in by_hand_points.items() if by_hand.answers}
     for grade in request.grades:
-        by_hand = found.get((safe_name(grade.student), grade.assignment))
+        by_hand = by_hand_points.get((safe_name(grade.student), grade.assignment))
         if grade.assignment in with_answers:
             grade = replace(
                 grade, max_score=grade.max_score + _points_of_answers(course.find(grade.assignment))
@@ -88,20 +90,17 @@ def _merged(request: ExportRequest, found: dict[tuple[str, str], HandGrading]) -
                 filter(None, (comments.get(grade.key), *by_hand.comments))
             )
         before = final_of(grade, finals).journal or grade
-        if (
-            by_hand
-            and by_hand.points
-            and not any(_is_of(by_hand, one, course) for one in (grade, before))
-        ):
-            answers.pop(grade.key, None)
-            problems.append(
-                f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
-                "another grading and are left out. `autograder export --to nbgrader` takes this one there."
-            )
-        elif by_hand and by_hand.points:
-            grade = by_hand.added_to(grade)
-            finals[grade.key] = rescored(course, final_of(grade, finals), grade.score)
-            names.append(shown(grade.student))
+        if by_hand and by_hand.points:
+            if any(_is_of(by_hand, graded, course) for graded in (grade, before)):
+                grade = by_hand.added_to(grade)
+                finals[grade.key] = rescored(course, final_of(grade, finals), grade.score)
+                names.append(shown(grade.student))
+            else:
+                answers.pop(grade.key, None)
+                problems.append(
+                    f"{shown(grade.student)}, {grade.assignment}: the points that were given by hand in nbgrader are for "
+                    "another grading and are left out. `autograder export --to nbgrader` takes this one there."
+                )
         grades.append(grade)
     remark = f"Points given by hand in nbgrader count for {listed(names)}." if names else ""
     merged = replace(
@@ -156,7 +155,7 @@ def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGradi
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session
 
-    found = defaultdict[tuple[str, str], HandGrading](HandGrading)
+    points_by_grade = defaultdict[tuple[str, str], HandGrading](HandGrading)
     # nbgrader's own Gradebook would add a course to the file, which is only read here
     engine = create_engine(url)
     try:
@@ -164,7 +163,7 @@ def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGradi
             changed = (api.Grade.manual_score.is_not(None)) | (api.Grade.extra_credit.is_not(None))
             of_answer = api.BaseCell.name.in_(answers)
             for cell in session.query(api.Grade).join(api.Grade.cell).filter(changed | of_answer):
-                by_hand = found[cell.student.id, cell.assignment.name]
+                by_hand = points_by_grade[cell.student.id, cell.assignment.name]
                 given = cell.auto_score or 0.0
                 counts = (given if cell.manual_score is None else cell.manual_score) + (
                     cell.extra_credit or 0.0
@@ -176,7 +175,7 @@ def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGradi
                     by_hand.answers[cell.name] = None if waits else counts
             for cell in session.query(api.Comment).filter(api.Comment.manual_comment.is_not(None)):
                 if comment := cell.manual_comment.strip():
-                    found[cell.student.id, cell.assignment.name].comments.append(comment)
+                    points_by_grade[cell.student.id, cell.assignment.name].comments.append(comment)
     finally:
         engine.dispose()
-    return found
+    return points_by_grade

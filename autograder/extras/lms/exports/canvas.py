@@ -8,15 +8,15 @@ import re
 from collections.abc import Sequence
 
 from autograder.course.config import Assignment
+from autograder.extras.lms import canvas_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
-from autograder.extras.lms.sheet import Sheet, titles
+from autograder.extras.lms.sheet import Sheet
 from autograder.records import RefusedError
 from autograder.submissions.identity import Described, Id, is_word_character, plain
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
-COLUMNS = titles("canvas")
 SITE = "canvas"
 KEPT = ("EX", "N/A")  # in any case, as Canvas reads them
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
@@ -50,30 +50,26 @@ class CanvasExport(Exporter):
 
 def _students(sheet: Sheet) -> dict[int, SheetRow]:
     """Return the rows with an id; raises RefusedError if there are no columns of names and ids."""
-    number = sheet.column(*COLUMNS["number"])
-    ids = [
-        column for column in (sheet.column(name) for name in COLUMNS["id"]) if column is not None
-    ]
-    names = [
-        column
-        for column in (sheet.column(*COLUMNS[part]) for part in ("last", "first"))
-        if column is not None
-    ]
-    who = sheet.column(*COLUMNS["name"])
-    if (who is None and len(names) != 2) or (number is None and not ids):
+    number = sheet.column(*canvas_columns.NUMBER)
+    ids = [sheet.column(title) for title in canvas_columns.ID]
+    names = [sheet.column(*canvas_columns.LAST), sheet.column(*canvas_columns.FIRST)]
+    who = sheet.column(*canvas_columns.NAME)
+    is_without_names = who is None and None in names
+    is_without_ids = all(column is None for column in (number, *ids))
+    if is_without_names or is_without_ids:
         raise RefusedError(
             f"{sheet.name} is not a gradebook from Canvas: it has no columns `Student` and `ID`."
         )
-    found = {}
+    students = {}
     for row in range(len(sheet.rows)):
-        told = [Id(sheet.cell(row, number), SITE), *(Id(sheet.cell(row, column)) for column in ids)]
-        name = sheet.cell(row, who) or ", ".join(
-            filter(None, (sheet.cell(row, column) for column in names))
-        )
-        described = Described(tuple(one for one in told if one.text), (name,))
+        identities = [Id(sheet.cell(row, number), SITE)]
+        identities += [Id(sheet.cell(row, column)) for column in ids]
+        last_and_first = (sheet.cell(row, column) for column in names)
+        name = sheet.cell(row, who) or ", ".join(filter(None, last_and_first))
+        described = Described(tuple(id for id in identities if id.text), (name,))
         if described.ids:
-            found[row] = SheetRow(described, name)
-    return found
+            students[row] = SheetRow(described, name)
+    return students
 
 
 def _not_imported(
@@ -81,7 +77,7 @@ def _not_imported(
 ) -> list[str]:
     """Return a warning if Canvas ignores the column: by its title, or as it is read-only."""
     title = sheet.header[column]
-    word = next((word for word in COLUMNS["not_imported"] if word in title), None)
+    word = next((word for word in canvas_columns.NOT_IMPORTED if word in title), None)
     if word is not None:
         return [
             f"{assignment.name}: Canvas does not import the column “{shown(title)}”, because its title contains "
@@ -110,10 +106,10 @@ def _column(
         return column
     names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
-    found = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
-    if len(found) == 1:
-        return found[0]
-    what = "more than one column" if found else "no column"
+    columns = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
+    if len(columns) == 1:
+        return columns[0]
+    what = "more than one column" if columns else "no column"
     problems.append(
         f"{assignment.name}: {sheet.name} has {what} of that name or “{assignment.title}”. "
         f"Say which with --assignment and --column; {_columns(sheet)}."
@@ -122,8 +118,8 @@ def _column(
 
 
 def _columns(sheet: Sheet) -> str:
-    found = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
-    return f"there are {listed(found)}" if found else "it has no column of an assignment"
+    titles = [f"“{shown(title)}”" for title in sheet.header if _NUMBERED.search(title)]
+    return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
 
 
 def _plain(title: str) -> str:

@@ -61,7 +61,7 @@ def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> d
     """Return the record of one grade; `runner` are the environment variables of the runner."""
     now = datetime.now(timezone.utc)
     tests = _tests(grade, scale(test.max_score for test in grade.tests))
-    known = request.collected.get(grade.key)
+    collected = request.collected.get(grade.key)
     commit = runner.get("COMMIT_URL", "")
     return {
         "schema": SCHEMA,
@@ -73,7 +73,7 @@ def result(request: ExportRequest, grade: Grade, runner: Mapping[str, str]) -> d
         "commit": commit,
         "release": runner.get("RELEASE_URL", ""),
         "review": runner.get("REVIEW_URL") or commit,
-        "datetime": _utc(known.moment if known and known.moment else now),
+        "datetime": _utc(collected.moment if collected and collected.moment else now),
         "graded_at": _utc(now),
         "score": sum(test["score"] for test in tests),
         "max-score": sum(test["max-score"] for test in tests),
@@ -102,8 +102,8 @@ def _tests(grade: Grade, times: int) -> list[dict[str, Any]]:
 
 
 def _test(name: str, passed: bool, score: int, most: int, **further: str | None) -> dict[str, Any]:
-    told = {key: value for key, value in further.items() if value}
-    return {"test-name": name, "passed": passed, "score": score, "max-score": most, **told}
+    given = {key: value for key, value in further.items() if value}
+    return {"test-name": name, "passed": passed, "score": score, "max-score": most, **given}
 
 
 def _utc(moment: datetime) -> str:

@@ -105,11 +105,11 @@ class Filling:
             self.remarks.append(
                 f"{title} is out of {number(full)} there: scores out of {points} are scaled."
             )
-        found = self._grades_by_row(grades)
-        for row, grade in found.items():
+        grades_by_row = self._grades_by_row(grades)
+        for row, grade in grades_by_row.items():
             scale = full / grade.max_score if full and grade.max_score else 1
             self._put(row, column, grade, scale, "," in most)
-        self.missing |= set(self.students) - set(found)
+        self.missing |= set(self.students) - set(grades_by_row)
 
     def _grades_by_row(self, grades: Sequence[Grade]) -> dict[int, Grade]:
         """Return the grade of each row; none of several that match one row, as only one of them can
@@ -202,7 +202,9 @@ def write_beside(request: ExportRequest, sheet: Sheet) -> Path:
     if path is None:
         filled = request.sheet.with_name(f"{request.sheet.stem}-filled{request.sheet.suffix}")
         path = next(
-            each for each in numbered(filled) if not each.exists() or each.read_bytes() == data
+            candidate
+            for candidate in numbered(filled)
+            if not candidate.exists() or candidate.read_bytes() == data
         )
     elif path.exists():
         raise RefusedError(f"{path} is there already. Name another file with --output.")

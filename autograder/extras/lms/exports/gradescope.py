@@ -55,7 +55,7 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
     missing.
     """
     settings = {"assignment": assignment.name, "hidden": hidden}
-    found = {
+    contents = {
         "setup.sh": _SCRIPTS.joinpath("gradescope_setup.sh").read_bytes(),
         "run_autograder": _SCRIPTS.joinpath("gradescope_run.sh").read_bytes(),
         SETTINGS: (json.dumps(settings, indent=1) + "\n").encode(),
@@ -71,15 +71,15 @@ def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, byte
             f"{missing[0]} is missing. `autograder build` makes what students receive."
         )
     constraints = course.root / CONSTRAINTS
-    found[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
+    contents[CONSTRAINTS] = constraints.read_bytes() if constraints.is_file() else b""
     package = Path(autograder.__file__).parent
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
-            found[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
+            contents[f"kit/autograder/{path.relative_to(package).as_posix()}"] = path.read_bytes()
     released = course.release_folder(assignment)  # its sources tell a student's work from the stub
     for path in (*course_files(course, (assignment.name,)), *source_files(released)):
-        found[f"course/{course.label(path)}"] = path.read_bytes()
-    return found
+        contents[f"course/{course.label(path)}"] = path.read_bytes()
+    return contents
 
 
 def _requirements(assignment: Assignment) -> str:
@@ -87,8 +87,16 @@ def _requirements(assignment: Assignment) -> str:
         raise InfrastructureError(
             "The autograder is not installed as a package; run `make grade` once."
         )
-    lines = {each.name: each.text for each in requirements() if each.extra is None}
-    of_extras = {each.name: each.text for each in requirements() if each.extra is not None}
+    lines = {
+        requirement.name: requirement.text
+        for requirement in requirements()
+        if requirement.extra is None
+    }
+    of_extras = {
+        requirement.name: requirement.text
+        for requirement in requirements()
+        if requirement.extra is not None
+    }
     for name in sorted({plain_name(module.partition(".")[0]) for module in assignment.preload}):
         lines.setdefault(name, of_extras.get(name, name))
     return "".join(f"{line}\n" for line in lines.values())

@@ -5,17 +5,17 @@ after the download. Therefore the downloaded sheet is filled in and its dates ar
 """
 
 from autograder.course.config import Assignment
+from autograder.extras.lms import moodle_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
 from autograder.extras.lms.roster import hidden_name, participant
-from autograder.extras.lms.sheet import Sheet, titles
+from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
 from autograder.submissions.identity import Described, Id
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
-COLUMNS = titles("moodle")
 SITE = "moodle"
 
 
@@ -55,10 +55,10 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
     sheet = open_sheet(
         request, "in Moodle, the assignment → Submissions → Download grading worksheet."
     )
-    identifier = sheet.column(*COLUMNS["id"])
+    identifier = sheet.column(*moodle_columns.ID)
     if identifier is None:
         identifier = _column_of_participants(sheet)
-    column = sheet.column(request.column) if request.column else sheet.column(*COLUMNS["grade"])
+    column = sheet.column(request.column) if request.column else sheet.column(*moodle_columns.GRADE)
     if identifier is None or column is None:
         titles = listed([f"`{shown(title)}`" for title in sheet.header])
         raise RefusedError(
@@ -75,19 +75,22 @@ def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
 
 
 def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
-    told = sheet.cell(row, identifier)
-    number = participant(told)
-    keys = (
-        sheet.cell(row, sheet.column(*COLUMNS[kind])) for kind in ("id_number", "email", "username")
-    )
-    ids = [Id(number, SITE) if number else Id(told), *map(Id, filter(None, keys))]
-    who = sheet.column(*COLUMNS["name"])
+    participant_cell = sheet.cell(row, identifier)
+    number = participant(participant_cell)
+    identifying = (moodle_columns.ID_NUMBER, moodle_columns.EMAIL, moodle_columns.USERNAME)
+    keys = (sheet.cell(row, sheet.column(*titles)) for titles in identifying)
+    ids = [Id(number, SITE) if number else Id(participant_cell), *map(Id, filter(None, keys))]
+    who = sheet.column(*moodle_columns.NAME)
     if who is None:  # of a language without a title here, or without names
         cells = (
             sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier
         )
         return SheetRow(
-            Described(tuple(ids), (hidden_name(told) or told, *filter(None, cells))), told
+            Described(
+                tuple(ids),
+                (hidden_name(participant_cell) or participant_cell, *filter(None, cells)),
+            ),
+            participant_cell,
         )
     return SheetRow(Described(tuple(ids), (sheet.cell(row, who),)), sheet.cell(row, who))
 
@@ -107,7 +110,7 @@ def _maximum(sheet: Sheet, column: int) -> str:
     Moodle writes it behind the grade; in a language without a title here, one number in all rows is
     the maximum.
     """
-    titled = sheet.column(*COLUMNS["maximum"])
+    titled = sheet.column(*moodle_columns.MAXIMUM)
     behind = column + 1 if titled is None else titled
     cells = {sheet.cell(row, behind) for row in range(len(sheet.rows))} - {""}
     title = shown(sheet.header[column])
@@ -131,7 +134,7 @@ def _maximum(sheet: Sheet, column: int) -> str:
 def _comment(grades: list[Grade], filling: Filling) -> None:
     sheet = filling.sheet
     problems = filling.problems
-    column = sheet.column(*COLUMNS["comment"])
+    column = sheet.column(*moodle_columns.COMMENT)
     for grade in grades:
         text = filling.request.comments.get((grade.student, grade.assignment))
         row = filling.row(grade)
@@ -150,14 +153,14 @@ def _comment(grades: list[Grade], filling: Filling) -> None:
 
 
 def _changeable(grades: list[Grade], filling: Filling) -> list[Grade]:
-    locked = filling.sheet.column(*COLUMNS["changeable"])
+    locked = filling.sheet.column(*moodle_columns.CHANGEABLE)
     if locked is None:
         return grades
     taken = []
     for grade in grades:
         row = filling.row(grade)
         if row is not None and filling.sheet.cell(row, locked).casefold() in map(
-            str.casefold, COLUMNS["negative"]
+            str.casefold, moodle_columns.NEGATIVE
         ):
             filling.problems.append(
                 f"{shown(filling.request.original(grade.student))}: Moodle says that this grade cannot be changed."

@@ -92,10 +92,10 @@ def _application(course: Course) -> "NbGrader":
 
 def _texts(course: Course, path: Path) -> dict[tuple[str, str], Submission]:
     try:
-        found = list(find_submissions(path, course))
+        submissions = list(find_submissions(path, course))
     except RefusedError as error:
         raise RefusedError(f"{error} Say where the submissions are with --submissions.") from None
-    return {(submission.student, submission.assignment): submission for submission in found}
+    return {(submission.student, submission.assignment): submission for submission in submissions}
 
 
 def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
@@ -110,8 +110,8 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
             if file.suffix in SOURCES:
                 file.unlink()
         for source in submission.files:
-            own = f"{assignment.stem}{'.ipynb' if source.is_notebook else '.py'}"
-            (folder / own).write_text(source.text, encoding="utf-8", newline="")
+            usual_name = f"{assignment.stem}{'.ipynb' if source.is_notebook else '.py'}"
+            (folder / usual_name).write_text(source.text, encoding="utf-8", newline="")
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:

@@ -109,8 +109,8 @@ def _cell(given: Mapping[str, float | None], answer: str) -> str:
 
 
 def _comments(request: ExportRequest, names: set[str]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+    by_student: dict[str, list[str]] = {}
     for (student, assignment), comment in sorted(request.comments.items()):
         if assignment in names:
-            found.setdefault(student, []).append(f"{assignment}: {comment}")
-    return {student: "\n".join(comments) for student, comments in found.items()}
+            by_student.setdefault(student, []).append(f"{assignment}: {comment}")
+    return {student: "\n".join(comments) for student, comments in by_student.items()}
