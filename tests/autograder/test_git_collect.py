@@ -233,6 +233,24 @@ def test_table_of_times_counts_more_than_what_was_seen(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-01T09:00:00+00:00"
 
 
+def test_those_whom_the_table_of_times_lacks_are_named(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    (tmp_path / "times.csv").write_text(
+        f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8"
+    )
+    students = {
+        name: make_repository(tmp_path, name, {"adding.py": answer(1)})
+        for name in ("ada", "ben", "eve")
+    }
+    report = gather(students, FIRST, times=tmp_path / "times.csv")
+    assert report.odd == [
+        "times.csv has no time, or several times, for: ben, eve. What counts is the time in the "
+        "download or, for a repository, when the course first saw the work."
+    ]
+    assert collected(tmp_path, "ben").submitted_at == "2026-11-02T10:00:00+00:00"
+
+
 def graded(folder: Path, course: Course, score: float) -> None:
     """Grade what is collected with this score, as a run would; its suite stands for all."""
     stored = put(folder / "grades", find_submissions(folder / "submitted", course))
