@@ -391,9 +391,9 @@ def _tell_who_is_not_in(times: SubmissionTimes | None, report: CollectReport) ->
         return
     lacks = f"{times.name} has no time, or several times, for: "
     if report.untimed:
-        report.odd.append(f"{lacks}{listed(report.untimed)}.")
+        report.odd.append(f"{lacks}{listed(sorted(report.untimed))}.")
     if report.not_in_table:
-        names = list(dict.fromkeys(report.not_in_table))
+        names = sorted(set(report.not_in_table))
         report.odd.append(
             f"{lacks}{listed(names)}. What counts is the time in the download or, for a "
             "repository, when the course first saw the work."
