@@ -185,6 +185,8 @@ def test_noise_that_must_be_fetched_ends_at_the_limit(
     stand_at(noise, branch, partial)
     report = look(noise)
     assert (report.failed, len(report.odd)) == (1, 1)
-    assert report.odd[0].endswith("was not collected: it sends more than 100 MB.")
+    # on this machine, git maps the whole file into memory before it sends any of it
+    limits = "it sends more than 100 MB.", "reading it takes more than 1000 MB of memory."
+    assert report.odd[0].partition("was not collected: ")[2] in limits
     assert problems_of(tmp_path, course) == {"ada": "", "ben": ""}
     assert size_of(stores_of(tmp_path / "submitted")) < MEGABYTE
