@@ -352,7 +352,9 @@ def return_feedback(
             metavar="REPOSITORIES", help="A table of repositories, or an address with {student}."
         ),
     ],
-    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="Where to: git.")] = "git",
+    to: Annotated[
+        str, typer.Option("--to", metavar="TOOL", help="Where to; `git` is the only value.")
+    ] = "git",
     assignment: Annotated[
         str | None,
         typer.Option("--assignment", "-a", help="Return only the feedback on this assignment."),

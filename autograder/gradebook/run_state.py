@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
-from autograder.text.files import write_whole
+from autograder.text.files import remove_drafts, write_whole
 
 FILE_NAME = "run.json"
 LOCK_NAME = ".lock"
@@ -43,6 +43,7 @@ class OpenRun:
         except Timeout:
             raise RefusedError(_occupied(folder)) from None
         try:
+            remove_drafts(folder)
             self.problem = check_owner(folder, trusted)
         except BaseException:
             self._lock.release()

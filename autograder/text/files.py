@@ -4,6 +4,7 @@ import errno
 import hashlib
 import itertools
 import os
+import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,6 +18,7 @@ PIECE = 1_000_000  # bytes
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE = 0o100644
 PROGRAM = 0o100755
+_DRAFT = re.compile(r"\..+\.([1-9]\d{0,8})")
 
 
 def add_files(digest: "hashlib._Hash", folder: Path) -> None:
@@ -122,6 +124,28 @@ def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Pat
         raise OSError(error.errno, error.strerror, str(file)) from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what `write_whole` left below a folder when a command was killed.
+
+    It is for places where another command on this machine may write, but none on another.
+    """
+    for draft in folder.rglob(".*"):
+        match = _DRAFT.fullmatch(draft.name)
+        if match and not draft.is_dir() and not _is_running(int(match[1])):
+            draft.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    """Whether there is a process with this number; only for POSIX, where signal 0 does nothing."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is somebody else's
+        return True
+    return True
 
 
 def zipped(

@@ -17,7 +17,7 @@ NEEDS_GIT = pytest.mark.skipif(
 )
 FILE, LINK, SUBMODULE = "100644", "120000", "160000"
 LONG_AGO = 1_000_000_000
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -82,7 +82,7 @@ def git(*words: str, folder: Path, given: str = "") -> str:
     """Run git in a folder, without the settings of this machine, and return what it prints."""
     command = [GIT or "git", *words]
     done = subprocess.run(
-        command, cwd=folder, env=_ENVIRONMENT, input=given, capture_output=True, text=True
+        command, cwd=folder, env=ENVIRONMENT, input=given, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
-import signal
 import socket
-import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,8 +15,7 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.extras.git import environment
 from autograder.extras.git.collecting import GitReport, collect_from_git
-from autograder.extras.git.command import Git
-from autograder.extras.git.limits import Limits
+from autograder.extras.git.command import Limits
 from autograder.extras.git.repositories import Repository, read_repositories
 from autograder.extras.git.seen import Seen
 from autograder.extras.lms.collecting import CollectOptions
@@ -33,6 +27,7 @@ from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
+from tests.autograder.git_daemon import served
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,
@@ -41,17 +36,10 @@ from tests.autograder.student_repositories import (
     write_table,
 )
 from tests.autograder.tiny_course import FILES, write_tiny_course
-from tests.autograder.waiting import wait_until
 
 pytestmark = NEEDS_GIT
 
 NAME = "01_adding"
-WRITERS = (
-    "autograder.extras.git.seen",
-    "autograder.extras.git.store",
-    "autograder.extras.lms.collecting.submission_folder",
-    "autograder.submissions.collected",
-)
 FIRST = datetime(2026, 11, 2, 10, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 OTHER = """\
@@ -164,6 +152,28 @@ def test_repository_that_cannot_be_read_stops_no_other(
     assert f"gone: {gone.url} was not collected: git says: " in report.odd[0]
 
 
+def test_work_of_the_others_is_stored_while_a_server_is_silent(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
+    stored: dict[int, set[str]] = {}
+
+    def see(done: int, _: int) -> None:
+        stored[done] = {file.parent.parent.name for file in tmp_path.glob("submitted/*/*/*.py")}
+        if done == 2:
+            server.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listed = [Repository("eve", f"git://127.0.0.1:{server.getsockname()[1]}/eve.git")]
+        for name in ("ada", "ben"):
+            one = make_repository(tmp_path, name, {"adding.py": answer(1)})
+            listed.append(Repository(name, one.url))
+        options = CollectOptions(tmp_path / "submitted")
+        report = collect_from_git(listed, course, options, "repositories.csv", see)
+    assert stored[2] == {"ada", "ben"}
+    assert (report.failed, sorted(report.students)) == (1, ["ada", "ben"])
+
+
 def test_address_with_a_password_is_not_told(
     tmp_path: Path, gather: Callable[..., GitReport]
 ) -> None:
@@ -231,6 +241,24 @@ def test_table_of_times_counts_more_than_what_was_seen(
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository}, FIRST, times=tmp_path / "times.csv")
     assert collected(tmp_path, "ada").submitted_at == "2026-11-01T09:00:00+00:00"
+
+
+def test_those_whom_the_table_of_times_lacks_are_named(
+    tmp_path: Path, gather: Callable[..., GitReport]
+) -> None:
+    (tmp_path / "times.csv").write_text(
+        f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8"
+    )
+    students = {
+        name: make_repository(tmp_path, name, {"adding.py": answer(1)})
+        for name in ("ada", "ben", "eve")
+    }
+    report = gather(students, FIRST, times=tmp_path / "times.csv")
+    assert report.odd == [
+        "times.csv has no time, or several times, for: ben, eve. What counts is the time in the "
+        "download or, for a repository, when the course first saw the work."
+    ]
+    assert collected(tmp_path, "ben").submitted_at == "2026-11-02T10:00:00+00:00"
 
 
 def graded(folder: Path, course: Course, score: float) -> None:
@@ -472,124 +500,29 @@ def test_address_needs_a_place_for_the_student_and_a_roster(course: Course) -> N
         repositories(course, "https://forge.example/{student}.git")
 
 
-# ------------------------------------------------------------------ a server, and a killed command
+# ------------------------------------------------------------------ a server
 
 
 @pytest.fixture
 def daemon(tmp_path: Path) -> Iterator[str]:
     """The address of a server of the repositories in `tmp_path / "served"`."""
     (tmp_path / "served").mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = ["daemon", "--reuseaddr", "--listen=127.0.0.1", f"--port={port}", "--export-all"]
-    command = ["git", *words, f"--base-path={tmp_path}/served", str(tmp_path / "served")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-
-    def answers() -> bool:
-        with socket.socket() as tried:
-            return tried.connect_ex(("127.0.0.1", port)) == 0 or process.poll() is not None
-
-    wait_until(answers)
-    if process.poll() is not None:
-        pytest.skip("git is installed without its daemon.")
-    yield f"git://127.0.0.1:{port}"
-    os.killpg(process.pid, signal.SIGTERM)
-    process.wait()
+    with served(tmp_path / "served") as address:
+        yield address
 
 
 def test_repositories_of_a_server_are_collected(
     tmp_path: Path, course: Course, daemon: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
-    served = {
+    students = {
         name: make_repository(tmp_path / "served", name, {"adding.py": answer(1)})
         for name in ("ada", "ben")
     }
-    served["ben"].git("config", "uploadpack.allowFilter", "true")
-    listed = [Repository(name, f"{daemon}/{name}.git") for name in served]
+    students["ben"].git("config", "uploadpack.allowFilter", "true")
+    listed = [Repository(name, f"{daemon}/{name}.git") for name in students]
     options = CollectOptions(tmp_path / "submitted")
     for fetched in (2, 0):
         report = collect_from_git(listed, course, options, "repositories.csv", lambda *_: None)
         assert (report.fetched, report.failed, report.odd) == (fetched, 0, [])
     assert text_of(tmp_path, "ada") == text_of(tmp_path, "ben") == answer(1)
-
-
-def state_of(folder: Path) -> dict[str, str]:
-    """Return the texts of all collected files, those set aside as well."""
-    files = (file for file in (folder / "submitted").rglob("*.py"))
-    return {str(file.relative_to(folder)): file.read_text("utf-8") for file in files}
-
-
-def killed_after(step: int, work: Callable[[], object]) -> bool:
-    """Do the work in a fork that is killed at its `step`th process or file; return whether it was."""
-    child = os.fork()
-    if child:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, -signal.SIGKILL)
-        return code != 0
-    count = itertools.count(1)
-
-    def counted(function: Callable[..., object]) -> Callable[..., object]:
-        def run(*args: object, **words: object) -> object:
-            if next(count) == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*args, **words)
-
-        return run
-
-    code = 1
-    try:
-        Git._wait = counted(Git._wait)  # type: ignore[method-assign, assignment]
-        for module in map(import_module, WRITERS):
-            module.write_whole = counted(module.write_whole)  # type: ignore[attr-defined]
-        work()
-        code = 0
-    finally:
-        os._exit(code)  # never back into the tests
-
-
-def grown(
-    folder: Path, course: Course, steps: Iterable[int], names: str = "abc"
-) -> tuple[dict[str, str], int]:
-    """Collect twice with a change in between, killed at each of these steps before the second time ends.
-
-    Return the files, and how often the command was killed.
-    """
-    folder.mkdir()
-    files = {"adding.py": answer(1), "taking.py": "a = 1\n"}
-    students = {name: make_repository(folder, name, files) for name in names}
-    listed = [Repository(name, one.url) for name, one in students.items()]
-    options = CollectOptions(folder / "submitted")
-    limits = Limits(at_once=1)
-
-    def work() -> None:
-        collect_from_git(listed, course, options, "repositories.csv", lambda *_: None, limits)
-
-    work()
-    for repository in students.values():
-        repository.commit({"adding.py": answer(2), "adding.ipynb": "{}", "taking.py": "a = 2\n"})
-    kills = sum(killed_after(step, work) for step in steps)
-    work()
-    return state_of(folder), kills
-
-
-def test_killed_command_ends_as_one_that_was_not(tmp_path: Path, course: Course) -> None:
-    state, kills = grown(tmp_path / "killed", course, [5, 7], names="a")
-    there = {str(Path(name).parent): text for name, text in state.items() if ".earlier" not in name}
-    assert (kills, len(state)) == (2, 4)
-    assert there == {f"submitted/a/{NAME}": answer(2), "submitted/a/02_taking": "a = 2\n"}
-
-
-@pytest.mark.slow
-def test_killed_command_ends_as_one_that_was_not_at_each_step(
-    tmp_path: Path, course: Course
-) -> None:
-    whole, _ = grown(tmp_path / "whole", course, [])
-    assert grown(tmp_path / "often", course, range(1, 25))[0] == whole
-    for step in range(1, 50):
-        state, kills = grown(tmp_path / f"at-{step}", course, [step])
-        assert state == whole, step
-        if not kills:
-            break
-    assert step > 20

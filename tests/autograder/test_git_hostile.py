@@ -6,8 +6,11 @@ import os
 import random
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -16,13 +19,15 @@ from autograder.course.config import Course, load_course
 from autograder.extras.git import environment
 from autograder.extras.git.branch import commit_of, push
 from autograder.extras.git.collecting import GitReport, collect_from_git, stores_of
-from autograder.extras.git.command import Git, size_of
+from autograder.extras.git.command import Git, Limits, size_of
 from autograder.extras.git.environment import environment as environment_for
-from autograder.extras.git.limits import Limits
 from autograder.extras.git.repositories import Repository
 from autograder.extras.git.store import Store
 from autograder.extras.lms.collecting import CollectOptions
+from autograder.records import RefusedError
+from autograder.source.gate import MEGABYTE
 from autograder.submissions import find_submissions
+from tests.autograder.hostile_objects import add_pack, packed, tree_with, zeros_from_little
 from tests.autograder.student_repositories import (
     LINK,
     NEEDS_GIT,
@@ -37,7 +42,8 @@ pytestmark = NEEDS_GIT
 NAME = "01_adding"
 MOMENT = datetime(2026, 11, 2, tzinfo=timezone.utc)
 WORK = {"adding.py": "def add(a, b):\n    return a + b\n"}
-SMALL = Limits(bytes=300_000, files=1_000, seconds=30, at_once=2)
+SMALL = Limits(bytes=300_000, files=1_000, seconds=30, memory=400 * MEGABYTE, at_once=2)
+LARGE = 450 * MEGABYTE  # more than the memory that git gets here
 HOOKS = (
     *(
         "pre-receive",
@@ -56,7 +62,7 @@ HOOKS = (
         "post-index-change",
     ),
 )
-Hostile = Callable[[StudentRepository, Path], object]
+PROGRAMS = ("git-lfs", "git-remote-evil", "git-evil", "git-credential-evil", "ssh", "gpg", "less")
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +79,38 @@ def trap(tmp_path: Path) -> Path:
     return program
 
 
-def collect_beside_ben(
+@dataclass(frozen=True)
+class Scene:
+    """A student's repository, a program that must not run, and what ends with the test."""
+
+    repository: StudentRepository
+    trap: Path
+    ending: ExitStack
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a hostile repository: it is collected; or not, with the begin of the sentence
+    in `failed`; or what is collected is refused when it is graded, with the sentence in `problem`.
+
+    `address` is another address than that of the repository on this machine.
+    """
+
+    failed: str = ""
+    problem: str = ""
+    branch: str = ""
+    assignment: str = ""
+    address: str = ""
+    limits: Limits = field(default=SMALL)
+
+
+def collect_between_others(
     folder: Path, course: Course, hostile: Repository, limits: Limits = SMALL
 ) -> tuple[GitReport, dict[str, str]]:
-    """Collect a hostile repository before an ordinary one; return the report, and the problem of each submission."""
+    """Collect a hostile repository between ordinary ones; return the report, and the problem of each submission."""
+    ada = make_repository(folder, "ada", WORK)
     ben = make_repository(folder, "ben", WORK)
-    listed = [hostile, Repository("ben", ben.url)]
+    listed = [Repository("ada", ada.url), hostile, Repository("ben", ben.url)]
     report = collect_from_git(
         listed, course, CollectOptions(folder / "submitted"), "table.csv", lambda *_: None, limits
     )
@@ -86,87 +118,426 @@ def collect_beside_ben(
     return report, {one.student: one.problem or "" for one in found}
 
 
-# ------------------------------------------------------------------ nothing runs
+# ------------------------------------------------------------------ what could run
 
 
-def hooks(repository: StudentRepository, trap: Path) -> None:
-    repository.commit(WORK)
-    folder = repository.path / "hooks"
+def hooks(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    folder = scene.repository.path / "hooks"
     folder.mkdir()
     for name in HOOKS:
-        (folder / name).symlink_to(trap)
+        (folder / name).symlink_to(scene.trap)
+    return Outcome()
 
 
-def settings(repository: StudentRepository, trap: Path) -> None:
-    hooks(repository, trap)
+def settings(scene: Scene) -> Outcome:
+    hooks(scene)
+    repository = scene.repository
     values = {
-        "core.fsmonitor": trap,
-        "core.sshCommand": trap,
-        "core.askPass": trap,
-        "core.gitProxy": trap,
-        "core.pager": trap,
-        "core.editor": trap,
-        "core.alternateRefsCommand": trap,
+        "core.sshCommand": scene.trap,
+        "core.gitProxy": scene.trap,
+        "core.pager": scene.trap,
+        "core.editor": scene.trap,
         "core.hooksPath": repository.path / "hooks",
-        "uploadpack.packObjectsHook": trap,
+        "uploadpack.packObjectsHook": scene.trap,
         "uploadpack.allowFilter": "true",
-        "credential.helper": f"!{trap}",
-        "gpg.program": trap,
-        "alias.upload-pack": f"!{trap}",
-        "filter.lfs.smudge": trap,
-        "filter.lfs.process": trap,
+        "gpg.program": scene.trap,
+        "alias.upload-pack": f"!{scene.trap}",
         "remote.evil.url": "ssh://evil.example/x",
         "remote.evil.promisor": "true",
-        "remote.evil.uploadpack": trap,
+        "remote.evil.uploadpack": scene.trap,
     }
     for key, value in values.items():
         repository.git("config", key, str(value))
-    alternate = make_repository(trap.parent, "alternate", {"other.py": "x = 1\n"})
-    (repository.path / "objects/info").mkdir(exist_ok=True)
-    (repository.path / "objects/info/alternates").write_text(f"{alternate.path}/objects\n", "utf-8")
+    return Outcome()
 
 
-def attributes(repository: StudentRepository, trap: Path) -> None:
-    repository.git("config", "filter.evil.smudge", str(trap))
-    repository.commit(
-        {
-            **WORK,
-            ".gitattributes": "* filter=evil diff=evil merge=evil\n*.py filter=lfs\n",
-            ".gitconfig": f"[core]\n\tfsmonitor = {trap}\n",
-            ".lfsconfig": f"[lfs]\n\turl = ext::{trap}\n",
-            ".mailmap": "a <b@c.example>\n",
-        }
+def file_system_monitor(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    scene.repository.git("config", "core.fsmonitor", str(scene.trap))
+    scene.repository.git("config", "core.fsmonitorHookVersion", "2")
+    return Outcome()
+
+
+def alternates(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    other = make_repository(scene.trap.parent, "alternate", {"other.py": "x = 1\n"})
+    (scene.repository.path / "objects/info").mkdir(exist_ok=True)
+    (scene.repository.path / "objects/info/alternates").write_text(f"{other.path}/objects\n")
+    scene.repository.git("config", "core.alternateRefsCommand", str(scene.trap))
+    return Outcome()
+
+
+def included_settings(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    text = f"[core]\n\tfsmonitor = {scene.trap}\n[uploadpack]\n\tpackObjectsHook = {scene.trap}\n"
+    (scene.repository.path / "further").write_text(text, "utf-8")
+    (scene.repository.path / "config.worktree").write_text(text, "utf-8")
+    scene.repository.git("config", "extensions.worktreeConfig", "true")
+    scene.repository.git("config", "include.path", "further")
+    return Outcome()
+
+
+def settings_among_the_work(scene: Scene) -> Outcome:
+    files = {
+        ".gitconfig": f"[core]\n\tfsmonitor = {scene.trap}\n[include]\n\tpath = further\n",
+        "further": f"[core]\n\thooksPath = {scene.trap.parent}\n",
+        ".mailmap": "a <b@c.example>\n",
+        "template/hooks/post-checkout": f"#!/bin/sh\n{scene.trap}\n",
+        "hooks/post-checkout": f"#!/bin/sh\n{scene.trap}\n",
+    }
+    scene.repository.commit({**WORK, **files})
+    scene.repository.git("config", "init.templateDir", "template")
+    return Outcome()
+
+
+def filters(scene: Scene) -> Outcome:
+    for kind in ("smudge", "clean", "process"):
+        scene.repository.git("config", f"filter.evil.{kind}", str(scene.trap))
+    scene.repository.git("config", "diff.evil.textconv", str(scene.trap))
+    scene.repository.git("config", "merge.evil.driver", str(scene.trap))
+    attributes = "* filter=evil diff=evil merge=evil working-tree-encoding=UTF-16 eol=crlf\n"
+    scene.repository.commit({**WORK, ".gitattributes": attributes})
+    (scene.repository.path / "info").mkdir(exist_ok=True)
+    (scene.repository.path / "info/attributes").write_text(attributes, "utf-8")
+    return Outcome()
+
+
+def large_files_elsewhere(scene: Scene) -> Outcome:
+    pointer = (
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{'1' * 64}\nsize 9000000000\n"
+    )
+    files = {
+        "data.bin": pointer,
+        ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+        ".lfsconfig": f"[lfs]\n\turl = ext::{scene.trap}\n\tstandalonetransferagent = evil\n",
+    }
+    scene.repository.commit({**WORK, **files})
+    scene.repository.git("config", "filter.lfs.process", "git-lfs filter-process")
+    scene.repository.git("config", "filter.lfs.required", "true")
+    return Outcome()
+
+
+def submodules(scene: Scene) -> Outcome:
+    modules = '[submodule "x"]\n\tpath = x\n\turl = ssh://forge.invalid/x.git\n'
+    scene.repository.commit({**WORK, ".gitmodules": modules, "x": (SUBMODULE, "1" * 40)})
+    scene.repository.git("config", "submodule.x.update", f"!{scene.trap}")
+    scene.repository.git("config", "submodule.recurse", "true")
+    return Outcome()
+
+
+def submodule_with_a_command(scene: Scene) -> Outcome:
+    modules = '[submodule "x"]\n\tpath = x\n\turl = -u./evil\n\tupdate = !id\n'
+    scene.repository.commit({**WORK, ".gitmodules": modules, "x": (SUBMODULE, "1" * 40)})
+    return Outcome(failed="git says: ")
+
+
+def question_for_a_password(scene: Scene) -> Outcome:
+    class Asks(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="forge"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = scene.ending.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Asks))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    scene.ending.callback(server.shutdown)
+    return Outcome(
+        failed="git says: could not read Username",
+        address=f"http://127.0.0.1:{server.server_port}/eve.git",
     )
 
 
-def submodules(repository: StudentRepository, trap: Path) -> None:
-    modules = '[submodule "x"]\n\tpath = x\n\turl = https://forge.invalid/x.git\n'
-    repository.commit({**WORK, ".gitmodules": modules, "x": (SUBMODULE, "1" * 40)})
-    repository.git("config", "submodule.x.update", f"!{trap}")
-    repository.git("config", "submodule.recurse", "true")
+def protocol_of_a_program(scene: Scene) -> Outcome:
+    return Outcome(failed="git says: transport 'ext' not allowed", address=f"ext::{scene.trap}")
+
+
+# ------------------------------------------------------------------ names and links
+
+
+def link(scene: Scene) -> Outcome:
+    scene.repository.commit({"adding.py": (LINK, "/etc/passwd")})
+    return Outcome(problem="adding.py is a link. Put the file itself there.")
+
+
+def link_to_a_folder(scene: Scene) -> Outcome:
+    scene.repository.commit({NAME: (LINK, "/etc")})
+    return Outcome(problem="01_adding is a link. Put the files themselves there.")
+
+
+def submodule_in_place_of_work(scene: Scene) -> Outcome:
+    scene.repository.commit({NAME: (SUBMODULE, "1" * 40)})
+    return Outcome(problem="01_adding is a submodule. Put the files themselves there.")
+
+
+def stand_at_tree(scene: Scene, tree: str) -> None:
+    """Let main stand at a commit of this tree."""
+    author = ("-c", "user.name=Eve", "-c", "user.email=eve@school.example")
+    commit = scene.repository.git(*author, "commit-tree", "-m", "work", tree).strip()
+    scene.repository.move("main", commit)
+
+
+def tree_of_work(scene: Scene) -> str:
+    scene.repository.commit(WORK)
+    return scene.repository.git("rev-parse", "main^{tree}").strip()
+
+
+def folder_called(scene: Scene, name: bytes) -> None:
+    """Let main stand at a commit with the work in a folder of this name."""
+    tree = tree_with("40000", name, tree_of_work(scene))
+    add_pack(scene.repository, [tree])
+    stand_at_tree(scene, tree.oid)
+
+
+def path_outside(scene: Scene) -> Outcome:
+    folder_called(scene, b"..")
+    return Outcome(failed="git says: ")
+
+
+def path_of_the_machine(scene: Scene) -> Outcome:
+    folder_called(scene, b"/tmp/evil")
+    return Outcome(failed="git says: ")
+
+
+def hidden_repository(scene: Scene) -> Outcome:
+    folder_called(scene, b".git")
+    return Outcome(failed="git says: ")
+
+
+def name_that_writes_on_the_screen(scene: Scene) -> Outcome:
+    folder_called(scene, b"\x1b[2J\nadding\x7f")
+    return Outcome()
+
+
+def name_in_no_encoding(scene: Scene) -> Outcome:
+    folder_called(scene, b"\xff\xfe\xed\xa0\x80")
+    return Outcome()
+
+
+def name_too_long_for_a_disk(scene: Scene) -> Outcome:
+    scene.repository.commit({f"{'a' * 3_000}.py": WORK["adding.py"]})
+    return Outcome(assignment=NAME)
+
+
+def same_file_twice(scene: Scene) -> Outcome:
+    oid = scene.repository.git("hash-object", "-w", "--stdin", given="x = 1\n").strip()
+    entry = b"100644 adding.py\0" + bytes.fromhex(oid)
+    tree = packed("tree", entry + entry)
+    add_pack(scene.repository, [tree])
+    stand_at_tree(scene, tree.oid)
+    return Outcome(failed="git says: ")
+
+
+# ------------------------------------------------------------------ what could fill this machine
+
+
+def inflated(scene: Scene) -> Outcome:
+    scene.repository.commit({"adding.py": "0" * 4_300_000})
+    return Outcome(problem="adding.py is larger than 4 MB.")
+
+
+def many_files(scene: Scene) -> Outcome:
+    scene.repository.commit({f"{n}": "x" for n in range(1_500)})
+    return Outcome(failed="it holds more than 1000 files.")
+
+
+def tree_of_trees(scene: Scene) -> Outcome:
+    tree = tree_of_work(scene)
+    for _ in range(9):
+        rows = "".join(f"040000 tree {tree}\tf{n}\n" for n in range(10))
+        tree = scene.repository.git("mktree", given=rows).strip()
+    stand_at_tree(scene, tree)
+    return Outcome(failed="it holds more than 1000 files.")
+
+
+def tree_without_end(scene: Scene) -> Outcome:
+    trees = [tree_with("40000", b"f", tree_of_work(scene))]
+    for _ in range(40_000):
+        trees.append(tree_with("40000", b"f", trees[-1].oid))
+    add_pack(scene.repository, trees)
+    stand_at_tree(scene, trees[-1].oid)
+    limits = Limits(files=1_000, memory=SMALL.memory, at_once=2)
+    return Outcome(failed="reading it takes more than 400 MB of memory.", limits=limits)
+
+
+def large_file(scene: Scene) -> Outcome:
+    noise = random.Random(1).randbytes(300_000).hex()
+    scene.repository.commit({**WORK, "data.csv": noise})
+    return Outcome(failed="it sends more than 300000 bytes.")
+
+
+def large_file_in_place_of_work(scene: Scene) -> Outcome:
+    scene.repository.git("config", "uploadpack.allowFilter", "true")
+    scene.repository.commit({"adding.py": random.Random(1).randbytes(300_000).hex()})
+    return Outcome(failed="it sends more than 300000 bytes.")
+
+
+def large_file_from_little(scene: Scene) -> Outcome:
+    base, large = zeros_from_little(LARGE)
+    tree = tree_with("100644", b"data.csv", large.oid)
+    add_pack(scene.repository, [base, large, tree])
+    stand_at_tree(scene, tree.oid)
+    return Outcome(failed="reading it takes more than 400 MB of memory.")
+
+
+def large_message(scene: Scene) -> Outcome:
+    first = scene.repository.commit(WORK)
+    header = scene.repository.git("cat-file", "commit", first).encode()
+    commit = packed("commit", header + bytes(1) * LARGE)
+    add_pack(scene.repository, [commit])
+    scene.repository.move("main", commit.oid)
+    return Outcome(failed="reading it takes more than 400 MB of memory.")
+
+
+def many_branches(scene: Scene) -> Outcome:
+    commit = scene.repository.commit(WORK)
+    packed_refs = "".join(f"{commit} refs/heads/{n:05d}-{'x' * 200}\n" for n in range(10_000))
+    (scene.repository.path / "packed-refs").write_text(
+        f"# pack-refs with: peeled fully-peeled sorted\n{packed_refs}", "utf-8"
+    )
+    return Outcome(branch="main")
+
+
+def tag_of_a_file(scene: Scene) -> Outcome:
+    oid = scene.repository.git("hash-object", "-w", "--stdin", given="x").strip()
+    scene.repository.git("update-ref", "refs/tags/final", oid)
+    return Outcome(failed="refs/tags/final is no commit.", branch="final")
+
+
+def tags_of_tags(scene: Scene) -> Outcome:
+    named = scene.repository.commit(WORK)
+    kind = "commit"
+    tags = []
+    for _ in range(5_000):
+        text = (
+            f"object {named}\ntype {kind}\ntag final\ntagger Eve <eve@school.example> 1 +0000\n\n"
+        )
+        tags.append(packed("tag", text.encode()))
+        named = tags[-1].oid
+        kind = "tag"
+    add_pack(scene.repository, tags)
+    scene.repository.git("update-ref", "refs/tags/final", named)
+    return Outcome(failed="it sends more than 300000 bytes.", branch="final")
+
+
+# ------------------------------------------------------------------ what could delay the others
+
+
+def listener(scene: Scene) -> socket.socket:
+    server = scene.ending.enter_context(socket.socket())
+    server.bind(("127.0.0.1", 0))
+    server.listen()
+    return server
+
+
+def silent_server(scene: Scene) -> Outcome:
+    port = listener(scene).getsockname()[1]
+    limits = Limits(bytes=300_000, files=1_000, seconds=4, at_once=2)
+    return Outcome(
+        failed="it was not read within 4 seconds.",
+        address=f"git://127.0.0.1:{port}/eve.git",
+        limits=limits,
+    )
+
+
+def slow_server(scene: Scene) -> Outcome:
+    server = listener(scene)
+    stopped = threading.Event()
+    scene.ending.callback(stopped.set)
+
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(b"fff0")  # a line of 65,520 bytes follows
+            while not stopped.wait(0.05):
+                try:
+                    connection.sendall(b"x")
+                except OSError:
+                    return
+
+    threading.Thread(target=drip, daemon=True).start()
+    limits = Limits(bytes=300_000, files=1_000, seconds=4, at_once=2)
+    return Outcome(
+        failed="it was not read within 4 seconds.",
+        address=f"git://127.0.0.1:{server.getsockname()[1]}/eve.git",
+        limits=limits,
+    )
+
+
+ONE_OF_A_KIND = [hooks, link, path_outside, tree_of_trees, inflated, silent_server]
+FURTHER = [
+    *(settings, file_system_monitor, alternates, included_settings, settings_among_the_work),
+    *(filters, large_files_elsewhere, submodules, submodule_with_a_command),
+    *(question_for_a_password, protocol_of_a_program),
+    *(link_to_a_folder, submodule_in_place_of_work, path_of_the_machine, hidden_repository),
+    *(name_that_writes_on_the_screen, name_in_no_encoding, name_too_long_for_a_disk),
+    *(same_file_twice, large_file_from_little, many_files, tree_without_end, large_file),
+    *(large_file_in_place_of_work, large_message, many_branches, tag_of_a_file, tags_of_tags),
+    slow_server,
+]
 
 
 @pytest.mark.parametrize(
-    "hostile",
-    [
-        hooks,
-        settings,
-        pytest.param(attributes, marks=pytest.mark.slow),
-        pytest.param(submodules, marks=pytest.mark.slow),
-    ],
+    "prepare", [*ONE_OF_A_KIND, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)]
 )
-def test_nothing_of_a_repository_runs(
-    tmp_path: Path, course: Course, trap: Path, hostile: Hostile
+def test_repository_runs_nothing_fills_nothing_and_stops_nobody(
+    tmp_path: Path,
+    course: Course,
+    trap: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[[Scene], Outcome],
 ) -> None:
-    repository = make_repository(tmp_path, "eve")
-    hostile(repository, trap)
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
-    assert (report.odd, problems) == ([], {"eve": "", "ben": ""})
-    store = Store(Git(tmp_path / "returned.git", repository.url, SMALL, threading.Event()))
-    store.prepare()
-    assert push(store, "feedback", commit_of({"README.md": b"well done"}, MOMENT)) == "pushed"
+    with ExitStack() as ending:
+        scene = Scene(make_repository(tmp_path, "eve"), trap, ending)
+        outcome = prepare(scene)
+        address = outcome.address or scene.repository.url
+        further = (
+            [address.partition(":")[0]] if outcome.address.startswith(("git:", "http:")) else []
+        )
+        monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, *further))
+        (tmp_path / "programs").mkdir()
+        for program in PROGRAMS:
+            (tmp_path / "programs" / program).symlink_to(trap)
+        monkeypatch.setenv("PATH", f"{tmp_path}/programs:{os.environ['PATH']}")
+        (tmp_path / "drafts").mkdir()
+        monkeypatch.setenv("TMPDIR", str(tmp_path / "drafts"))
+        for name in ("GIT_ASKPASS", "SSH_ASKPASS", "GIT_EDITOR", "GIT_PAGER", "GIT_EXTERNAL_DIFF"):
+            monkeypatch.setenv(name, str(trap))
+        hostile = Repository("eve", address, outcome.assignment, outcome.branch)
+        report, problems = collect_between_others(tmp_path, course, hostile, outcome.limits)
+        returned = "" if outcome.address else feedback_to(tmp_path, address, outcome.limits)
     assert not (tmp_path / "sprung").exists()
-    assert repository.show("feedback", "README.md") == "well done"
+    told = (
+        [f"eve: {hostile.shown_url} was not collected: {outcome.failed}"] if outcome.failed else []
+    )
+    told += [outcome.problem] if outcome.problem else []
+    assert len(report.odd) == len(told), report.odd
+    assert all(sentence in line for sentence, line in zip(told, report.odd)), report.odd
+    assert all(line.isprintable() for line in [*report.odd, *report.notes])
+    eve = {} if outcome.failed else {"eve": outcome.problem}
+    assert (report.failed, problems) == (bool(outcome.failed), {"ada": "", "ben": "", **eve})
+    stores = stores_of(tmp_path / "submitted") / "stores"
+    kept = {store.name.partition("-")[0] for store in stores.iterdir()}
+    assert kept == set(problems)
+    assert size_of(stores) < 100_000 and size_of(tmp_path / "submitted") < 100_000
+    assert not list((tmp_path / "drafts").iterdir())
+    if not outcome.failed:
+        assert returned == "pushed"
+        assert scene.repository.show("feedback", "README.md") == "well done"
+
+
+def feedback_to(folder: Path, address: str, limits: Limits) -> str:
+    """Push feedback to a repository; return what became of it."""
+    store = Store(Git(folder / "returned.git", address, limits, threading.Event()))
+    store.prepare()
+    try:
+        return push(store, "feedback", commit_of({"README.md": b"well done"}, MOMENT))
+    except RefusedError as problem:
+        return str(problem)
 
 
 def test_settings_of_this_machine_do_not_apply(
@@ -195,10 +566,10 @@ def test_settings_of_this_machine_do_not_apply(
     for name, value in set_here.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.setattr(
-        "tests.autograder.student_repositories._ENVIRONMENT", {"PATH": os.environ["PATH"]}
+        "tests.autograder.student_repositories.ENVIRONMENT", {"PATH": os.environ["PATH"]}
     )
-    report, _ = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
-    assert (report.failed, report.fetched) == (0, 2)
+    report, _ = collect_between_others(tmp_path, course, Repository("eve", repository.url))
+    assert (report.failed, report.fetched) == (0, 3)
     assert not (tmp_path / "sprung").exists()
 
 
@@ -215,188 +586,3 @@ def test_environment_of_git_is_made_from_nothing(monkeypatch: pytest.MonkeyPatch
     ) == ("0", "1", os.devnull)
     names = [value for name, value in made.items() if name.startswith("GIT_CONFIG_KEY_")]
     assert len(names) == len(set(names)) == int(made["GIT_CONFIG_COUNT"])
-
-
-# ------------------------------------------------------------------ names and links
-
-
-def link(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({"adding.py": (LINK, "/etc/passwd")})
-    return "adding.py is a link. Put the file itself there."
-
-
-def link_of_a_folder(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({NAME: (LINK, "/etc")})
-    return "01_adding is a link. Put the files themselves there."
-
-
-def submodule_in_place_of_work(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({NAME: (SUBMODULE, "1" * 40)})
-    return "01_adding is a submodule. Put the files themselves there."
-
-
-def inflated(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({"adding.py": "0" * 4_300_000})
-    return "adding.py is larger than 4 MB."
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        link,
-        pytest.param(link_of_a_folder, marks=pytest.mark.slow),
-        pytest.param(submodule_in_place_of_work, marks=pytest.mark.slow),
-        inflated,
-    ],
-)
-def test_entry_that_is_no_file_of_a_usual_size_is_refused_when_graded(
-    tmp_path: Path, course: Course, hostile: Callable[[StudentRepository, Path], str]
-) -> None:
-    repository = make_repository(tmp_path, "eve")
-    sentence = hostile(repository, tmp_path)
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", repository.url))
-    assert problems == {"eve": sentence, "ben": ""}
-    assert report.failed == 0 and any(sentence in line for line in report.odd)
-
-
-# ------------------------------------------------------------------ what cannot be read
-
-
-def literal_tree(repository: StudentRepository, name: str, oid: str, mode: str = "40000") -> None:
-    """Let main stand at a commit whose tree has an entry that git itself would not make."""
-    content = f"{mode} {name}\0".encode() + bytes.fromhex(oid)
-    written = repository.path / "literal"
-    written.write_bytes(content)
-    tree = repository.git("hash-object", "-t", "tree", "-w", "--literally", str(written)).strip()
-    commit_tree(repository, tree)
-
-
-def commit_tree(repository: StudentRepository, tree: str) -> None:
-    """Let main stand at a commit of this tree."""
-    author = ("-c", "user.name=Eve", "-c", "user.email=eve@school.example")
-    commit = repository.git(*author, "commit-tree", "-m", "work", tree).strip()
-    repository.move("main", commit)
-
-
-def tree_of_work(repository: StudentRepository) -> str:
-    repository.commit(WORK)
-    return repository.git("rev-parse", "main^{tree}").strip()
-
-
-def path_outside(repository: StudentRepository, folder: Path) -> str:
-    literal_tree(repository, "..", tree_of_work(repository))
-    return "git says: "
-
-
-def hidden_repository(repository: StudentRepository, folder: Path) -> str:
-    literal_tree(repository, ".git", tree_of_work(repository))
-    return "git says: "
-
-
-def bad_module(repository: StudentRepository, folder: Path) -> str:
-    text = '[submodule "x"]\n\tpath = x\n\turl = -u./evil\n\tupdate = !id\n'
-    repository.commit({**WORK, ".gitmodules": text, "x": (SUBMODULE, "1" * 40)})
-    return "git says: "
-
-
-def tree_of_trees(repository: StudentRepository, folder: Path) -> str:
-    tree = tree_of_work(repository)
-    for _ in range(9):
-        rows = "".join(f"040000 tree {tree}\tf{n}\n" for n in range(10))
-        tree = repository.git("mktree", given=rows).strip()
-    commit_tree(repository, tree)
-    return "it holds more than 1000 files."
-
-
-def many_files(repository: StudentRepository, folder: Path) -> str:
-    repository.commit({f"{n}": "x" for n in range(1_500)})
-    return "it holds more than 1000 files."
-
-
-def large_file(repository: StudentRepository, folder: Path) -> str:
-    noise = random.Random(1).randbytes(300_000).hex()
-    repository.commit({**WORK, "data.csv": noise})
-    return "it sends more than 300000 bytes."
-
-
-def large_file_in_place_of_work(repository: StudentRepository, folder: Path) -> str:
-    repository.git("config", "uploadpack.allowFilter", "true")
-    repository.commit({"adding.py": random.Random(1).randbytes(300_000).hex()})
-    return "it sends more than 300000 bytes."
-
-
-def no_commit(repository: StudentRepository, folder: Path) -> str:
-    oid = repository.git("hash-object", "-w", "--stdin", given="x").strip()
-    (repository.path / "refs/tags").mkdir(exist_ok=True)
-    (repository.path / "refs/tags/final").write_text(f"{oid}\n", "utf-8")
-    return "refs/tags/final is no commit."
-
-
-UNREADABLE = [path_outside, tree_of_trees, large_file]
-FURTHER = [hidden_repository, bad_module, many_files, large_file_in_place_of_work, no_commit]
-
-
-@pytest.mark.parametrize(
-    "hostile", [*UNREADABLE, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)]
-)
-def test_repository_that_cannot_be_used_is_a_sentence_and_fills_nothing(
-    tmp_path: Path, course: Course, hostile: Callable[[StudentRepository, Path], str]
-) -> None:
-    repository = make_repository(tmp_path, "eve")
-    sentence = hostile(repository, tmp_path)
-    branch = "final" if hostile is no_commit else ""
-    report, problems = collect_beside_ben(
-        tmp_path, course, Repository("eve", repository.url, branch=branch)
-    )
-    assert (report.failed, problems) == (1, {"ben": ""})
-    assert (
-        f"eve: {repository.url} was not collected: {sentence}" in report.odd[0]
-        and len(report.odd) == 1
-    )
-    stores = stores_of(tmp_path / "submitted") / "stores"
-    assert [store.name.partition("-")[0] for store in stores.iterdir()] == ["ben"]
-    assert size_of(stores) < 50_000
-
-
-@pytest.mark.slow
-def test_many_branches_are_not_listed(tmp_path: Path, course: Course) -> None:
-    repository = make_repository(tmp_path, "eve", WORK)
-    commit = repository.head("main")
-    packed = "".join(f"{commit} refs/heads/{n:05d}-{'x' * 200}\n" for n in range(10_000))
-    (repository.path / "packed-refs").write_text(
-        f"# pack-refs with: peeled fully-peeled sorted\n{packed}", "utf-8"
-    )
-    report, problems = collect_beside_ben(
-        tmp_path, course, Repository("eve", repository.url, branch="main")
-    )
-    assert (report.failed, problems) == (0, {"eve": "", "ben": ""})
-
-
-@pytest.fixture
-def silent_server() -> Iterator[str]:
-    """A server that takes connections and says nothing."""
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        server.listen()
-        yield f"git://127.0.0.1:{server.getsockname()[1]}/eve.git"
-
-
-def test_server_that_does_not_answer_delays_nobody_for_long(
-    tmp_path: Path, course: Course, silent_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
-    limits = Limits(bytes=300_000, files=1_000, seconds=4, at_once=2)
-    report, problems = collect_beside_ben(
-        tmp_path, course, Repository("eve", silent_server), limits
-    )
-    assert problems == {"ben": ""}
-    assert report.odd == [
-        f"table.csv: eve: {silent_server} was not collected: it was not read within 4 seconds."
-    ]
-
-
-def test_protocol_that_is_not_allowed_is_not_spoken(
-    tmp_path: Path, course: Course, silent_server: str
-) -> None:
-    report, problems = collect_beside_ben(tmp_path, course, Repository("eve", silent_server))
-    assert problems == {"ben": ""} and "transport 'git' not allowed" in report.odd[0]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import signal
-from collections.abc import Callable, Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,7 +16,6 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.extras.git.command import Git
 from autograder.extras.git.returning import Returned
 from autograder.feedback.html import StudentPages
 from autograder.feedback.markdown import as_markdown, escaped
@@ -28,6 +24,7 @@ from autograder.feedback.pictures import Picture, keep_pictures, picture_file
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, grades_at
 from autograder.records import Grade, RefusedError, TestResult
+from tests.autograder.killing import killed_at, random_points
 from tests.autograder.pages import write_all
 from tests.autograder.student_folder import PICTURES
 from tests.autograder.student_repositories import (
@@ -278,59 +275,22 @@ def test_name_that_is_no_branch_is_refused(
         give(tmp_path, course, branch=branch)
 
 
-def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Do the work in a fork that is killed as it waits for its `step`th process; return whether it was."""
-    child = os.fork()
-    if child:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, -signal.SIGKILL)
-        return code != 0
-    code = 1
-    try:
-        wait, waited = Git._wait, list[int]()
-
-        def counted(self: Git, process: object) -> str:
-            waited.append(1)
-            if len(waited) == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return wait(self, process)  # type: ignore[arg-type]
-
-        Git._wait = counted  # type: ignore[method-assign]
-        work()
-        code = 0
-    finally:
-        os._exit(code)  # never back into the tests
-
-
-def returned_after(
-    folder: Path, course: Course, students: Iterable[StudentRepository], steps: Iterable[int]
-) -> list[str]:
-    """Return feedback, killed at each of these steps before; return where the branches stand."""
-    for repository in students:
-        if repository.head("feedback"):
-            repository.git("update-ref", "-d", "refs/heads/feedback")
-    kills = [killed_at(step, lambda: give(folder, course)) for step in steps]
-    assert all(kills) and give(folder, course).problems == []
-    return [repository.head("feedback") for repository in students]
-
-
 def test_killed_command_ends_as_one_that_was_not(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]
 ) -> None:
-    every = list(students.values())
-    whole = returned_after(tmp_path, course, every, [])
-    assert whole[:2] != ["", ""]
-    assert returned_after(tmp_path, course, every, [6]) == whole
+    def work() -> None:
+        assert give(tmp_path, course).problems == []
 
-
-@pytest.mark.slow
-def test_killed_command_ends_as_one_that_was_not_at_each_step(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
-) -> None:
-    every = list(students.values())
-    whole = returned_after(tmp_path, course, every, [])
-    for step in range(1, 15):
-        assert returned_after(tmp_path, course, every, [step]) == whole, step
+    _, changes = killed_at(0, work)
+    whole = {name: one.head("feedback") for name, one in students.items()}
+    assert whole["ada"] and whole["ben"]
+    for point in random_points(2, changes, "feedback"):
+        for name in ("ada", "ben"):
+            students[name].git("update-ref", "-d", "refs/heads/feedback")
+        killed_at(point, work)
+        killed_at(0, work)
+        assert {name: one.head("feedback") for name, one in students.items()} == whole, point
+        assert not list((tmp_path / "grades/return").glob("*.git"))
 
 
 # ------------------------------------------------------------------ Markdown

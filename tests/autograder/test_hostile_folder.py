@@ -222,7 +222,7 @@ ROOMS = (
     "api.py",
 )
 OTHERS_FILES = {
-    "extras/git/lock.py": "written by a command, in the folder of the stores",
+    "extras/git/concurrency.py": "written by a command, in the folder of the stores",
     "extras/git/seen.py": "written by `collect`: when a commit was first seen",
     "extras/git/work.py _blob": "the course's own files, as students receive them",
     "extras/lms/collecting/submission_folder.py _begin": "what `collect` is about to write",

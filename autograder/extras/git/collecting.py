@@ -3,6 +3,7 @@ from an archive.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import as_completed
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -12,13 +13,11 @@ from threading import Event
 from typing import Any
 
 from autograder.course.config import Course
-from autograder.extras.git.command import Git
-from autograder.extras.git.limits import Limits
-from autograder.extras.git.lock import held
+from autograder.extras.git.command import Git, Limits
+from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
-from autograder.extras.git.threads import OnProgress, repository_threads
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.records import RefusedError
@@ -26,9 +25,10 @@ from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
 from autograder.submissions.identity import anything
 from autograder.submissions.raw_submission import Findings, RawSubmission
+from autograder.text.files import remove_drafts
 from autograder.text.names import safe_name, shown, student_name
 
-SOURCE = "git"
+SEEN = "seen"  # the folder with the times of hand-in, beside that of the stores
 
 
 @dataclass
@@ -100,13 +100,18 @@ def collect_from_git(
         closing(Collecting(Path(label), course, options, report)) as collecting,
         repository_threads(limits) as (pool, stopped),
     ):
+        remove_drafts(folder / SEEN)
+        remove_drafts(options.output)
         look = partial(_Look, folder, course, released_blobs(course), limits, stopped, lock, clock)
-        every = pool.map(lambda group: look(group).result(), groups)
-        for done, fetched in enumerate(every, start=1):
+        looks = [pool.submit(look(group).result) for group in groups]
+        for done, finished in enumerate(as_completed(looks), start=1):
+            fetched = finished.result()
             report.fetched += fetched.fetched
             report.failed += bool(fetched.problems)
             collecting.take(Findings(fetched.handed, fetched.problems, fetched.notes))
             on_repository(done, len(groups))
+        report.notes.sort()
+        report.odd.sort()
     return report
 
 
@@ -134,7 +139,7 @@ class _Look:
             (self.lock,),
         )
         store = Store(git)
-        seen = Seen(self.folder / "seen" / f"{name}.jsonl")
+        seen = Seen(self.folder / SEEN / f"{name}.jsonl")
         handed = list[RawSubmission]()
         notes = list[str]()
         problems = list[str]()

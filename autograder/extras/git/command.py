@@ -12,20 +12,41 @@ from pathlib import Path
 from threading import Event
 
 from autograder.extras.git.environment import environment
-from autograder.extras.git.limits import Limits
 from autograder.records import InfrastructureError, RefusedError
 from autograder.source.gate import MEGABYTE
 
 GIT = "git"
 _BLOCK = 512  # bytes, the unit of `ulimit -f`
 _LOOK_EVERY = 0.05  # seconds
-_LIMITED = 'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; shift 2; exec "$@"'
+_KILOBYTE = 1024  # bytes, the unit of `ulimit -v`
+# macOS has no limit of memory, and says so
+_LIMITED = """ulimit -c 0
+ulimit -f "$1"
+ulimit -t "$2"
+ulimit -v "$3" 2>/dev/null
+shift 3
+exec "$@"
+"""
 _REASON_BYTES = 20_000
-_SECRET = re.compile(r"//[^/@\s]*@")
+_PASSWORD = re.compile(r"//[^/@\s]*@")
 _TOO_LARGE = ("signal 25", "File too large", "write error")
 _CUT_OFF = "invalid index-pack output"  # also after the end of index-pack at a file's largest size
 _TOO_SLOW = "signal 24"
+_NO_MEMORY = ("Out of memory", "out of memory", "Cannot allocate memory")
 _SAID = re.compile(r"^(?:remote: )?(?:fatal|error): (.+)$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one repository: what it sends and what is stored of it, its files, and the
+    seconds and the memory of each step.
+    """
+
+    bytes: int = 100 * MEGABYTE
+    files: int = 20_000
+    seconds: float = 120
+    memory: int = 1_000 * MEGABYTE
+    at_once: int = 8  # repositories
 
 
 @dataclass(frozen=True)
@@ -67,11 +88,13 @@ class Git:
         self, words: Sequence[str], most: int, streams: tuple[int, int, int]
     ) -> "subprocess.Popen[bytes]":
         asked, told, reason = streams
+        blocks = -(-most // _BLOCK)
         seconds = max(1, round(self.limits.seconds))
-        command = ["/bin/sh", "-c", _LIMITED, "sh", str(-(-most // _BLOCK)), str(seconds)]
+        memory = self.limits.memory // _KILOBYTE
+        limited = ["/bin/sh", "-c", _LIMITED, "sh", str(blocks), str(seconds), str(memory)]
         try:
             return subprocess.Popen(
-                [*command, GIT, f"--git-dir={self.store}", *words],
+                [*limited, GIT, f"--git-dir={self.store}", *words],
                 stdin=asked,
                 stdout=told,
                 stderr=reason,
@@ -119,10 +142,12 @@ class Git:
             return self._too_large
         if -code == signal.SIGXCPU or code == 128 + signal.SIGXCPU or _TOO_SLOW in problem:
             return self._too_slow
+        if any(words in problem for words in _NO_MEMORY):
+            return f"reading it takes more than {self.limits.memory // MEGABYTE} MB of memory."
         lines = _SAID.findall(problem) or problem.strip().splitlines()[-1:] or [f"exit code {code}"]
         said = "".join(
             c if c.isprintable() else "\N{REPLACEMENT CHARACTER}"
-            for c in _SECRET.sub("//", lines[0])
+            for c in without_password(lines[0])
         )
         return f"git says: {said[:200].rstrip('. ')}."
 
@@ -134,6 +159,11 @@ class Git:
     @property
     def _too_slow(self) -> str:
         return f"it was not read within {self.limits.seconds:g} seconds."
+
+
+def without_password(text: str) -> str:
+    """Return a text with the addresses in it, but without their users and passwords."""
+    return _PASSWORD.sub("//", text)
 
 
 def size_of(folder: Path) -> int:

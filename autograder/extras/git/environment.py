@@ -52,7 +52,8 @@ _SETTINGS = {
 # machine.
 _ON_THIS_MACHINE = (
     f"git -c core.hooksPath={NOWHERE} -c core.fsmonitor=false -c core.alternateRefsCommand=true "
-    "-c receive.autoGC=false -c gc.auto=0"
+    "-c receive.autoGC=false -c gc.auto=0 "
+    "-c core.packedGitWindowSize=16m -c core.packedGitLimit=128m"  # within the limit of memory
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from autograder.course.config import Course
+from autograder.extras.git.command import without_password
 from autograder.extras.git.environment import PROTOCOLS
 from autograder.extras.lms.roster import Person, Roster
 from autograder.extras.lms.sheet import Sheet, read_sheet
@@ -29,7 +30,6 @@ _SITE = "github"
 _SSH = re.compile(r"[\w.+]+@[\w.][\w.-]*:(?![-/])\S+", re.ASCII)
 _ADDRESS = re.compile(rf"(?:{'|'.join(PROTOCOLS)})://(?![-:/@])\S+|file:///\S+", re.ASCII)
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|\.lock(?:/|$)|/\.|@\{))[\w./+@-]+(?<![/.])")
-_SECRET = re.compile(r"//[^/@\s]*@")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Repository:
     @property
     def shown_url(self) -> str:
         """The address for messages, without a password."""
-        address = _SECRET.sub("//", self.url)
+        address = without_password(self.url)
         return (
             address if address.isprintable() and len(address) <= ADDRESS_LENGTH else shown(address)
         )

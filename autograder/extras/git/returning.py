@@ -1,6 +1,7 @@
 """Return feedback: the pages of each student, on a branch of the student's repository."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -8,13 +9,11 @@ from typing import Any
 
 from autograder.course.config import Course
 from autograder.extras.git.branch import Commit, commit_of, push
-from autograder.extras.git.command import Git
+from autograder.extras.git.command import Git, Limits
+from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.feedback_tree import feedback_files
-from autograder.extras.git.limits import Limits
-from autograder.extras.git.lock import held
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.store import Store, clear
-from autograder.extras.git.threads import OnProgress, repository_threads
 from autograder.feedback.html import StudentPages
 from autograder.gradebook.final_scores import Effective
 from autograder.records import Grade, RefusedError
@@ -91,9 +90,12 @@ def return_to_git(
             effective,
             options,
         )
-        for done, outcome in enumerate(pool.map(giving.give, groups), start=1):
-            _count(returned, outcome)
+        every = [pool.submit(giving.give, group) for group in groups]
+        for done, given in enumerate(as_completed(every), start=1):
+            given.result()  # raises what ends the command
             on_repository(done, len(groups))
+        for given in every:
+            _count(returned, given.result())
     return returned
 
 

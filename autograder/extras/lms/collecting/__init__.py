@@ -43,7 +43,8 @@ class CollectReport:
     """The result of collecting: counts, notes for the instructor, and entries that were not
     understood.
 
-    `broken` are messages about archives of which nothing could be read.
+    `broken` are messages about archives of which nothing could be read. `untimed` are students
+    without a time of submission, `not_in_table` those whose time is not that of the table.
     """
 
     folder: Path
@@ -51,6 +52,7 @@ class CollectReport:
     students: set[str] = field(default_factory=set)
     late: list[str] = field(default_factory=list)
     untimed: list[str] = field(default_factory=list)
+    not_in_table: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
@@ -121,10 +123,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
                 report.odd.append(f"{path}: {refusal}")
     finally:
         submitted.save()
-    if times and report.untimed:
-        report.odd.append(
-            f"{times.name} has no time, or several times, for: {listed(report.untimed)}."
-        )
+    _tell_who_is_not_in(times, report)
     return report
 
 
@@ -138,9 +137,12 @@ class Collecting:
     def __init__(
         self, source: Path, course: Course, options: CollectOptions, report: CollectReport
     ) -> None:
-        times = _times(options, course, [source])
+        self._report = report
+        self._times = _times(options, course, [source])
         self._submitted = SubmissionFolder(options.output, options.replace)
-        self._collection = _Collection(source, course, options, times, self._submitted, report)
+        self._collection = _Collection(
+            source, course, options, self._times, self._submitted, report
+        )
 
     def take(self, findings: Findings) -> None:
         """Store these submissions."""
@@ -148,6 +150,7 @@ class Collecting:
 
     def close(self) -> None:
         self._submitted.save()
+        _tell_who_is_not_in(self._times, self._report)
 
 
 @dataclass(frozen=True)
@@ -333,12 +336,13 @@ class _Collection:
         for name, files in choice.files.items():
             if name in choice.unusable and self.submitted.holds(folder, name, files):
                 continue
+            in_table = self._time_in_table(raw, person, name)
             facts = Collected(
                 student=graded_name(person.id),
                 assignment=name,
                 original=person.id if person.id != graded_name(person.id) else "",
                 name=person.name or raw.name,
-                submitted_at=self._time(raw, person, name),
+                submitted_at=in_table or raw.submitted_at,
                 late=raw.late,
                 attempt=raw.attempt,
                 source=self.path.name,
@@ -348,11 +352,12 @@ class _Collection:
                 called="" if raw.name == person.name else raw.name,
             )
             self._count(facts, self.submitted.put(folder, facts, files), person)
+            if self.times and not in_table and facts.submitted_at:
+                self.report.not_in_table.append(shown(facts.shown_name))
 
-    def _time(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
+    def _time_in_table(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
         described = raw.described | person.identity
-        in_table = self.times.find(described, assignment) if self.times else None
-        return in_table or raw.submitted_at
+        return self.times.find(described, assignment) if self.times else None
 
     def _count(self, facts: Collected, status: ImportStatus, person: Person) -> None:
         self.report.counts[status] += 1
@@ -378,6 +383,21 @@ def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
     not count.
     """
     return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
+
+
+def _tell_who_is_not_in(times: SubmissionTimes | None, report: CollectReport) -> None:
+    """Name the students of whom the table of times, if there is one, has no single time."""
+    if times is None:
+        return
+    lacks = f"{times.name} has no time, or several times, for: "
+    if report.untimed:
+        report.odd.append(f"{lacks}{listed(sorted(report.untimed))}.")
+    if report.not_in_table:
+        names = sorted(set(report.not_in_table))
+        report.odd.append(
+            f"{lacks}{listed(names)}. What counts is the time in the download or, for a "
+            "repository, when the course first saw the work."
+        )
 
 
 def _times(
