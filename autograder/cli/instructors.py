@@ -3,6 +3,7 @@ and doctor.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from autograder.cli.tables import (
     show_class,
     show_comparison,
     show_decided,
+    show_line,
     show_similar,
     show_to_review,
 )
@@ -65,6 +67,9 @@ def grade(
     cluster: str | None = None,
     seed: int | None = None,
     regrade: bool = False,
+    watch: bool = False,
+    collect: str | None = None,
+    every: float = 10,
     unsafe: bool = False,
     trust_timestamps: bool = False,
     trust_grades: bool = False,
@@ -76,6 +81,31 @@ def grade(
     stopped.
     """
     course = api.load_course(course_path)
+    if watch:
+        others = {"cluster": cluster, "seed": seed, "regrade": regrade, "pictures": pictures}
+        _refuse_beside_watch(others)
+        api.watch(
+            path,
+            course,
+            output,
+            assignment=assignment,
+            jobs=jobs,
+            unsafe=unsafe,
+            trust_timestamps=trust_timestamps,
+            trust_grades=trust_grades,
+            collect=collect,
+            every_minutes=every,
+            on_ready=lambda page: say(
+                f"Watching {path}. What is going on: {page}. Ctrl-C ends it."
+            ),
+            on_grade=lambda grade: show_line(grade, course, as_json),
+            on_postponed=say,
+            on_problem=say,
+        )
+        say("Stopped. What was graded is in the journal; the same command goes on from there.")
+        return DONE
+    if collect is not None:
+        raise RefusedError("--collect is for --watch; otherwise, run `autograder collect` first.")
     with progress(quiet=as_json) as steps:
         run = api.grade(
             path,
@@ -98,6 +128,13 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
+
+
+def _refuse_beside_watch(options: Mapping[str, object]) -> None:
+    """Raise RefusedError for an option that is given, and that `--watch` does not have."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise RefusedError(f"--watch and --{name} do not go together; leave one of them out.")
 
 
 def report(

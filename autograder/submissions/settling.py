@@ -1,0 +1,120 @@
+"""Hand-ins that are being written: an entry of a folder counts once its files have stayed the same
+for a while.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.source import gate
+from autograder.submissions.files import STUDENT_ENTRIES
+
+SETTLE_SECONDS = 0.5
+DEPTH = 8
+
+# of each file: its path, size, inode, and the times of its content and of its name and mode
+Stamp = tuple[tuple[str, int, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of an entry: its stamp, which is empty without files, and its folders."""
+
+    stamp: Stamp
+    folders: tuple[Path, ...] = ()
+
+
+def look_at(entry: Path) -> Seen:
+    """Look at all files of an entry; links are not followed, and a vanished entry has none.
+
+    A file that replaces another by renaming has another inode.
+    """
+    files: list[tuple[str, int, int, int, int]] = []
+    folders: list[Path] = []
+    try:
+        status = entry.lstat()
+    except OSError:
+        return Seen(())
+    if not stat.S_ISDIR(status.st_mode):
+        return Seen((_facts("", status),))
+    waiting = [(entry, 0)]
+    while waiting and len(files) < STUDENT_ENTRIES:
+        folder, depth = waiting.pop()
+        folders.append(folder)
+        for inner, facts in _statuses(folder, entry):
+            if stat.S_ISDIR(facts.st_mode):
+                if depth < DEPTH:
+                    waiting.append((inner, depth + 1))
+            else:
+                files.append(_facts(inner.relative_to(entry).as_posix(), facts))
+    return Seen(tuple(sorted(files)), tuple(folders))
+
+
+def _statuses(folder: Path, entry: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the entries of a folder of a student that can be looked at; it may vanish meanwhile."""
+    try:
+        for number, inner in enumerate(gate.names_in(folder, entry.parent)):
+            if number >= STUDENT_ENTRIES:
+                return
+            yield folder / inner.name, inner.stat(follow_symlinks=False)
+    except OSError:
+        return
+
+
+def _facts(name: str, status: os.stat_result) -> tuple[str, int, int, int, int]:
+    return name, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+class Settling:
+    """The entries of a folder: which have changed, and which of these are complete.
+
+    An entry is complete when it was seen twice with the same stamp, at least `seconds` apart. The
+    clock of the machine plays no part, nor do the times of files beyond being the same.
+    """
+
+    def __init__(
+        self, seconds: float = SETTLE_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._known: dict[str, Stamp] = {}
+        self._unsettled: dict[str, tuple[Stamp, float]] = {}
+
+    @property
+    def due(self) -> list[str]:
+        """The entries that changed, and are to be looked at again now."""
+        now = self._clock()
+        return [
+            name for name, (_, since) in self._unsettled.items() if now - since >= self._seconds
+        ]
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._unsettled)
+
+    def see(self, name: str, stamp: Stamp) -> bool:
+        """Note the stamp of an entry; return whether the entry is complete now, and was not known
+        so.
+        """
+        if not stamp or self._known.get(name) == stamp:
+            self._unsettled.pop(name, None)
+            if not stamp:
+                self._known.pop(name, None)
+            return False
+        now = self._clock()
+        before, since = self._unsettled.get(name, ((), now))
+        if before != stamp:
+            self._unsettled[name] = (stamp, now)
+            return False
+        if now - since < self._seconds:
+            return False
+        del self._unsettled[name]
+        self._known[name] = stamp
+        return True
+
+    def forget(self, name: str) -> None:
+        """Take an entry as not known yet: it could not be read."""
+        self._known.pop(name, None)
