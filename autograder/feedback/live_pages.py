@@ -182,9 +182,9 @@ class LivePages:
         for student in self._behind:
             wanted.update(effective.people.groups.get(student, ()))
         pages = StudentPages(self._folder, self._course)
-        for student in effective.by_student():
-            if student.grades[0].student in wanted:
-                pages.write(student, self._notices)
+        for own in effective.by_student():
+            if own.grades[0].student in wanted:
+                pages.write(own, self._notices)
         self._behind.clear()
 
     def _write_class(self, effective: Effective) -> None:

@@ -169,7 +169,7 @@ def test_work_in_repositories_is_collected_and_graded(folder: Path) -> None:
     identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "work"]):
         subprocess.run(["git", *words], cwd=repository, check=True)
-    (folder / "repositories.csv").write_text(f"student,repository\nada,{repository}\n", "utf-8")
+    (folder / "repositories.csv").write_text(f"student,url\nada,{repository}\n", "utf-8")
     with watching(folder, "--collect", "repositories.csv") as process:
         assert wait_until(page(folder, "ada").is_file)
         process.send_signal(signal.SIGTERM)
