@@ -255,6 +255,10 @@ def watch(
     check_folder(Path(output))
     refuse_links(Path(output))
     folder, moved = choose_output_folder(Path(output), source)
+    if folder.resolve().is_relative_to(source.resolve()):
+        raise RefusedError(
+            f"{folder} lies among the submissions that are watched. Name a folder outside with --output."
+        )
     read_decisions(loaded)
     class_of = _roster(loaded, None, folder).class_list
     with OpenRun(folder, trusted=trust_grades) as run:

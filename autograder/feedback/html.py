@@ -86,8 +86,8 @@ class StudentPages:
     The pages contain the pictures already drawn into `folder`.
     """
 
-    def __init__(self, folder: Path, course: Course) -> None:
-        self.title_of = titles_of(course)
+    def __init__(self, folder: Path, course: Course, title_of: TitleOf | None = None) -> None:
+        self.title_of = title_of or titles_of(course)
         self.names = read_names(folder)
         self.originals = read_originals(folder)
         self._folder = folder

@@ -13,6 +13,7 @@ from autograder.feedback.class_report import write_class_report
 from autograder.feedback.html import StudentPages, write_what_counts
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.status_page import Recent, Status, write_status
+from autograder.feedback.titles import titles_of
 from autograder.gradebook.final_scores import ClassOf, Effective, what_counts, write_gradebook
 from autograder.gradebook.journal import Reading
 from autograder.gradebook.lateness import GradeKey
@@ -75,6 +76,7 @@ class LivePages:
         self._history = [
             replace(grade, test_seconds=()) for grade in Reading(folder / "grades.jsonl")
         ]
+        self._title_of = titles_of(course)  # reads the files of mistakes once
         self._behind: set[str] = set()  # students
         self._unpublished: dict[GradeKey, Submission] = {}
         self._notices: dict[GradeKey, str] = {}
@@ -181,7 +183,7 @@ class LivePages:
         wanted = set(self._behind)
         for student in self._behind:
             wanted.update(effective.people.groups.get(student, ()))
-        pages = StudentPages(self._folder, self._course)
+        pages = StudentPages(self._folder, self._course, self._title_of)
         for own in effective.by_student():
             if own.grades[0].student in wanted:
                 pages.write(own, self._notices)

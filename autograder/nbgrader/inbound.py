@@ -104,10 +104,11 @@ class Inbound:
         known = [each.name for each in self._course.assignments]
         wanted = known if self._only is None else [self._only]
         for name in names:
-            # a user's name may contain a plus
-            parts = name.rsplit("+", 3) if name.count("+") > 2 else name.rsplit("+", 2)
-            if len(parts) > 2 and parts[0] and parts[1] in wanted:
-                yield _HandIn(parts[2], name, parts[0], parts[1])
+            # a user's name may contain a plus, and the random text can be turned off
+            for parts in (name.rsplit("+", 3), name.rsplit("+", 2)):
+                if len(parts) > 2 and parts[0] and parts[1] in wanted:
+                    yield _HandIn(parts[2], name, parts[0], parts[1])
+                    break
 
     def _is_genuine(self, one: _HandIn) -> bool:
         """Whether the folder is the student's own, as far as the machine's list of users tells."""

@@ -146,6 +146,7 @@ def all_are_graded(folder: Path, texts: dict[str, str]) -> bool:
         (["--seed", "3"], "--watch and --seed do not go together"),
         (["--assignment", "02_none"], "has no assignment `02_none`"),
         (["--output", "submitted"], "is the folder of the submissions"),
+        (["--output", "submitted/grades"], "lies among the submissions that are watched"),
     ],
 )
 def test_options_that_do_not_fit_are_a_sentence(folder: Path, words: list[str], said: str) -> None:

@@ -157,10 +157,9 @@ def test_newest_complete_hand_in_counts(inbound: Inbound) -> None:
     (inbound.root / "notes.txt").write_text("")
     found = {each.student: each.path for each in inbound.submissions(names[:1])}
     assert found == {"a+b": inbound.root / names[2]}
-    assert {each.student for each in inbound.submissions(os.listdir(inbound.root))} == {
-        "a+b",
-        "bob",
-    }
+    hand_in(inbound.root, f"c+d+{TINY}+2026-11-20 10:00:00.0 UTC", "{}")
+    everybody = {each.student for each in inbound.submissions(os.listdir(inbound.root))}
+    assert everybody == {"a+b", "bob", "c+d"}
 
 
 def test_hand_in_through_a_link_gets_no_page_of_others(inbound: Inbound, tmp_path: Path) -> None:
