@@ -133,7 +133,10 @@ class Inbound:
 
     def _notebooks(self, folder: Path) -> list[str]:
         """Return the names of the notebooks for which nbgrader looks for feedback."""
-        entries = DiskFolder(folder, self.root).entries()
+        try:
+            entries = DiskFolder(folder, self.root).entries()
+        except RefusedError:  # it is gone
+            return []
         return [entry.name[:-6] for entry in entries if entry.name.endswith(".ipynb")]
 
 

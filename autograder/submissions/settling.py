@@ -2,6 +2,7 @@
 for a while.
 """
 
+import itertools
 import os
 import stat
 import time
@@ -32,33 +33,36 @@ def look_at(entry: Path) -> Seen:
 
     A file that replaces another by renaming has another inode.
     """
-    files: list[tuple[str, int, int, int, int]] = []
-    folders: list[Path] = []
     try:
         status = entry.lstat()
     except OSError:
         return Seen(())
     if not stat.S_ISDIR(status.st_mode):
         return Seen((_facts("", status),))
-    waiting = [(entry, 0)]
-    while waiting and len(files) < STUDENT_ENTRIES:
-        folder, depth = waiting.pop()
-        folders.append(folder)
-        for inner, facts in _statuses(folder, entry):
-            if stat.S_ISDIR(facts.st_mode):
-                if depth < DEPTH:
-                    waiting.append((inner, depth + 1))
-            else:
-                files.append(_facts(inner.relative_to(entry).as_posix(), facts))
+    files: list[tuple[str, int, int, int, int]] = []
+    folders = [entry]
+    for inner, facts in itertools.islice(_below(entry), STUDENT_ENTRIES):
+        if stat.S_ISDIR(facts.st_mode):
+            folders.append(inner)
+        else:
+            files.append(_facts(inner.relative_to(entry).as_posix(), facts))
     return Seen(tuple(sorted(files)), tuple(folders))
 
 
-def _statuses(folder: Path, entry: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the entries of a folder of a student that can be looked at; it may vanish meanwhile."""
+def _below(entry: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield all that can be looked at below a student's folder, of which parts may vanish."""
+    waiting = [(entry, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        for inner, facts in _inside(folder, entry.parent):
+            yield inner, facts
+            if stat.S_ISDIR(facts.st_mode) and depth < DEPTH:
+                waiting.append((inner, depth + 1))
+
+
+def _inside(folder: Path, root: Path) -> Iterator[tuple[Path, os.stat_result]]:
     try:
-        for number, inner in enumerate(gate.names_in(folder, entry.parent)):
-            if number >= STUDENT_ENTRIES:
-                return
+        for inner in gate.names_in(folder, root):
             yield folder / inner.name, inner.stat(follow_symlinks=False)
     except OSError:
         return

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.submissions.files import STUDENT_ENTRIES
 from autograder.submissions.settling import Settling, look_at
 
 
@@ -101,3 +102,10 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     seen = look_at(tmp_path / "ada")
     assert [name for name, *_ in seen.stamp] == ["link"]
     assert seen.folders == (tmp_path / "ada",)
+
+
+def test_look_at_many_folders_ends_at_the_limit_of_a_student(tmp_path: Path) -> None:
+    for number in range(40):
+        for inner in range(40):
+            (tmp_path / "ada" / str(number) / str(inner)).mkdir(parents=True)
+    assert len(look_at(tmp_path / "ada").folders) <= STUDENT_ENTRIES + 1 < 40 * 40

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,8 +24,9 @@ from tests.autograder.waiting import wait_until
 pytest.importorskip("watchfiles", reason="watchfiles is not installed: pip install '.[watch]'")
 
 NAME = "01_adding"
+ROOT = Path(__file__).parents[2]
 PROGRAM = "from autograder.cli import main; main()"
-KILLS = 50
+STAND_INS = "from tests.autograder.stand_in_graders import main; main()"
 
 
 @pytest.fixture
@@ -62,12 +63,13 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def watching(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    process = start(folder, *words)
+def watching(
+    process: subprocess.Popen[str], is_ready: bool = True
+) -> Iterator[subprocess.Popen[str]]:
     try:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        assert first.startswith("Watching submitted."), first + process.stderr.read()
+        if is_ready:
+            first = process.stderr.readline()
+            assert first.startswith("Watching submitted."), first + process.stderr.read()
         yield process
     finally:
         process.kill()
@@ -76,7 +78,7 @@ def watching(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_work_is_graded_as_it_comes_and_sigterm_ends_in_order(folder: Path) -> None:
     hand_in(folder, "ada")
-    with watching(folder, "--json") as process:
+    with watching(start(folder, "--json")) as process:
         assert wait_until(page(folder, "ada").is_file)
         hand_in(folder, "bob", text="def add(a, b):\n    return a - b\n")
         assert wait_until(page(folder, "bob").is_file)
@@ -99,33 +101,50 @@ def test_work_is_graded_as_it_comes_and_sigterm_ends_in_order(folder: Path) -> N
     assert "ada,01_adding,graded,10" in table and "bob,01_adding,graded,0" in table
 
 
+def start_with_stand_ins(folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", STAND_INS],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.slow
-def test_fifty_kills_lose_nothing_and_count_nothing_twice(folder: Path) -> None:
-    """Students hand in all the time; each text is graded once or was replaced, the last of each is graded."""
+@pytest.mark.parametrize(
+    ("begin", "kills", "seconds"),
+    [(start_with_stand_ins, 50, 1.5), (start, 5, 4.0)],
+    ids=["fifty times", "with real graders"],
+)
+def test_kills_lose_nothing_and_count_nothing_twice(
+    folder: Path, begin: Callable[[Path], subprocess.Popen[str]], kills: int, seconds: float
+) -> None:
+    """Students hand in all the time; each text is graded at most once, and the last of each is."""
     chance = random.Random(50)
     handed = Counter[str]()
-    for _ in range(KILLS):
-        with watching(folder) as process:
-            ends = time.monotonic() + chance.uniform(0, 4)
+    for number in range(kills):
+        with watching(begin(folder), is_ready=number % 2 == 0) as process:
+            ends = time.monotonic() + chance.uniform(0, seconds)
             while time.monotonic() < ends:
-                student = chance.choice(["ada", "bob", "cleo"])
+                student = chance.choice(["ada", "bob", "cleo", "dora", "eve"])
                 handed[student] += 1
                 hand_in(folder, student, handed[student])
-                time.sleep(chance.uniform(0, 1.5))
+                time.sleep(chance.uniform(0, 0.2))
             process.kill()
-    with watching(folder) as process:
-        last = {
-            name: (folder / "submitted" / name / NAME / "adding.py").read_text() for name in handed
-        }
-        assert wait_until(lambda: all_are_graded(folder, last))
-        assert wait_until(lambda: all(page(folder, name).is_file() for name in last))
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
-    assert process.returncode == 0
+    with watching(begin(folder)) as process:
+        work = {name: folder / "submitted" / name / NAME / "adding.py" for name in handed}
+        texts = {name: file.read_text("utf-8") for name, file in work.items()}
+        assert wait_until(lambda: all_are_graded(folder, texts))
+        assert wait_until(lambda: all(page(folder, name).is_file() for name in texts))
+        table = folder / "grades" / "grades.csv"
+        assert wait_until(lambda: len(table.read_text("utf-8").splitlines()) == 1 + len(texts))
     attempts = Counter(grade.attempt for grade in grades(folder))
     assert set(attempts.values()) == {1}
-    assert len(attempts) > KILLS / 2
-    assert {grade.score for grade in grades(folder)} == {10.0}
+    assert len(attempts) > kills / 2
+    lines = (folder / "grades" / "grades.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == len(attempts)  # none of them is damaged
 
 
 def all_are_graded(folder: Path, texts: dict[str, str]) -> bool:
@@ -171,7 +190,7 @@ def test_work_in_repositories_is_collected_and_graded(folder: Path) -> None:
     for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "work"]):
         subprocess.run(["git", *words], cwd=repository, check=True)
     (folder / "repositories.csv").write_text(f"student,url\nada,{repository}\n", "utf-8")
-    with watching(folder, "--collect", "repositories.csv") as process:
+    with watching(start(folder, "--collect", "repositories.csv")) as process:
         assert wait_until(page(folder, "ada").is_file)
         process.send_signal(signal.SIGTERM)
         process.communicate()

@@ -6,8 +6,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -17,51 +16,21 @@ from typing import Any
 import pytest
 
 from autograder.course.config import Course, load_course
-from autograder.course.digests import submission_digest, suite_digest
+from autograder.course.digests import submission_digest
 from autograder.feedback.live_pages import LivePages
 from autograder.gradebook.final_scores import ClassList
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import OpenRun
-from autograder.records import Grade, InfrastructureError, Submission, TestResult
+from autograder.records import Grade, InfrastructureError, Submission
 from autograder.runs import watching
 from autograder.runs.pool import Plan
 from autograder.runs.watching import Watching
 from autograder.submissions.class_folder import ClassFolder
-from autograder.version import __version__
+from tests.autograder.stand_in_graders import StandInGraders, one_point
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 NAME = "01_adding"
-TESTS = (
-    TestResult("test_add", "add", "It adds.", "passed", 1, 1),
-    TestResult("test_sums", "total", "It sums up.", "failed", 0, 9, "It is 3."),
-)
 NOON = datetime(2026, 11, 27, 12, tzinfo=timezone.utc)
-
-
-@dataclass
-class Graders:
-    """Stand-ins for a pool of graders; `answer` makes the grades."""
-
-    answer: Callable[[Submission, int], Grade]
-    seeds: list[int] = field(default_factory=list)
-    pools: int = 0
-
-    def start(self, plan: Plan) -> Graders:
-        self.pools += 1
-        return self
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(self.answer(*arguments) if arguments else None)
-        except Exception as error:
-            future.set_exception(error)
-        if arguments:
-            self.seeds.append(arguments[1])
-        return future
-
-    def shutdown(self, **options: bool) -> None:
-        pass
 
 
 @dataclass
@@ -70,7 +39,7 @@ class Room:
 
     folder: Path
     course: Course
-    graders: Graders
+    graders: StandInGraders
     seconds: float = 0.0
     lines: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -133,20 +102,7 @@ class Room:
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
     course = load_course(write_tiny_course(tmp_path / "course"))
-    suite = suite_digest(course, course.assignment(NAME))
-
-    def answer(submission: Submission, seed: int) -> Grade:
-        if submission.problem:
-            return Grade(
-                submission.student, submission.assignment, "refused", 0.0, 10.0, problem=submission.problem,
-                submission_sha256=submission_digest(submission), autograder=__version__,
-            )  # fmt: skip
-        return Grade(
-            submission.student, submission.assignment, "graded", 1.0, 10.0, TESTS, seed=seed, suite_sha256=suite,
-            submission_sha256=submission_digest(submission), autograder=__version__,
-        )  # fmt: skip
-
-    made = Room(tmp_path, course, Graders(answer))
+    made = Room(tmp_path, course, StandInGraders(one_point(course)))
     made.submitted.mkdir()
     monkeypatch.setattr(watching, "graders", made.graders.start)
     monkeypatch.setattr("autograder.runs.changes.Changes.watch", lambda *_: False)
