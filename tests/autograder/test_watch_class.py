@@ -18,6 +18,7 @@ import pytest
 
 from autograder.gradebook.journal import Reading
 from autograder.records import Grade
+from tests.autograder.student_repositories import NEEDS_GIT, make_repository
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 from tests.autograder.waiting import wait_until
 
@@ -180,16 +181,11 @@ def test_missing_folder_is_a_sentence(folder: Path) -> None:
     assert process.returncode == 2
 
 
+@NEEDS_GIT
 @pytest.mark.slow
 def test_work_in_repositories_is_collected_and_graded(folder: Path) -> None:
-    repository = folder / "repositories" / "ada"
-    work = repository / NAME / "adding.py"
-    work.parent.mkdir(parents=True)
-    work.write_text(SOLUTION, "utf-8")
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for words in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "work"]):
-        subprocess.run(["git", *words], cwd=repository, check=True)
-    (folder / "repositories.csv").write_text(f"student,url\nada,{repository}\n", "utf-8")
+    repository = make_repository(folder / "repositories", "ada", {f"{NAME}/adding.py": SOLUTION})
+    (folder / "repositories.csv").write_text(f"student,url\nada,{repository.url}\n", "utf-8")
     with watching(start(folder, "--collect", "repositories.csv")) as process:
         assert wait_until(page(folder, "ada").is_file)
         process.send_signal(signal.SIGTERM)
