@@ -101,10 +101,10 @@ bench: .venv/.ready-bench
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
-.venv/.ready-grade: EXTRAS = report,ready-made,similar
-.venv/.ready-test: EXTRAS = report,dev,cluster,notebook
-.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser
-.venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench
+.venv/.ready-grade: EXTRAS = report,ready-made,similar,watch
+.venv/.ready-test: EXTRAS = report,dev,cluster,notebook,watch
+.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser,watch
+.venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench,watch
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" PYTORCH="$(PYTORCH)" scripts/setup "$(EXTRAS)"
 	@touch $@

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         report,
         return_feedback,
         similar,
+        watch,
     )
     from autograder.course.config import Assignment, Course, Part
     from autograder.records import (
@@ -44,7 +45,7 @@ __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
     "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
     "export", "grade", "load_course", "read_grades", "regrade", "report", "return_feedback",
-    "similar",
+    "similar", "watch",
 ]  # fmt: skip
 
 _HOME = {

@@ -28,7 +28,9 @@ from autograder.extras.lms.exports.by_hand import with_hand_grading
 from autograder.extras.lms.roster import FILE_NAME as ROSTER
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.feedback.html import write_what_counts
+from autograder.feedback.live_pages import LivePages
 from autograder.feedback.pages import feedback_path
+from autograder.feedback.status_page import FOLDER as STATUS
 from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, Decision, lay_over, read_decisions, unfitting
@@ -45,10 +47,16 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names, read_originals
+from autograder.nbgrader.inbound import Inbound
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
+from autograder.runs.changes import require_watchfiles
 from autograder.runs.pool import Plan
+from autograder.runs.repeated import Repeated
 from autograder.runs.run import RunSummary, grade_class, ungraded
+from autograder.runs.watching import Watching
+from autograder.sandbox.outside.trusted_process import python_command
 from autograder.submissions import find_submissions
+from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
 from autograder.text.names import graded_name
@@ -227,6 +235,89 @@ def _grade_new(
         raise InfrastructureError("\n".join(["Nothing was graded.", *summary.failures]))
     summary.unchanged = unchanged
     return summary
+
+
+def watch(
+    submissions: AnyPath,
+    course: AnyPath | Course = ".",
+    output: AnyPath = "grades",
+    *,
+    assignment: str | None = None,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    trust_timestamps: bool = False,
+    trust_grades: bool = False,
+    collect: str | None = None,
+    every_minutes: float = 10,
+    on_ready: Callable[[Path], None] | None = None,
+    on_grade: Callable[[Grade], None] | None = None,
+    on_postponed: Callable[[str], None] | None = None,
+    on_problem: Callable[[str], None] | None = None,
+) -> None:
+    """Grade as `autograder grade --watch` does: what is handed in, as it comes, until
+    KeyboardInterrupt.
+
+    `submissions` is the folder of a class, or the `inbound` folder of a course in nbgrader's
+    exchange. `collect` is a table of repositories, or an address with `{student}`, from which work
+    is collected into that folder every so many minutes. `on_ready` is called with the path of the
+    status page when the graders are ready, `on_grade` with each grade when it is in the journal,
+    `on_postponed` with a sentence for each hand-in that waits for the quota, and `on_problem` with
+    each problem; grading goes on after it.
+
+    Raises CourseError, RefusedError and InfrastructureError if grading cannot begin.
+    """
+    source = Path(submissions)
+    loaded = load_course(course)
+    require_watchfiles()
+    name = loaded.assignment(assignment).name if assignment else None
+    if collect is not None:
+        source.mkdir(parents=True, exist_ok=True)
+    tell = on_problem or _ignore
+    inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
+    hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)
+    check_output(Path(output), source, Submission("", ""))
+    check_folder(Path(output))
+    refuse_links(Path(output))
+    folder, moved = choose_output_folder(Path(output), source)
+    if folder.resolve().is_relative_to(source.resolve()):
+        raise RefusedError(
+            f"{folder} lies among the submissions that are watched. Name a folder outside with --output."
+        )
+    read_decisions(loaded)
+    class_of = _roster(loaded, None, folder).class_list
+    with OpenRun(folder, trusted=trust_grades) as run:
+        journal = Journal(folder)
+        for problem in filter(None, (moved, run.problem, journal.problem)):
+            tell(problem)
+        pages = LivePages(
+            folder,
+            loaded,
+            class_of,
+            tell,
+            on_grade or _ignore,
+            on_postponed or _ignore,
+            inbound.publish if inbound else None,
+        )
+        pages.write_all()
+        plan = _plan(loaded, run.seed, unsafe, jobs, (name,) if name else None)
+        repeated = _collecting(collect, source, loaded, name, every_minutes) if collect else None
+        watching = Watching(plan, hand_ins, journal, pages, repeated)
+        try:
+            watching.run(lambda: (on_ready or _ignore)(folder / STATUS / "index.html"))
+        finally:
+            pages.end()
+
+
+def _collecting(
+    table: str, submissions: Path, course: Course, assignment: str | None, minutes: float
+) -> Repeated:
+    """Return the command that collects from repositories, as a process beside this one."""
+    only = ("--assignment", assignment) if assignment else ()
+    words = ("collect", table, "--from", "git", "--output", str(submissions), *only)
+    command = python_command(
+        "from autograder.cli import main; main()", *words, "--course", str(course.root), "--quiet"
+    )
+    return Repeated(command, 60 * minutes)
 
 
 def regrade(

@@ -135,6 +135,7 @@ class Grade:
 
     `flags` are sentences for the instructor to review; they do not affect the score. `test_seconds`
     are the elapsed seconds of each test, in the order of `tests`; empty in older grades.
+    `graded_at` is when it was graded automatically, as ISO-8601 in UTC; empty for all others.
     """
 
     student: str
@@ -152,6 +153,7 @@ class Grade:
     autograder: str = ""
     flags: tuple[str, ...] = ()
     test_seconds: Sequence[float] = ()
+    graded_at: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -210,7 +212,8 @@ class Grade:
 
 def _check(grade: Grade) -> None:
     """Raise ValueError unless the fields that are calculated with and shown have usable values."""
-    if not all(isinstance(text, str) for text in (grade.student, grade.assignment)):
+    texts = (grade.student, grade.assignment, grade.graded_at)
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("not a line of a journal: a field has the wrong type")
     if grade.status not in get_args(Status) or not all(
         test.outcome in get_args(Outcome) for test in grade.tests

@@ -2,6 +2,7 @@
 and doctor.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,7 @@ from autograder.cli.tables import (
     show_class,
     show_comparison,
     show_decided,
+    show_line,
     show_similar,
     show_to_review,
 )
@@ -128,6 +130,24 @@ def grade(
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Grade what is handed in as it comes, until Ctrl-C; also nbgrader's inbound folder.",
+        ),
+    ] = False,
+    collect: Annotated[
+        str | None,
+        typer.Option(
+            "--collect",
+            metavar="REPOSITORIES",
+            help="With --watch: also collect from these repositories, a table or an address with {student}.",
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option(min=1, help="With --collect: how many minutes apart.")
+    ] = 10,
     unsafe: Unsafe = False,
     trust_timestamps: Annotated[
         bool,
@@ -150,6 +170,31 @@ def grade(
     stopped.
     """
     course = api.load_course(course_path)
+    if watch:
+        others = {"cluster": cluster, "seed": seed, "regrade": regrade, "pictures": pictures}
+        _refuse_beside_watch(others)
+        api.watch(
+            path,
+            course,
+            output,
+            assignment=assignment,
+            jobs=jobs,
+            unsafe=unsafe,
+            trust_timestamps=trust_timestamps,
+            trust_grades=trust_grades,
+            collect=collect,
+            every_minutes=every,
+            on_ready=lambda page: say(
+                f"Watching {path}. What is going on: {page}. Ctrl-C ends it."
+            ),
+            on_grade=lambda grade: show_line(grade, course, as_json),
+            on_postponed=say,
+            on_problem=say,
+        )
+        say("Stopped. What was graded is in the journal; the same command goes on from there.")
+        return DONE
+    if collect is not None:
+        raise RefusedError("--collect is for --watch; otherwise, run `autograder collect` first.")
     with progress(quiet=as_json) as steps:
         run = api.grade(
             path,
@@ -172,6 +217,13 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
+
+
+def _refuse_beside_watch(options: Mapping[str, object]) -> None:
+    """Raise RefusedError for an option that is given, and that `--watch` does not have."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise RefusedError(f"--watch and --{name} do not go together; leave one of them out.")
 
 
 def report(

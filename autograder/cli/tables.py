@@ -3,7 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from rich import box
 from rich.console import Console
@@ -200,6 +202,21 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
     for (assignment, mistake, hint), count in grades_with.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")
+
+
+def show_line(grade: Grade, course: Course, as_json: bool) -> None:
+    """Print a grade as one line at once, for people who watch or for machines."""
+    moment = datetime.fromisoformat(grade.graded_at).astimezone(ZoneInfo(course.timezone))
+    names = ("student", "assignment", "status", "score", "max_score", "problem", "graded_at")
+    if as_json:
+        record = {name: getattr(grade, name) for name in names}
+        print(json.dumps(record, ensure_ascii=False), flush=True)
+        return
+    result = f"{number(grade.score)} of {number(grade.max_score)}"
+    if grade.status == "refused":
+        result = f"refused: {grade.problem}"
+    words = (moment.strftime("%H:%M:%S"), grade.student, grade.assignment, result)
+    print("  ".join(words), flush=True)
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:

@@ -114,6 +114,10 @@ class Limits(YamlRecord):
     output_kb: Amount = Field(
         default=64, description="How much of what a student's code prints is kept."
     )
+    per_hour: Amount | None = Field(
+        default=None,
+        description="How often `grade --watch` grades a student's work for one assignment within an hour.",
+    )
 
 
 class Part(YamlRecord):

@@ -22,9 +22,10 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's
     record.
 
-    Due dates are not included: they affect the final score only, and need no new grading.
+    Due dates are not included: they affect the final score only, and need no new grading. Nor is
+    the quota.
     """
-    record = assignment.model_dump_json(exclude={"due"})
+    record = assignment.model_dump_json(exclude={"due": True, "limits": {"per_hour"}})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [
         file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"

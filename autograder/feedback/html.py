@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -72,14 +73,10 @@ def write_what_counts(
 
 
 def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
-    """Write the pages of each student: one of each grade, and one for the instructors."""
+    """Write the pages of all students."""
     pages = StudentPages(folder, course)
     for student in effective.by_student():
-        for grade in student.grades:
-            write_page(
-                folder / feedback_path(grade), TEMPLATE, **pages.values(grade, student.finals)
-            )
-        write_student_page(folder, course, student, pages.title_of, pages.names, pages.originals)
+        pages.write(student)
 
 
 class StudentPages:
@@ -89,13 +86,28 @@ class StudentPages:
     The pages contain the pictures already drawn into `folder`.
     """
 
-    def __init__(self, folder: Path, course: Course) -> None:
-        self.title_of = titles_of(course)
+    def __init__(self, folder: Path, course: Course, title_of: TitleOf | None = None) -> None:
+        self.title_of = title_of or titles_of(course)
         self.names = read_names(folder)
         self.originals = read_originals(folder)
         self._folder = folder
         self._course = course
         self._zone = ZoneInfo(course.timezone)
+
+    def write(
+        self, student: Effective, notices: Mapping[GradeKey, str] = MappingProxyType({})
+    ) -> None:
+        """Write the pages of one student: one of each grade, and one for the instructors.
+
+        `notices` are sentences about later work, which the page of a grade shows above it.
+        """
+        for grade in student.grades:
+            values = self.values(grade, student.finals)
+            values["notice"] = notices.get(grade.key, "")
+            write_page(self._folder / feedback_path(grade), TEMPLATE, **values)
+        write_student_page(
+            self._folder, self._course, student, self.title_of, self.names, self.originals
+        )
 
     def values(self, grade: Grade, finals: Mapping[GradeKey, Final]) -> dict[str, Any]:
         """Return the values of the template of a grade's page."""
@@ -146,7 +158,7 @@ def page_values(
     `title_of` provides the titles of mistakes, by default derived from their ids. `about` are
     further values for the template: the id of the `student` to show, the display `name`, the
     `contact`, the time when it was `handed_in`, and `visible_only` if the page does not tell the
-    points of hidden tests.
+    points of hidden tests, and a `notice` about later work.
     """
     return {
         "grade": grade,
@@ -162,6 +174,7 @@ def page_values(
             "contact": "",
             "handed_in": "",
             "visible_only": False,
+            "notice": "",
             **about,
         },
     }

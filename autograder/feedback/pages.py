@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.gradebook.final_scores import number
 from autograder.installation.distribution import install_extra
-from autograder.records import Grade, InfrastructureError
+from autograder.records import Grade, InfrastructureError, Submission
 from autograder.submissions import folder_name
 from autograder.text.files import write_whole
 from autograder.text.wording import begun
@@ -21,11 +21,11 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _STRESSED = re.compile(r"\*([^*\s][^*\n]*)\*")
 
 
-def feedback_path(grade: Grade) -> PurePosixPath:
-    """Return the path of a grade's page, relative to the report's folder."""
-    return PurePosixPath(
-        "feedback", folder_name(grade.student), f"{folder_name(grade.assignment)}.html"
-    )
+def feedback_path(of: Grade | Submission) -> PurePosixPath:
+    """Return the path of the page of a grade, or of a submission's grade, relative to the report's
+    folder.
+    """
+    return PurePosixPath("feedback", folder_name(of.student), f"{folder_name(of.assignment)}.html")
 
 
 def write_page(path: Path, template: str, **values: Any) -> Path:

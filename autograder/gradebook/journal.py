@@ -59,6 +59,11 @@ class Journal:
             ) from None
         self.latest[grade.key] = self._suites.to_grade(line)  # shares texts with other grades
 
+    def close(self) -> None:
+        """Close the file after a write that failed, and was reported; a complete line stays."""
+        with suppress(OSError):
+            self._file.close()
+
     def holds(
         self, submission: Submission, submission_sha256: str, suite_sha256: str | None
     ) -> bool:

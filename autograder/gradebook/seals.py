@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from autograder.gradebook.owner_key import VARIABLE, owner_key
 from autograder.records import RefusedError
@@ -23,11 +24,11 @@ JOURNAL = "grades.jsonl"
 # each sealed as a whole, as the files of suites are
 WHOLE_FILES = ("run.json", "times.json", "names.json")
 SUITES = "suites"
-FOLDERS = (SUITES, "submissions", "pictures", "feedback")
+FOLDERS = (SUITES, "submissions", "pictures", "feedback", "status")
 OURS = (JOURNAL, *WHOLE_FILES, *FOLDERS, "grades.csv", "index.html", FILE_NAME)
 _SEAL_LETTERS = 32
 _APPENDING = (
-    os.O_WRONLY
+    os.O_RDWR
     | os.O_CREAT
     | os.O_APPEND
     | getattr(os, "O_NOFOLLOW", 0)
@@ -41,10 +42,18 @@ def seal(folder: Path, name: str, *texts: bytes) -> None:
     key = owner_key().key
     lines = [_seal(key, name, text) + b"\n" for text in texts]
     descriptor = os.open(folder / FILE_NAME, _APPENDING, 0o666)
-    with os.fdopen(descriptor, "ab") as opened:
-        if opened.tell() == 0:
+    with os.fdopen(descriptor, "a+b") as opened:
+        if opened.seek(0, os.SEEK_END) == 0:
             opened.write(_seal(key, FILE_NAME, b"") + b"\n")
+        elif _is_cut_off(opened):  # perhaps in the first line
+            opened.write(b"\n" + _seal(key, FILE_NAME, b"") + b"\n")
         opened.writelines(lines)
+
+
+def _is_cut_off(opened: BinaryIO) -> bool:
+    """Whether the last line was not written to its end, as on a full disk."""
+    opened.seek(-1, os.SEEK_END)
+    return opened.read(1) != b"\n"
 
 
 def check_owner(folder: Path, trusted: bool = False) -> str:

@@ -56,6 +56,8 @@ class Suites:
                 _differences(test) for test, right in zip(grade.tests, passed) if test != right
             ]
         record = {field.name: getattr(grade, field.name) for field in fields(grade)}
+        if not grade.graded_at:
+            del record["graded_at"]
         return json.dumps(
             {"schema": SCHEMA, **record, "tests": tests}, ensure_ascii=False, separators=(",", ":")
         )

@@ -1,7 +1,7 @@
 """Find the submissions in a file, a folder or an archive, and yield them one at a time."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,10 @@ MOST_NAMES = 4  # maximum number of assignments in a message
 
 
 def find_submissions(
-    path: Path, course: Course, assignment: str | None = None
+    path: Path,
+    course: Course,
+    assignment: str | None = None,
+    students: Collection[str] | None = None,
 ) -> Iterator[Submission]:
     """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
@@ -51,9 +54,10 @@ def find_submissions(
         a folder of lost.py             unclear without `assignment`; with it, as 01_adding/
 
     An archive can stand in place of each folder. With `assignment`, only that assignment is
-    searched. An unusable submission has a `problem`; if its assignment is unknown, `assignment` is
-    the name found in its place. No content of a submission raises an exception. Raises RefusedError
-    if the path is missing or empty, or if the assignment cannot be determined.
+    searched; with `students`, of a class only their work. An unusable submission has a `problem`;
+    if its assignment is unknown, `assignment` is the name found in its place. No content of a
+    submission raises an exception. Raises RefusedError if the path is missing or empty, or if the
+    assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
@@ -66,9 +70,11 @@ def find_submissions(
         ) from None
     except CourseError as error:
         raise RefusedError(str(error)) from None
-    submissions = _Search(course, wanted).at(place)
+    submissions = _Search(course, wanted, students).at(place)
     first = next(submissions, None)
     if first is None:
+        if students is not None:
+            return iter(())
         raise RefusedError(f"There are no submissions in {path}.")
     return itertools.chain([first], submissions)
 
@@ -79,6 +85,7 @@ class _Search:
 
     course: Course
     wanted: Assignment | None
+    students: Collection[str] | None = None
     # the assignments that were needed so far
     released: dict[str, take.Wanted] = field(default_factory=dict)
 
@@ -180,6 +187,8 @@ class _Search:
         for entry in entries:
             by_student.setdefault(student_name(take.label(entry)), []).append(entry)
         for student, handed_in in sorted(by_student.items()):
+            if self.students is not None and student not in self.students:
+                continue
             strays = [entry for entry in handed_in if self.wanted is None and take.is_source(entry)]
             work = [entry for entry in handed_in if entry not in strays]
             if work:

@@ -21,7 +21,7 @@ from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
 from autograder.gradebook.run_state import FILE_NAME as RUN
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import FILE_NAME as SEALS
-from autograder.gradebook.seals import seal
+from autograder.gradebook.seals import check_owner, seal
 from autograder.records import RefusedError
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_tiny_course
@@ -332,3 +332,15 @@ def test_a_seal_is_of_a_name_and_a_text(tmp_path: Path) -> None:
     (tmp_path / RUN).write_bytes(b"{}\n")
     with pytest.raises(RefusedError, match=r"run\.json is not sealed"):
         OpenRun(tmp_path)
+
+
+def test_seal_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
+    """A disk was full in the middle of a line, also of the first one."""
+    for length in (5, 40):
+        folder = tmp_path / str(length)
+        seal(folder, "run.json", b"{}")
+        seals = folder / SEALS
+        seals.write_bytes(seals.read_bytes()[:length])
+        seal(folder, "run.json", b"{}")
+        (folder / "run.json").write_text("{}", "utf-8")
+        check_owner(folder)

@@ -1,0 +1,236 @@
+"""The pages and the table of automatic grading, written as the grades arrive."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from autograder.course.config import Course
+from autograder.feedback.class_report import write_class_report
+from autograder.feedback.html import StudentPages, write_what_counts
+from autograder.feedback.pages import feedback_path
+from autograder.feedback.status_page import Recent, Status, write_status
+from autograder.feedback.titles import titles_of
+from autograder.gradebook.final_scores import ClassOf, Effective, what_counts, write_gradebook
+from autograder.gradebook.journal import Reading
+from autograder.gradebook.lateness import GradeKey
+from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, Submission
+from autograder.runs.watching import State
+
+MOST_RECENT = 20
+CLASS_SHARE = (
+    10  # the table and the report of a class are written again after so many times as long
+)
+RETRY_SECONDS = 30.0
+STATUS_SECONDS = 15.0
+TROUBLED_SECONDS = 600.0  # after a problem
+CLOCK = "%H:%M:%S"
+
+Publish = Callable[[Submission, Path], None]
+
+
+def postponement(course: Course, submission: Submission, until: datetime) -> str:
+    """Return the sentence about a hand-in that has to wait for the quota."""
+    quota = course.assignment(submission.assignment).limits.per_hour or 0
+    times = "once" if quota == 1 else f"{quota} times"
+    return (
+        f"Work for {submission.assignment} was graded {times} within an hour, as often as this course allows. "
+        f"What was handed in since is graded at {_clock_time(course, until)}; if more is handed in until then, "
+        "the newest."
+    )
+
+
+def _clock_time(course: Course, moment: datetime) -> str:
+    return moment.astimezone(ZoneInfo(course.timezone)).strftime(CLOCK)
+
+
+class LivePages:
+    """Listens to automatic grading and writes what students and instructors read.
+
+    A student's page is written at once. So are the table and the report of the class, unless they
+    take longer than a tenth of the time: then somewhat later. `publish` passes a page on, as to
+    nbgrader's exchange. `tell` receives the problems, `tell_postponed` the sentences of the quota.
+    What cannot be written is tried again.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        course: Course,
+        class_of: ClassOf,
+        tell: Callable[[str], None],
+        on_grade: Callable[[Grade], None],
+        on_postponed: Callable[[str], None],
+        publish: Publish | None = None,
+    ) -> None:
+        self._folder = folder
+        self._course = course
+        self._class_of = class_of
+        self._tell = tell
+        self._on_grade = on_grade
+        self._on_postponed = on_postponed
+        self._publish = publish
+        self._history = [
+            replace(grade, test_seconds=()) for grade in Reading(folder / "grades.jsonl")
+        ]
+        self._title_of = titles_of(course)  # reads the files of mistakes once
+        self._behind: set[str] = set()  # students
+        self._unpublished: dict[GradeKey, Submission] = {}
+        self._notices: dict[GradeKey, str] = {}
+        self._is_class_behind = False
+        self._next_class = 0.0
+        self._next_try = 0.0
+        self._next_status = 0.0
+        self._failure = ""
+        self._troubled_until = 0.0
+        self._since = self._time()
+        self._graded = 0
+        self._recent: deque[Recent] = deque(maxlen=MOST_RECENT)
+        self._state = State(0, 0, 0)
+
+    def write_all(self) -> None:
+        """Write everything; what was interrupted is made up for.
+
+        Raises what the pages of a class raise.
+        """
+        if self._history:
+            write_what_counts(self._folder, self._course, self._effective())
+
+    def end(self) -> None:
+        """Write what is still behind, and that grading has ended."""
+        self._next_try = 0.0
+        self._next_class = 0.0
+        self._write("stopped")
+
+    # ------------------------------------------------------------------ the listener
+
+    def graded(self, grade: Grade, submission: Submission) -> None:
+        self._history.append(replace(grade, test_seconds=()))
+        self._notices.pop(grade.key, None)
+        self._behind.add(grade.student)
+        self._is_class_behind = True
+        self._graded += 1
+        self._unpublished[grade.key] = submission
+        self._note(submission, "graded" if grade.status == "graded" else "cannot be graded")
+        self._on_grade(grade)
+
+    def unchanged(self, submission: Submission) -> None:
+        key = submission.student, submission.assignment
+        if self._notices.pop(key, None):
+            self._behind.add(submission.student)
+        self._unpublished[key] = submission
+
+    def postponed(self, submission: Submission, until: datetime) -> None:
+        sentence = postponement(self._course, submission, until)
+        key = submission.student, submission.assignment
+        self._notices[key] = sentence
+        self._behind.add(submission.student)
+        self._unpublished[key] = submission
+        self._note(submission, "waits for the next hour")
+        self._on_postponed(f"{submission.student}: {sentence}")
+
+    def troubled(self, problem: str) -> None:
+        self._troubled_until = time.monotonic() + TROUBLED_SECONDS
+        self._tell(problem)
+
+    def looked(self, state: State) -> None:
+        is_new = state != self._state
+        self._state = state
+        if is_new or self._is_anything_due():
+            self._write("running")
+
+    # ------------------------------------------------------------------ writing
+
+    def _is_anything_due(self) -> bool:
+        now = time.monotonic()
+        if now >= self._next_status:
+            return True
+        if now < self._next_try:
+            return False
+        is_class_due = self._is_class_behind and now >= self._next_class
+        return bool(self._behind) or bool(self._unpublished) or is_class_due
+
+    def _write(self, state: str) -> None:
+        try:
+            if time.monotonic() >= self._next_try:
+                self._write_pages()
+                self._failure = ""
+        except (CourseError, InfrastructureError, RefusedError) as error:
+            self._failed(str(error))
+        except OSError as error:
+            self._failed(f"{error.filename or self._folder}: {error.strerror or error}.")
+        try:
+            self._write_status(state)
+        except (InfrastructureError, OSError) as error:
+            self._failed(str(error))
+
+    def _write_pages(self) -> None:
+        is_class_due = self._is_class_behind and time.monotonic() >= self._next_class
+        if self._behind or is_class_due:
+            effective = self._effective()
+            self._write_students(effective)
+            if is_class_due:
+                self._write_class(effective)
+        self._publish_pages()
+
+    def _effective(self) -> Effective:
+        return what_counts(self._folder, self._course, self._history, self._class_of)
+
+    def _write_students(self, effective: Effective) -> None:
+        wanted = set(self._behind)
+        for student in self._behind:
+            wanted.update(effective.people.groups.get(student, ()))
+        pages = StudentPages(self._folder, self._course, self._title_of)
+        for own in effective.by_student():
+            if own.grades[0].student in wanted:
+                pages.write(own, self._notices)
+        self._behind.clear()
+
+    def _write_class(self, effective: Effective) -> None:
+        begun = time.monotonic()
+        write_gradebook(self._folder, effective.grades, effective.finals)
+        write_class_report(self._folder, self._course, effective)
+        self._is_class_behind = False
+        now = time.monotonic()
+        self._next_class = now + CLASS_SHARE * (now - begun)
+
+    def _publish_pages(self) -> None:
+        for key, submission in list(self._unpublished.items()):
+            if self._publish is not None:
+                page = self._folder / feedback_path(submission)
+                self._publish(submission, page)
+            del self._unpublished[key]
+
+    def _write_status(self, state: str) -> None:
+        self._next_status = time.monotonic() + STATUS_SECONDS
+        status = Status(
+            title=self._course.title,
+            state=state,
+            since=self._since,
+            at=self._time(),
+            graded=self._graded,
+            waiting=self._state.waiting,
+            running=self._state.running,
+            postponed=self._state.postponed,
+            troubled=time.monotonic() < self._troubled_until,
+            recent=tuple(self._recent),
+        )
+        write_status(self._folder, status)
+
+    def _failed(self, problem: str) -> None:
+        """Tell a problem once, and try again later."""
+        self._next_try = time.monotonic() + RETRY_SECONDS
+        if problem != self._failure:
+            self._failure = problem
+            self.troubled(problem)
+
+    def _note(self, submission: Submission, result: str) -> None:
+        assignment = self._course.find(submission.assignment)
+        title = assignment.title if assignment else "another assignment"
+        self._recent.appendleft(Recent(self._time(), title, result))
+
+    def _time(self) -> str:
+        return datetime.now(ZoneInfo(self._course.timezone)).strftime(CLOCK)

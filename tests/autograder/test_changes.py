@@ -1,0 +1,97 @@
+"""What `grade --watch` notices: changes in the named folders alone, and a command that runs again and again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from autograder.runs.changes import Changes
+from autograder.runs.repeated import Repeated
+from tests.autograder.waiting import wait_until
+
+pytest.importorskip("watchfiles", reason="watchfiles is not installed: pip install '.[watch]'")
+
+
+def test_changes_of_watched_folders_are_noticed_and_links_are_not_followed(tmp_path: Path) -> None:
+    seen: set[Path] = set()
+
+    def changed(paths: Collection[Path]) -> None:
+        seen.update(paths)
+
+    secret = tmp_path / "secret"
+    ada = tmp_path / "class" / "ada"
+    secret.mkdir()
+    ada.mkdir(parents=True)
+    (ada / "link").symlink_to(secret)
+    changes = Changes(changed)
+    try:
+        assert changes.watch({ada.parent, ada}) and not changes.watch({ada, ada.parent})
+        number = 0
+
+        def write() -> bool:
+            nonlocal number
+            number += 1
+            (secret / f"{number}.py").write_text("")
+            (ada / f"{number}.py").write_text("")
+            return bool(seen)
+
+        assert wait_until(write)
+        assert {path.parent for path in seen} == {ada}
+    finally:
+        changes.close()
+
+
+def test_folder_that_vanishes_can_be_watched_again(tmp_path: Path) -> None:
+    seen: list[Path] = []
+    folder = tmp_path / "class"
+    folder.mkdir()
+    changes = Changes(seen.extend)
+    try:
+        changes.watch({folder})
+        shutil.rmtree(folder)
+        changes.watch(())
+        folder.mkdir()
+        assert changes.watch({folder})
+
+        def write() -> bool:
+            (folder / f"{len(list(folder.iterdir()))}.py").write_text("")
+            return any(path.suffix == ".py" for path in seen)
+
+        assert wait_until(write)
+    finally:
+        changes.close()
+
+
+def test_command_is_run_again_after_its_interval_and_never_twice_at_a_time(tmp_path: Path) -> None:
+    now = [0.0]
+    file = tmp_path / "runs"
+    held = tmp_path / "held"
+    held.write_text("")
+    program = (
+        "import pathlib, time\n"
+        f"with open({str(file)!r}, 'a') as runs: runs.write('x')\n"
+        f"while pathlib.Path({str(held)!r}).exists(): time.sleep(0.02)\n"
+    )
+    repeated = Repeated([sys.executable, "-c", program], 60, lambda: now[0])
+    try:
+        repeated.look()
+        assert wait_until(lambda: file.exists() and file.read_text() == "x")
+        now[0] = 100
+        repeated.look()  # the first one still runs
+        held.unlink()
+
+        def ended() -> bool:
+            repeated.look()
+            return file.read_text() == "xx"
+
+        assert wait_until(ended)
+        now[0] = 120  # the second one began at 100
+        for _ in range(3):
+            repeated.look()
+        assert file.read_text() == "xx" and repeated.due <= 160
+    finally:
+        repeated.close()
