@@ -184,9 +184,9 @@ class LivePages:
         for student in self._behind:
             wanted.update(effective.people.groups.get(student, ()))
         pages = StudentPages(self._folder, self._course, self._title_of)
-        for own in effective.by_student():
-            if own.grades[0].student in wanted:
-                pages.write(own, self._notices)
+        for student_grades in effective.by_student():
+            if student_grades.grades[0].student in wanted:
+                pages.write(student_grades, self._notices)
         self._behind.clear()
 
     def _write_class(self, effective: Effective) -> None:

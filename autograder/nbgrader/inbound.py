@@ -75,15 +75,19 @@ class Inbound:
         """Yield the newest complete hand-in of each student and assignment that these names are
         of.
         """
-        touched = {(one.student, one.assignment) for one in self._all(names)}
+        touched = {(hand_in.student, hand_in.assignment) for hand_in in self._all(names)}
         newest: dict[tuple[str, str], _HandIn] = {}
-        for one in sorted(self._all(os.listdir(self.root))):
-            key = one.student, one.assignment
-            if key in touched and self._secret(self.root / one.name) and self._is_genuine(one):
-                newest[key] = one
-        for one in newest.values():
-            folder = DiskFolder(self.root / one.name, self.root)
-            yield submission_of(one.student, self._released(one.assignment), [folder])
+        for hand_in in sorted(self._all(os.listdir(self.root))):
+            key = hand_in.student, hand_in.assignment
+            if (
+                key in touched
+                and self._secret(self.root / hand_in.name)
+                and self._is_genuine(hand_in)
+            ):
+                newest[key] = hand_in
+        for hand_in in newest.values():
+            folder = DiskFolder(self.root / hand_in.name, self.root)
+            yield submission_of(hand_in.student, self._released(hand_in.assignment), [folder])
 
     def publish(self, submission: Submission, page: Path) -> None:
         """Put a page where the student's `nbgrader fetch_feedback` finds it; raises OSError."""
@@ -101,8 +105,9 @@ class Inbound:
                 write_whole(place, content).chmod(PAGE_MODE)
 
     def _all(self, names: Collection[str]) -> Iterator[_HandIn]:
-        known = [each.name for each in self._course.assignments]
-        wanted = known if self._only is None else [self._only]
+        wanted = [self._only]
+        if self._only is None:
+            wanted = [assignment.name for assignment in self._course.assignments]
         for name in names:
             # a user's name may contain a plus, and the random text can be turned off
             for parts in (name.rsplit("+", 3), name.rsplit("+", 2)):
@@ -110,12 +115,12 @@ class Inbound:
                     yield _HandIn(parts[2], name, parts[0], parts[1])
                     break
 
-    def _is_genuine(self, one: _HandIn) -> bool:
+    def _is_genuine(self, hand_in: _HandIn) -> bool:
         """Whether the folder is the student's own, as far as the machine's list of users tells."""
-        whose = _owner(self.root / one.name)
-        if whose in (None, "root", one.user) or not _is_user(one.user):
+        whose = _owner(self.root / hand_in.name)
+        if whose in (None, "root", hand_in.user) or not _is_user(hand_in.user):
             return True
-        self._tell(f"{shown(one.name)} was handed in by {shown(str(whose))}; it is not graded.")
+        self._tell(f"{shown(hand_in.name)} was handed in by {shown(str(whose))}; it is not graded.")
         return False
 
     def _released(self, assignment: str) -> Wanted:

@@ -120,8 +120,10 @@ class Watching:
         self._clock = clock
         self._now = now
         assignments = plan.course.assignments
-        self._suites = {each.name: suite_digest(plan.course, each) for each in assignments}
-        self._quotas = {each.name: each.limits.per_hour for each in assignments}
+        self._suites = {
+            assignment.name: suite_digest(plan.course, assignment) for assignment in assignments
+        }
+        self._quotas = {assignment.name: assignment.limits.per_hour for assignment in assignments}
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._changes = Changes(lambda paths: self._events.put(frozenset(paths)))
         self._settling = Settling(clock=clock)
@@ -286,25 +288,28 @@ class Watching:
         """Let the work of these entries wait, unless the journal has its grade."""
         stored = None
         with self._trying():
-            found = self._hand_ins.submissions(names)
-            stored = texts.put(self._folder, (each for each in found if not _is_empty(each)))
+            submissions = self._hand_ins.submissions(names)
+            stored = texts.put(
+                self._folder,
+                (submission for submission in submissions if not _is_empty(submission)),
+            )
             keep_times(self._folder, self._hand_ins.root, stored, self._hand_ins.trusts_stamps)
         if stored is None:
             for name in names:
                 self._settling.forget(name)
-        for one in stored or ():
-            self._take_in(one)
+        for hand_in in stored or ():
+            self._take_in(hand_in)
 
-    def _take_in(self, one: StoredSubmission) -> None:
-        key = _key(one)
+    def _take_in(self, hand_in: StoredSubmission) -> None:
+        key = _key(hand_in)
         running = {_key(other): other.digest for other, _ in self._running.values()}
-        if self._is_known(one):
+        if self._is_known(hand_in):
             self._drop(key)
-            self._listener.unchanged(one.submission)
-        elif running.get(key) == one.digest:
+            self._listener.unchanged(hand_in.submission)
+        elif running.get(key) == hand_in.digest:
             self._drop(key)
         else:
-            self._waiting[key] = one
+            self._waiting[key] = hand_in
             self._failures.pop(key, None)
             self._later.pop(key, None)
             self._queue.put(key)
@@ -315,17 +320,17 @@ class Watching:
         self._postponed.pop(key, None)
         self._queue.remove(key)
 
-    def _is_known(self, one: StoredSubmission) -> bool:
+    def _is_known(self, hand_in: StoredSubmission) -> bool:
         """Whether the journal has the grade of this work, or its refusal for this reason."""
         if self._journal is None:
             return False
-        submission = one.submission
-        latest = self._journal.latest.get(_key(one))
+        submission = hand_in.submission
+        latest = self._journal.latest.get(_key(hand_in))
         if latest and latest.status == "refused" and latest.autograder == __version__:
-            same = latest.submission_sha256 == one.digest
+            same = latest.submission_sha256 == hand_in.digest
             return same and submission.problem in (None, latest.problem)
         suite = self._suites.get(submission.assignment)
-        return self._journal.holds(submission, one.digest, suite)
+        return self._journal.holds(submission, hand_in.digest, suite)
 
     # ------------------------------------------------------------------ grading
 
@@ -338,62 +343,62 @@ class Watching:
     def _start(self) -> None:
         """Give work to each grader that is free."""
         while self._journal and len(self._running) < self._plan.jobs:
-            key = self._queue.take({_key(one) for one, _ in self._running.values()})
+            key = self._queue.take({_key(hand_in) for hand_in, _ in self._running.values()})
             if key is None:
                 return
-            one = self._waiting[key]
+            hand_in = self._waiting[key]
             until = next_turn(self._past[key], self._quotas.get(key[1]), self._now())
-            if self._is_known(one):
+            if self._is_known(hand_in):
                 self._drop(key)
-                self._listener.unchanged(one.submission)
+                self._listener.unchanged(hand_in.submission)
             elif until is not None:
-                self._postpone(one, until)
+                self._postpone(hand_in, until)
             else:
-                self._grade(one)
+                self._grade(hand_in)
 
-    def _postpone(self, one: StoredSubmission, until: datetime) -> None:
+    def _postpone(self, hand_in: StoredSubmission, until: datetime) -> None:
         """Let work wait until the quota has room, or a minute, after which the clock may be
         another.
         """
-        key = _key(one)
+        key = _key(hand_in)
         left = (until - self._now()).total_seconds()
         self._later[key] = self._clock() + min(max(left, 0.0), RETRY_SECONDS)
-        if self._postponed.get(key) != (one.digest, until):
-            self._postponed[key] = (one.digest, until)
-            self._listener.postponed(one.submission, until)
+        if self._postponed.get(key) != (hand_in.digest, until):
+            self._postponed[key] = (hand_in.digest, until)
+            self._listener.postponed(hand_in.submission, until)
 
-    def _grade(self, one: StoredSubmission) -> None:
-        key = _key(one)
+    def _grade(self, hand_in: StoredSubmission) -> None:
+        key = _key(hand_in)
         self._drop(key)
         try:
-            (submission,) = texts.iterate(self._folder, [one])
+            (submission,) = texts.iterate(self._folder, [hand_in])
             future = self._pool.submit(grade_anew, submission, fresh_seed())
         except InfrastructureError as error:
-            self._failed(one, str(error))
+            self._failed(hand_in, str(error))
         except RuntimeError:  # the pool broke
             self._replace(self._pool)
-            self._failed(one, "The grader died.")
+            self._failed(hand_in, "The grader died.")
         else:
             self._queue.serve(key[0])
-            self._running[future] = (one, self._pool)
+            self._running[future] = (hand_in, self._pool)
             future.add_done_callback(self._events.put)
 
     def _ended(self, future: Future[Grade]) -> None:
-        one, pool = self._running.pop(future)
+        hand_in, pool = self._running.pop(future)
         try:
             grade = future.result()
         except BrokenProcessPool:
             self._replace(pool)
-            self._failed(one, "The grader died twice.")
+            self._failed(hand_in, "The grader died twice.")
         except (CourseError, InfrastructureError) as error:
-            self._failed(one, str(error))
+            self._failed(hand_in, str(error))
         else:
-            self._record(grade, one)
+            self._record(grade, hand_in)
 
-    def _record(self, grade: Grade, one: StoredSubmission) -> None:
+    def _record(self, grade: Grade, hand_in: StoredSubmission) -> None:
         timed = replace(grade, graded_at=self._now().isoformat(timespec="milliseconds"))
         if self._journal is None:
-            self._failed(one, f"{self._folder} cannot be written.")
+            self._failed(hand_in, f"{self._folder} cannot be written.")
             return
         try:
             self._journal.append(timed)
@@ -402,11 +407,11 @@ class Watching:
             self._journal = None
             self._next_opening = self._clock() + RETRY_SECONDS
             self._tell(str(error))
-            self._wait_again(one, RETRY_SECONDS)
+            self._wait_again(hand_in, RETRY_SECONDS)
             return
-        self._failures.pop(_key(one), None)
+        self._failures.pop(_key(hand_in), None)
         self._note(timed)
-        self._listener.graded(timed, one.submission)
+        self._listener.graded(timed, hand_in.submission)
 
     def _open_journal(self) -> None:
         """Open the journal again after a write that failed; a line that is cut off is removed."""
@@ -415,22 +420,22 @@ class Watching:
             with self._trying():
                 self._journal = Journal(self._folder)
 
-    def _failed(self, one: StoredSubmission, reason: str) -> None:
+    def _failed(self, hand_in: StoredSubmission, reason: str) -> None:
         """Try a submission again after the machine has failed: at once, then ever more seldom."""
-        key = _key(one)
+        key = _key(hand_in)
         self._failures[key] = self._failures.get(key, 0) + 1
         again = self._failures[key] - 2
         if again < 0:
-            self._wait_again(one, 0.0)
+            self._wait_again(hand_in, 0.0)
             return
-        self._wait_again(one, min(RETRY_SECONDS * 2**again, LONGEST_RETRY_SECONDS))
+        self._wait_again(hand_in, min(RETRY_SECONDS * 2**again, LONGEST_RETRY_SECONDS))
         self._tell(f"{key[0]}, {key[1]}: {reason}")
 
-    def _wait_again(self, one: StoredSubmission, seconds: float) -> None:
+    def _wait_again(self, hand_in: StoredSubmission, seconds: float) -> None:
         """Let work wait once more, unless newer work of this student waits."""
-        key = _key(one)
+        key = _key(hand_in)
         if key not in self._waiting:
-            self._waiting[key] = one
+            self._waiting[key] = hand_in
             self._later[key] = self._clock() + seconds
 
     def _replace(self, pool: GraderPool) -> None:
@@ -449,8 +454,8 @@ class Watching:
         self._listener.looked(State(0, 0, 0))
 
 
-def _key(one: StoredSubmission) -> Key:
-    return one.submission.student, one.submission.assignment
+def _key(hand_in: StoredSubmission) -> Key:
+    return hand_in.submission.student, hand_in.submission.assignment
 
 
 def _is_empty(submission: Submission) -> bool:
