@@ -49,6 +49,7 @@ PACKAGES += (
     "usercustomize",
     "conftest",
     "autograder",
+    "watchfiles",
 )
 NAMES = sorted({*sys.stdlib_module_names, *PACKAGES})
 SETTINGS = {

@@ -14,8 +14,9 @@ from autograder.sandbox.outside import trusted_process
 from tests.autograder.poisoned_folder import PoisonedFolder
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS, copy_of
+from tests.autograder.student_repositories import NEEDS_GIT
 from tests.autograder.tiny_course import write_tiny_course
-from tests.autograder.waiting import HANGS
+from tests.autograder.waiting import HANGS, wait_until
 
 NAME = "01_adding"
 COMMAND = Path(sys.executable).parent / "autograder"
@@ -113,6 +114,32 @@ def test_a_command_of_instructors_and_authors(words: str, room: Room) -> None:
     names = [word.format(root=room.root) for word in words.split()]
     said = room.run(*names, "--course", str(room.course), codes=(0, 1))
     assert "Traceback" not in said and "was imported" not in said
+
+
+@NEEDS_GIT
+@pytest.mark.slow
+def test_watching_and_what_it_collects_with(room: Room) -> None:
+    """The class is watched, and a process beside it collects from a repository that is not there."""
+    pytest.importorskip("watchfiles")
+    root = room.root
+    (root / "repositories.csv").write_text(f"student,url\ncleo,{(root / 'nowhere').as_uri()}\n")
+    words = f"grade {root}/watched --watch --jobs 1 --output {root}/live --collect {root}/repositories.csv"
+    with (root / "said.txt").open("w+") as said:
+        process = subprocess.Popen(
+            [str(COMMAND), *words.split(), "--course", str(room.course)],
+            cwd=room.poisoned.path,
+            env=room.poisoned.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            assert wait_until(lambda: "cleo" in (root / "said.txt").read_text())
+        finally:
+            process.terminate()
+            process.wait()
+    assert room.poisoned.opened() == []
+    assert "Traceback" not in (root / "said.txt").read_text()
 
 
 @pytest.mark.slow
