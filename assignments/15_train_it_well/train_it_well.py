@@ -369,6 +369,14 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 # parameter becomes $1 - 0.1 \cdot 0.01 \cdot 1 - 0.1 \cdot 1 = 0.899$. With a gradient of 500 it would be 0.899 as
 # well.
 #
+# If the gradient stays 0.5, the averages creep up, and the corrected ones are right from the first step on:
+#
+# | $t$ | $m$ | $v$ | $\hat m$ | $\hat v$ |
+# |---|---|---|---|---|
+# | 1 | 0.05 | 0.00025 | 0.5 | 0.25 |
+# | 2 | 0.095 | 0.00049975 | 0.5 | 0.25 |
+# | 3 | 0.1355 | 0.00074925 | 0.5 | 0.25 |
+#
 # Your class must give the numbers of `torch.optim.AdamW`, step by step, without it. (To compare the two yourself, do
 # so in a cell or function of its own, which your answer does not call.)
 #

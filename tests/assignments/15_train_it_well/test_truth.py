@@ -181,6 +181,15 @@ def test_first_step_of_adamw(solution, gradient):
     says("$m = 0.05$ and $v = 0.00025$", r"\hat m = 0.5$ and $\hat v = 0.25$", "= 0.899$", "gradient of 500")
 
 
+def test_three_steps_with_the_same_gradient():
+    m = v = 0.0
+    for t in (1, 2, 3):
+        m, v = 0.9 * m + 0.1 * 0.5, 0.999 * v + 0.001 * 0.5**2
+        corrected = m / (1 - 0.9**t), v / (1 - 0.999**t)
+        assert corrected == pytest.approx((0.5, 0.25))
+        says(f"| {t} | {m:.4g} | {v:.5g} | 0.5 | 0.25 |")
+
+
 def test_perplexities(solution):
     assert [f"{solution.perplexity(loss):.2f}" for loss in (math.log(96), 1.5, 1.4)] == ["96.00", "4.48", "4.06"]
     says("perplexity 96. A loss of 1.5 is perplexity 4.48; at 1.4 it is 4.06.")
