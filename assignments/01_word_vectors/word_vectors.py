@@ -2,17 +2,25 @@
 # # 01 · Word vectors
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            ▶ 01 vectors (you are here) · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑             ▶ 01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # A computer can add and multiply. It cannot read. Before a Transformer can do anything with a sentence, the sentence
@@ -22,8 +30,11 @@
 # (Part 2). The table is learned from a guessing game (Parts 3 and 4). And in the end you calculate with words: what
 # is *king* minus *man* plus *woman* (Part 5)?
 #
-# The alphabet of shapes: `T` tokens in a text, `V` words in the vocabulary, `C` numbers in a vector, `P` pairs in
-# the guessing game.
+# Letters for shapes: `T` tokens in a text, `V` words in the vocabulary, `C` numbers in a vector, `P` pairs in the
+# guessing game.
+#
+# **Not here.** No vector depends on its sentence yet: each word has one vector for all of its meanings, and the last
+# section says what that costs.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
 # PyTorch has ready-made versions of what you write here: `F.one_hot`, `F.embedding`, `nn.Embedding`. They are
@@ -51,12 +62,12 @@ from torch.nn import functional as F
 # gets you exactly your own coat. The distinct characters are first *sorted* (as Python sorts them) and then
 # numbered from 0, so that everybody gets the same numbers. Together they are the **vocabulary**.
 #
-# **A worked example.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
+# **One number by hand.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
 # `[1, 0, 2, 0, 2, 0]`, and `[2, 0, 1]` is *nab*.
 #
 # Nobody can return a coat that was never handed in, and it is better to say so than to hand out the wrong one.
 #
-# **To think about:** GPT-2 has 50,257 tokens, among them whole words and parts of words. What is gained by longer
+# **To think about.** GPT-2 has 50,257 tokens, among them whole words and parts of words. What is gained by longer
 # tokens, and what do they cost?
 
 
@@ -73,7 +84,7 @@ class CharTokenizer:
         raise NotImplementedError("CharTokenizer.__init__ is not written yet.")
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's characters. ValueError that names a character which is not in the vocabulary.
+        """The ids of a text's characters. Raises ValueError that names a character which is not in the vocabulary.
 
         Example: CharTokenizer("banana").encode("nab") -> [2, 0, 1]
         """
@@ -81,7 +92,7 @@ class CharTokenizer:
         raise NotImplementedError("CharTokenizer.encode is not written yet.")
 
     def decode(self, ids: list[int]) -> str:
-        """The text of these ids. ValueError that names an id which is not in the vocabulary (-1, for example).
+        """The text of these ids. Raises ValueError that names an id which is not in the vocabulary (-1, for example).
 
         Example: CharTokenizer("banana").decode([2, 0, 1]) -> "nab"
         """
@@ -90,7 +101,7 @@ class CharTokenizer:
 
 
 # %% part="tokens"
-# Written? `autograder check 01_word_vectors` tells how this part stands.
+# Written? `autograder check 01_word_vectors` shows how you are doing.
 
 # %% [markdown]
 # ## Part 2 · Numbers become vectors
@@ -109,12 +120,12 @@ class CharTokenizer:
 #
 # $$\text{onehot}(\text{id}) \cdot \text{table}$$
 #
-# **A worked example.** Let the table have three rows: $(1, 2)$, $(3, 4)$ and $(5, 6)$. Then
+# **One number by hand.** Let the table have three rows: $(1, 2)$, $(3, 4)$ and $(5, 6)$. Then
 # $(0, 0, 1) \cdot \text{table} = 0 \cdot (1,2) + 0 \cdot (3,4) + 1 \cdot (5,6) = (5, 6)$. A whole matrix
 # product, and all it does is *fetch row 2*. Nobody would multiply for that: `embed` simply looks the row up.
 # Still, the product explains why the table can be learned: it is a linear layer whose input is one-hot.
 #
-# **To think about:** with 50,257 words of 768 numbers each, how many multiplications does the product need for
+# **To think about.** With 50,257 words of 768 numbers each, how many multiplications does the product need for
 # one word, and how many does the lookup need?
 
 
@@ -124,7 +135,7 @@ def one_hot(ids: Tensor, vocab_size: int) -> Tensor:
 
     Example: one_hot(torch.tensor([2, 0]), 3) -> [[0., 0., 1.], [1., 0., 0.]]
     """
-    # TODO: start with zeros, then set a single 1 in each row                                  # (T, V)
+    # TODO: start with zeros, then set a single 1 in each row                           # (T, V)
     raise NotImplementedError("one_hot is not written yet.")
 
 
@@ -135,12 +146,12 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
     For ids of any shape, gradients flow back into the rows that were fetched. V may be in the thousands.
     Example: with the rows (1, 2), (3, 4), (5, 6), the id 2 gives (5, 6).
     """
-    # TODO: fetch the rows                                                                     # (..., C)
+    # TODO: fetch the rows                                                              # (..., C)
     raise NotImplementedError("embed is not written yet.")
 
 
 # %% part="lookup"
-# Written? `autograder check 01_word_vectors` tells how this part stands.
+# Written? `autograder check 01_word_vectors` shows how you are doing.
 
 # %% [markdown]
 # The picture shows the product for one word: a single 1 selects a single row of the table.
@@ -165,7 +176,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # - **CBOW** (*continuous bag of words*): from all contexts together, predict the centre. An example is
 #   (contexts, centre).
 #
-# **A worked example.** The text *the cat sat down* has the ids 0 1 2 3. With `window=1`:
+# **One number by hand.** The text *the cat sat down* has the ids 0 1 2 3. With `window=1`:
 #
 # | | examples |
 # |---|---|
@@ -175,7 +186,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # In *the cat and the dog* the two *the* stand at different places, so with a window of 3 each is a context of
 # the other: what is left out is the centre's own *place*, not its word.
 #
-# **To think about:** a narrow window finds words that can replace each other (*Monday*, *Tuesday*), a wide one
+# **To think about.** A narrow window finds words that can replace each other (*Monday*, *Tuesday*), a wide one
 # finds words of the same topic (*Monday*, *office*). Why?
 
 
@@ -201,7 +212,7 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 
 
 # %% part="examples"
-# Written? `autograder check 01_word_vectors` tells how this part stands.
+# Written? `autograder check 01_word_vectors` shows how you are doing.
 
 # %% [markdown]
 # In the picture, a filled square means that the word of this row has the word of this column as a context. The
@@ -240,7 +251,7 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 # `F.cross_entropy(scores, targets)` does softmax, logarithm and mean in one call, and it copes with scores in the
 # hundreds, for which $e^x$ written out overflows. Gradients flow into both tables, and the loss has their number type.
 #
-# **To think about:** the sum runs over the whole vocabulary, for every pair. The real word2vec has millions of
+# **To think about.** The sum runs over the whole vocabulary, for every pair. The real word2vec has millions of
 # words and avoids the sum: it compares the true context with a few random words instead (*negative sampling*). What
 # does that save?
 
@@ -253,8 +264,8 @@ def skip_gram_loss(centre_table: Tensor, context_table: Tensor, pairs: Tensor) -
     Scores of several hundred are no problem, gradients flow into both tables, and the loss has their number type.
     Example: with tables full of zeros the loss is ln V.
     """
-    # TODO: the scores of all words as contexts, for the centre of each pair                   # (P, V)
-    # TODO: the loss of the true contexts                                                      # ()
+    # TODO: the scores of all words as contexts, for the centre of each pair            # (P, V)
+    # TODO: the loss of the true contexts                                               # ()
     raise NotImplementedError("skip_gram_loss is not written yet.")
 
 
@@ -266,13 +277,13 @@ def cbow_loss(context_table: Tensor, centre_table: Tensor, examples: list[tuple[
     Scores of several hundred are no problem, gradients flow into both tables, and the loss has their number type.
     Example: with tables full of zeros the loss is ln V.
     """
-    # TODO: the average context vector of each example                                         # (P, C)
-    # TODO: the scores of all words as centres, then the loss of the true centres              # (P, V), ()
+    # TODO: the average context vector of each example                                  # (P, C)
+    # TODO: the scores of all words as centres, then the loss of the true centres       # (P, V), ()
     raise NotImplementedError("cbow_loss is not written yet.")
 
 
 # %% part="loss"
-# Written? `autograder check 01_word_vectors` tells how this part stands.
+# Written? `autograder check 01_word_vectors` shows how you are doing.
 
 # %% [markdown]
 # The picture plays the game with your code and draws the loss. It begins near $\ln V$, the loss of a model that
@@ -312,7 +323,6 @@ SENTENCES = [sentence.split() for sentence in STORY.strip().replace(" . ", "\n")
 WORDS = list(dict.fromkeys(word for sentence in SENTENCES for word in sentence))
 ID_OF = dict(zip(WORDS, range(len(WORDS))))
 
-
 # %% [markdown]
 # The training itself is given; all it needs is your pairs and your loss. It takes a few seconds. No window reaches
 # from one sentence into the next.
@@ -329,13 +339,13 @@ def show_bar(step: int, steps: int, loss: float) -> None:
 def play_skip_gram(width: int = 16, window: int = 4, steps: int = 200) -> tuple[Tensor, Tensor]:
     """The centre table before and after the game, each (V, width)."""
     numbers = [[ID_OF[word] for word in sentence] for sentence in SENTENCES]
-    pairs = torch.tensor([pair for ids in numbers for pair in skip_gram_pairs(ids, window)])   # (P, 2)
+    pairs = torch.tensor([pair for ids in numbers for pair in skip_gram_pairs(ids, window)])  # (P, 2)
     dice = torch.Generator().manual_seed(1)
-    tables = [0.3 * torch.randn(len(WORDS), width, generator=dice) for _ in range(2)]          # two of (V, C)
-    before = tables[0].clone()                                                                 # (V, C)
+    tables = [0.3 * torch.randn(len(WORDS), width, generator=dice) for _ in range(2)]   # two of (V, C)
+    before = tables[0].clone()                                                          # (V, C)
     optimiser = torch.optim.Adam([table.requires_grad_() for table in tables], lr=0.05)
     for step in range(1, steps + 1):
-        loss = skip_gram_loss(*tables, pairs)                                                  # ()
+        loss = skip_gram_loss(*tables, pairs)                                           # ()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -376,7 +386,7 @@ if __name__ == "__main__":
 # king − man + woman $= (3, 3)$. Its cosine with queen is
 # $(12 + 15) / (\sqrt{18}\,\sqrt{41}) = 0.994$: almost the same direction, although queen is longer.
 #
-# **To think about:** to which two other words of our small world should *prince − boy + girl* and
+# **To think about.** To which two other words of our small world should *prince − boy + girl* and
 # *boy − man + king* take you?
 
 
@@ -387,7 +397,7 @@ def nearest(token_id: int, table: Tensor, k: int) -> list[int]:
     Similarity is the cosine. table: (V, C); k is at most V - 1. The ids are Python ints.
     Another word with the very same vector is a neighbour like any other. The table keeps its values.
     """
-    # TODO: the cosine of every row with this one                                              # (V,)
+    # TODO: the cosine of every row with this one                                       # (V,)
     # TODO: the ids from the most to the least similar, without the word itself
     raise NotImplementedError("nearest is not written yet.")
 
@@ -400,13 +410,13 @@ def analogy(a: int, b: int, c: int, table: Tensor) -> int:
     table keeps its values.
     Example: a = man, b = king, c = woman -> queen.
     """
-    # TODO: where do you arrive?                                                               # (C,)
+    # TODO: where do you arrive?                                                        # (C,)
     # TODO: the most similar row that is none of the three
     raise NotImplementedError("analogy is not written yet.")
 
 
 # %% part="neighbours"
-# Written? `autograder check 01_word_vectors` tells how this part stands.
+# Written? `autograder check 01_word_vectors` shows how you are doing.
 
 # %%
 if __name__ == "__main__":
@@ -435,20 +445,23 @@ if __name__ == "__main__":
 # decomposition makes of it. Run `python harder.py`: it checks what you write there and says in sentences what is
 # missing.
 #
-# ## Where this leads
+# ## Look back
 #
-# **Counting instead of guessing.** Go through the text once, count how often each two words occur near
-# each other, and look for vectors whose dot products are the logarithms of the counts: that is **GloVe** (2014). It
-# arrives at much the same place, since the guessing game, too, depends on nothing but these counts.
+# **Counting instead of guessing.** Go through the text once, count how often each two words occur near each other, and
+# look for vectors whose dot products are the logarithms of the counts: that is **GloVe** (2014). It arrives at much
+# the same place, since the guessing game, too, depends on nothing but these counts. What it lacks is the sentence: in
+# the end it is a table as well.
 #
 # **What a table cannot do.** *She sat down on the bank of the river. She took the money to the bank.* A table has a
 # single row for *bank*, fetched in both sentences, a mixture of water and money. However good the table, the vector is
 # **static**: it was fixed before the sentence was read. But what a word means is decided by the sentence.
 #
 # So vectors must be computed *from* the sentence. **ELMo** (2018) runs recurrent networks over the sentence in both
-# directions and takes their internal states at each word. **Transformers** make the table's row a mere starting
-# point: layer by layer, each word gathers information from the others and its vector becomes **contextual**. How they
-# do that is what the rest of this course is about.
+# directions and takes their internal states at each word. What it lacks is a direct line: the networks read one word
+# after the other, with the three weaknesses of assignment 00, and neither direction sees the other half of the
+# sentence before the two are joined. **Transformers** make the table's row a mere starting point: layer by layer, each
+# word gathers information from the others and its vector becomes **contextual**. How they do that is what the rest of
+# this course is about.
 #
 # **One question to take along:** in our game, *the dog bites the man* and *the man bites the dog* give nearly the same
 # pairs. What do word vectors know nothing about? The next assignment, positional encoding, adds it.
@@ -458,8 +471,9 @@ if __name__ == "__main__":
 # - Mikolov, Chen, Corrado and Dean, *Efficient Estimation of Word Representations in Vector Space* (2013). The paper
 #   of skip-gram and CBOW: Figure 1 shows both side by side, and Table 1 lists the kinds of analogies that are asked.
 # - Mikolov, Sutskever, Chen, Corrado and Dean, *Distributed Representations of Words and Phrases and their
-#   Compositionality* (2013). Look for negative sampling, and for why frequent words such as *the* are left out at random.
-# - Pennington, Socher and Manning, *GloVe: Global Vectors for Word Representation* (2014). Counting instead of guessing,
-#   with the argument for why ratios of counts carry meaning (*ice*, *steam*, *solid*, *gas*).
-# - Peters et al., *Deep contextualized word representations* (2018), the ELMo paper. Look for the table with the nearest
-#   neighbours of *play* in different sentences.
+#   Compositionality* (2013). Look for negative sampling, and for why frequent words such as *the* are left out at
+#   random.
+# - Pennington, Socher and Manning, *GloVe: Global Vectors for Word Representation* (2014). Counting instead of
+#   guessing, with the argument for why ratios of counts carry meaning (*ice*, *steam*, *solid*, *gas*).
+# - Peters et al., *Deep contextualized word representations* (2018), the ELMo paper. Look for the table with the
+#   nearest neighbours of *play* in different sentences.

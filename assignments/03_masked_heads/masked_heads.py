@@ -2,24 +2,32 @@
 # # 03 · Masked heads
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   ▶ 03 one head (you are here) · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N ▶ 03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # So far every word has a vector, and every vector carries its position in the sentence. But the words
 # are still isolated. *bank* carries the same numbers beside a river as beside a cash machine, because
 # nothing lets it see its neighbours. **Attention** is how words exchange information.
 #
-# Picture a round of people, one for every word. Each of them holds three notes:
+# Picture a circle of people, one for every word. Each of them holds three notes:
 #
 # | note | symbol | what it says |
 # |---|---|---|
@@ -37,8 +45,11 @@
 # which queries, keys and values to produce (Part 3). When you are done you have the heart of GPT in about
 # twenty lines.
 #
-# Letters used for shapes: `B` sentences in a batch, `T` words that attend (the queries), `S` words that are
-# attended to (the keys), `C` numbers in a word vector, `D` numbers in a query or key, `E` numbers in a value.
+# Letters for shapes: `B` sentences in a batch, `T` words that attend (the queries), `S` words that are attended
+# to (the keys), `C` numbers in a word vector, `D` numbers in a query or key, `E` numbers in a value.
+#
+# **Not here.** Nothing is trained: the head gets the means to attend, and what it should attend to it learns in
+# assignment 07.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
 # PyTorch's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) is forbidden here, because
@@ -71,7 +82,7 @@ from torch import Tensor, nn
 # | **cat** | ✓ | ✓ | · |
 # | **sat** | ✓ | ✓ | ✓ |
 #
-# **To think about:** a sentence of 4 words has 10 ticks. How many does one of 100 words have? What fraction
+# **To think about.** A sentence of 4 words has 10 ticks. How many does one of 100 words have? What fraction
 # of the table is that?
 
 
@@ -82,12 +93,12 @@ def causal_mask(T: int) -> Tensor:
     Row t is the query, column s the key; True means "t may attend to s".
     Example: for T = 2 the first row is True, False and the second row is True, True.
     """
-    # TODO: a table of booleans, True where the row's word may attend to the column's word    # (T, T)
+    # TODO: a table of booleans, True where the row's word may attend to the column's word  # (T, T)
     raise NotImplementedError("causal_mask is not written yet.")
 
 
 # %% part="mask"
-# Written? `autograder check 03_masked_heads` tells how this part stands.
+# Written? `autograder check 03_masked_heads` shows how you are doing.
 
 # %% picture="mask"
 # The notebook draws a picture of your own code here.
@@ -104,13 +115,15 @@ def causal_mask(T: int) -> Tensor:
 #   \text{weights} = \operatorname{softmax}(\text{scores}) \qquad
 #   \text{output} = \text{weights}\; V$$
 #
-# The softmax turns each query's scores into attention weights: none negative, together 1, like probabilities.
-# The output is the sum of the values, weighted by them.
+# The softmax turns each query's scores into attention weights: none negative, and they sum to 1, like
+# probabilities. The output is the sum of the values, weighted by them.
 #
-# **Why divide by $\sqrt{D}$?** A dot product of $D$ random numbers is a sum of $D$ random terms, and
-# such a sum has a standard deviation of $\sqrt{D}$. With $D = 64$ the scores would be around $\pm 8$; a
-# softmax of such scores gives nearly all the weight to a single key. It is **saturated**, and a saturated softmax
-# has almost no gradient, so nothing is learned. Dividing brings the scores back to about $\pm 1$.
+# **Why divide by $\sqrt{D}$?** A dot product of $D$ random numbers is a sum of $D$ random terms, and such a sum
+# has a standard deviation of $\sqrt{D}$. With $D = 64$ the scores would be around $\pm 8$; a softmax of such
+# scores gives nearly all the weight to a single key. It is **saturated**, and a saturated softmax has almost no
+# gradient, so nothing is learned. Dividing brings the scores back to about $\pm 1$. (You will meet `C ** -0.5` in
+# code that is often copied. `C` is the width of the word's vector; the sum has `D` terms, the numbers in a
+# query.)
 #
 # **One number by hand.** Let $D = 4$, one query $q = (2\ln 3,\ 0,\ 0,\ 0)$, two keys
 # $k_0 = (1, 0, 0, 0)$ and $k_1 = (0, 1, 0, 0)$, with the values $v_0 = (10, 8, 0)$ and $v_1 = (20, 0, 4)$. The
@@ -130,7 +143,7 @@ def causal_mask(T: int) -> Tensor:
 #
 # **Gradients.** Queries, keys and values are all learned, so gradients must flow back to all three.
 #
-# **To think about:** all scores of a row are equal. What is the output?
+# **To think about.** All scores of a row are equal. What is the output?
 
 
 # %%
@@ -146,14 +159,14 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
     zeros in both. The inputs keep their values, and both results have their number type (float32, float64).
     Example: scores of ln 3 and 0 give weights 0.75 and 0.25; values 10 and 20 then give 12.5.
     """
-    # TODO: scores: how well does each query match each key, on the right scale?              # (..., T, S)
-    # TODO: turn each query's scores into weights; a masked key has weight 0                  # (..., T, S)
-    # TODO: sum the values by these weights; return that sum and the weights                  # (..., T, E)
+    # TODO: scores: how well does each query match each key, on the right scale?        # (..., T, S)
+    # TODO: turn each query's scores into weights; a masked key has weight 0            # (..., T, S)
+    # TODO: sum the values by these weights; return that sum and the weights            # (..., T, E)
     raise NotImplementedError("attention is not written yet.")
 
 
 # %% part="attention"
-# Written? `autograder check 03_masked_heads` tells how this part stands.
+# Written? `autograder check 03_masked_heads` shows how you are doing.
 
 # %% picture="attention"
 # The notebook draws a picture of your own code here.
@@ -176,9 +189,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 # - The three layers are called `key`, `query` and `value`: `nn.Linear` without bias. All three learn.
 # - The mask belongs to the head, but it is not learned: it is a **buffer**. It follows the head in
 #   `.to(device)`, and the optimiser never sees it. After `head.double()` the answers are float64.
-# - `block_size` is the longest sentence that the head can take, often called the **context length** or
-#   **context window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is
-#   a `ValueError` that names `block_size` and the length, in training and in evaluation.
+# - `block_size` is the longest sentence that the head can take, often called the **context length** or **context
+#   window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is a
+#   `ValueError` that names `T` and `block_size` and their values, in training and in evaluation.
 #
 # Many implementations also apply dropout here. Yours has none: called twice, it gives the same answer, in training
 # as well.
@@ -186,7 +199,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 # **One number by hand.** With `embed_size = 20` and `head_size = 5` the head owns
 # $3 \cdot 20 \cdot 5 = 300$ parameters, no matter how long the sentences are.
 #
-# **To think about:** the first word attends only to itself. What are its weights, and what is its output?
+# **To think about.** The first word attends only to itself. What are its weights, and what is its output?
 # (One of the tests asks exactly this.)
 
 
@@ -201,19 +214,22 @@ class Head(nn.Module):
 
     def __init__(self, embed_size: int, head_size: int, block_size: int) -> None:
         super().__init__()
-        # TODO: the three layers key, query and value                           # (B, T, C) -> (B, T, D)
-        # TODO: the mask for the longest sentence, as a buffer                  # (block_size, block_size)
+        # TODO: the three layers key, query and value                                   # (B, T, C) -> (B, T, D)
+        # TODO: the mask for the longest sentence, as a buffer                          # (block_size, block_size)
         raise NotImplementedError("Head.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        """x: (B, T, C) word vectors. Returns (B, T, D). ValueError when T is larger than block_size."""
+        """x: (B, T, C) word vectors. Returns (B, T, D).
+
+        Raises ValueError that names T and block_size and their values if T is larger than block_size.
+        """
         # TODO: refuse a sentence that is too long, saying how long it is and what fits
-        # TODO: queries, keys and values of all words, then attention under the mask      # (B, T, D)
+        # TODO: queries, keys and values of all words, then attention under the mask    # (B, T, D)
         raise NotImplementedError("Head.forward is not written yet.")
 
 
 # %% part="head"
-# Written? `autograder check 03_masked_heads` tells how this part stands.
+# Written? `autograder check 03_masked_heads` shows how you are doing.
 
 # %% picture="head"
 # The notebook draws a picture of your own code here.

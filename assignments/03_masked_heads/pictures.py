@@ -21,7 +21,7 @@ FOUND_BY = [
 ]
 
 
-def who_may_hear_whom(student) -> Figure:
+def who_may_attend_to_whom(student) -> Figure:
     """Row by row one more word is allowed: the dark squares form a triangle that includes the diagonal."""
     mask = student.causal_mask(len(WORDS)).detach().double()  # (T, T)
     figure = Figure(figsize=(5, 4.4), layout="constrained")
@@ -36,7 +36,7 @@ def who_may_hear_whom(student) -> Figure:
     return figure
 
 
-def who_listens_to_whom(student) -> Figure:
+def who_attends_to_whom(student) -> Figure:
     """Without the mask, *the* attends to *cat*, which comes later; with it, *the* attends to itself alone.
 
     *it* finds *cat* in both. Each row adds up to 100; a dot is a weight of exactly zero.
@@ -192,8 +192,8 @@ def finding(leaks: list, blind: list, broken: list) -> str:
 
 
 PICTURES = {
-    "mask": [who_may_hear_whom],
-    "attention": [who_listens_to_whom, why_divide, one_query],
+    "mask": [who_may_attend_to_whom],
+    "attention": [who_attends_to_whom, why_divide, one_query],
     "head": [gradient_xray],
 }
 SLIDERS = {one_query: {"D": (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)}}

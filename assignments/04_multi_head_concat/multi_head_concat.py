@@ -2,17 +2,25 @@
 # # 04 · Many heads, side by side
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · ▶ 04 many heads (you are here) · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │     ▶ 04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # One head has one query per word. Its attention weights for a word add up to 1, so whatever weight it gives
@@ -25,7 +33,7 @@
 # list. Then the fast way, all heads inside one large matrix. At the end you prove, with numbers, that the two
 # are the same function.
 #
-# Letters for sizes, the same in the whole course:
+# Letters for shapes:
 #
 # | letter | meaning |
 # |---|---|
@@ -35,10 +43,12 @@
 # | `H` | heads (`num_heads`, `n_heads`) |
 # | `D` | numbers that one head works with, `C / H` |
 #
-# About 75 minutes. Write where it says `TODO`. The names of functions, classes, attributes and arguments are
-# part of the contract: keep them as they are. `nn.MultiheadAttention` is what you are building, so it is
-# forbidden here. Compare yours with it in a cell or function of its own, which your answer does not call.
-# `F.scaled_dot_product_attention` is allowed.
+# **Not here.** Nothing is trained, and no head learns a job of its own: that the heads *can* differ is all that is
+# shown.
+#
+# The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
+# `nn.MultiheadAttention` is what you are building, so it is forbidden here. Compare yours with it in a cell or
+# function of its own, which your answer does not call. `F.scaled_dot_product_attention` is allowed.
 
 # %%
 import torch
@@ -66,8 +76,8 @@ class Head(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if x.shape[1] > self.block_size:
             raise ValueError(f"the sentence has T={x.shape[1]} words, but block_size={self.block_size}")
-        queries, keys, values = self.query(x), self.key(x), self.value(x)              # 3 times (B, T, D)
-        return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)   # (B, T, D)
+        queries, keys, values = self.query(x), self.key(x), self.value(x)               # 3 times (B, T, D)
+        return F.scaled_dot_product_attention(queries, keys, values, is_causal=True)    # (B, T, D)
 
 
 # %% [markdown]
@@ -90,7 +100,7 @@ class Head(nn.Module):
 # Every head starts with random weights of its own. Heads that start as copies of one another would do
 # the same work, at least at first; all of them, and the projection, must be trainable.
 #
-# **In numbers.** With `C = 20` and `H = 4`, a head is `D = 5` wide and owns 3 · 20 · 5 = 300 weights. Four
+# **One number by hand.** With `C = 20` and `H = 4`, a head is `D = 5` wide and owns 3 · 20 · 5 = 300 weights. Four
 # heads own 1200 = 3 · 20², and the projection owns 20² + 20. Together 4 · 20² + 20 = 1620. With two heads, or
 # with one: 1620 again.
 #
@@ -109,8 +119,8 @@ class MultiHeadAttention(nn.Module):
     The outputs are concatenated along the features in the order of the heads: head 0 fills the first D columns.
     The result is the same in training and in evaluation, and float64 after `.double()`.
     Example: `MultiHeadAttention(20, 4, block_size=11)` owns 1620 parameters.
-    Raises ValueError, naming both numbers, if `embed_size` is not divisible by `num_heads`, and for more than
-    `block_size` words.
+    Raises ValueError that names embed_size and num_heads and their values if `embed_size` is not divisible by
+    `num_heads`, and ValueError that names T and block_size and their values for more than `block_size` words.
     """
 
     def __init__(self, embed_size: int, num_heads: int, block_size: int, bias: bool = True):
@@ -119,12 +129,12 @@ class MultiHeadAttention(nn.Module):
         raise NotImplementedError("MultiHeadAttention.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: let every head read x, concatenate the H outputs, apply `proj`                  # (B, T, C)
+        # TODO: let every head read x, concatenate the H outputs, apply `proj`          # (B, T, C)
         raise NotImplementedError("MultiHeadAttention.forward is not written yet.")
 
 
 # %% part="heads"
-# Written? `autograder check 04_multi_head_concat` tells how this part stands.
+# Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
 # %% picture="heads"
 # The notebook draws a picture of your own code here.
@@ -145,7 +155,7 @@ class MultiHeadAttention(nn.Module):
 # narrow columns: every column still has all the words, one per line. Cutting it **from left to right**
 # gives pieces of the very same size, but each piece then holds only some of the words.
 #
-# **In numbers.** Two words, `C = 6`, `H = 3`, so `D = 2`. The tens count the word, the ones count the
+# **One number by hand.** Two words, `C = 6`, `H = 3`, so `D = 2`. The tens count the word, the ones count the
 # feature:
 #
 # ```
@@ -164,7 +174,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     Head h receives the features h·D up to (h+1)·D - 1 of every word, words in their old order.
     Example: with two heads, the word [10, 11, 12, 13] gives [10, 11] to head 0 and [12, 13] to head 1.
     """
-    # TODO: first split the features into (head, strip), then bring the heads to the front      # (B, H, T, D)
+    # TODO: first split the features into (head, strip), then bring the heads to the front  # (B, H, T, D)
     raise NotImplementedError("split_heads is not written yet.")
 
 
@@ -173,12 +183,12 @@ def merge_heads(x: Tensor) -> Tensor:
 
     Example: the strips [10, 11] of head 0 and [12, 13] of head 1 become the word [10, 11, 12, 13].
     """
-    # TODO: bring each word's strips next to one another before you join them                   # (B, T, C)
+    # TODO: bring each word's strips next to one another before you join them           # (B, T, C)
     raise NotImplementedError("merge_heads is not written yet.")
 
 
 # %% part="reshape"
-# Written? `autograder check 04_multi_head_concat` tells how this part stands.
+# Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
 # %% picture="reshape"
 # The notebook draws a picture of your own code here.
@@ -207,7 +217,7 @@ def merge_heads(x: Tensor) -> Tensor:
 # `F.scaled_dot_product_attention` treats all axes before the last two as batch axes, so an axis of
 # heads is welcome there.
 #
-# **In numbers.** With `C = 20` and `H = 4`, `W_qkv` has 60 rows. Head 2's values are the rows 50 to 54.
+# **One number by hand.** With `C = 20` and `H = 4`, `W_qkv` has 60 rows. Head 2's values are the rows 50 to 54.
 #
 # This module is not causal by itself. It takes a `mask` of booleans that is **True where attending is
 # allowed**, of any shape that broadcasts to `(B, H, T, T)`: `(T, T)` for a causal mask, `(B, 1, 1, T)` to
@@ -230,7 +240,7 @@ class FusedMultiHeadAttention(nn.Module):
     x and the mask keep their values. The result is the same in training and in evaluation, and float64 after
     `.double()`.
     Example: `FusedMultiHeadAttention(20, 4)` owns 4 · 20² = 1600 parameters.
-    Raises ValueError, naming both numbers, if `d_model` is not divisible by `n_heads`.
+    Raises ValueError that names d_model and n_heads and their values if `d_model` is not divisible by `n_heads`.
     """
 
     def __init__(self, d_model: int, n_heads: int):
@@ -239,12 +249,12 @@ class FusedMultiHeadAttention(nn.Module):
         raise NotImplementedError("FusedMultiHeadAttention.__init__ is not written yet.")
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        # TODO: one multiplication for all; split; attend under the mask; merge; `W_out`        # (B, T, C)
+        # TODO: one multiplication for all; split; attend under the mask; merge; `W_out`  # (B, T, C)
         raise NotImplementedError("FusedMultiHeadAttention.forward is not written yet.")
 
 
 # %% part="fused"
-# Written? `autograder check 04_multi_head_concat` tells how this part stands.
+# Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
 # %% picture="fused"
 # The notebook draws a picture of your own code here.
@@ -258,11 +268,11 @@ class FusedMultiHeadAttention(nn.Module):
 # copying the weights over and getting the same numbers is better. If every weight of one
 # model has its place in the other, and the outputs agree for *any* sentence, the two can differ only in speed.
 #
-# It is like moving house: every piece of furniture has a place in the new flat, nothing is left over, and
-# the old flat looks as it did before. The furniture must be *copied*, though. If both flats shared one
-# sofa, anyone sitting down here would be felt over there.
+# It is like writing a score for an orchestra into a score for the piano: every note has its place, none is left
+# over, and the old score looks as it did before. The notes must be *copied*, though. If both scores shared one
+# page, whoever corrected a note here would change the music over there.
 #
-# **In numbers.** For `C = 20` and `H = 4`, twelve small matrices of 5 × 20 find their place in the 60 × 20
+# **One number by hand.** For `C = 20` and `H = 4`, twelve small matrices of 5 × 20 find their place in the 60 × 20
 # matrix. 1200 numbers in, 1200 numbers out.
 #
 # **To think about.** Which of the two would you show to a friend who wants to understand attention, and
@@ -282,7 +292,7 @@ def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
 
 
 # %% part="proof"
-# Written? `autograder check 04_multi_head_concat` tells how this part stands.
+# Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
 # %% picture="proof"
 # The notebook draws a picture of your own code here.
@@ -295,7 +305,7 @@ def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
 # without it, and for the memory that it saves. Run `python harder.py`: it checks what you write there and says in
 # sentences what is missing.
 #
-# ## What you have now
+# ## Look back
 #
 # You have the attention layer of every Transformer in both of its forms: the one that explains itself, and the
 # one that runs in production. Three ideas to keep:

@@ -2,17 +2,25 @@
 # # 05 · The encoder block
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       ▶ 05 the whole block (you are here) · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │     ▶ 05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # Attention lets every token gather information from every other token. Two things are still missing: a place
@@ -30,8 +38,10 @@
 # Transformer and in BERT, *pre-norm* in GPT-2 and nearly everything since), and stack the blocks into an
 # encoder that reads sentences of different lengths side by side.
 #
-# Shapes, as everywhere in this course: `B` sentences, `T` tokens in each, `C` numbers for each token
-# (`d_model`), `V` words in the vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
+# Letters for shapes: `B` sentences, `T` tokens in each, `C` numbers for each token (`d_model`), `V` words in the
+# vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
+#
+# **Not here.** The blocks get no task and no training: vectors go in, vectors of the same shape come out.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are. All
 # modules work in float32 and, after `.double()`, in float64; none of them changes its inputs.
@@ -62,8 +72,9 @@ from torch import Tensor, nn
 # - $\mu$ and $\sigma^2$ belong to **one token**: `B` times `T` tokens, as many means.
 # - $\sigma^2$ is the plain average of the squares. It describes these `C` numbers and estimates nothing, so we
 #   divide by `C`.
-# - The tiny $\varepsilon$ is added to the variance **before** the root is taken. It matters for a token
-#   whose numbers are all nearly the same.
+# - The tiny $\varepsilon$ is added to the variance **before** the root is taken. It matters for a token whose
+#   numbers are all nearly the same. (You will meet `x.std() + eps` in well-known code. It is another function
+#   twice over: the root comes first, and PyTorch's `std` divides by `C - 1`.)
 # - The mean may be large. For float32 numbers near 4096 that differ by about 1, the result must still be right to
 #   0.02. (Two formulas for the variance that are equal on paper differ here.)
 #
@@ -71,12 +82,21 @@ from torch import Tensor, nn
 # may undo the normalising wherever that helps. They start as 1 and 0, so a new layer norm only normalises. Mean and
 # variance depend on $x$, too, and gradients flow through them.
 #
-# **A worked number.** The token `[2, 2, 6, 6]` has mean 4; its distances from it are −2, −2, 2, 2; their
+# **And batch norm?** It came first (2015) and does the same sum the other way: mean and variance of one *feature*
+# over all tokens of the batch. Then a sentence comes out differently in other company, padding takes part, and a
+# model that writes one sentence alone has no batch to measure. Layer norm looks at one token and nothing else.
+#
+# The paper on batch norm explained its success by *internal covariate shift*: while the layers before it learn,
+# each layer's inputs drift. Later measurements (2018) found that batch norm hardly reduces this drift; what it
+# does is make the loss surface smoother. You will still meet the old reason in many texts.
+#
+# **One number by hand.** The token `[2, 2, 6, 6]` has mean 4; its distances from it are −2, −2, 2, 2; their
 # squares average to 4; so with $\varepsilon = 0$ the token becomes `[-1, -1, 1, 1]`. With $\gamma = 10$
 # and $\beta = 1$ everywhere: `[-9, -9, 11, 11]`.
 #
-# *To think about:* which two numbers about a token does layer norm discard, and could a later layer
+# **To think about.** Which two numbers about a token does layer norm discard, and could a later layer
 # ever need them?
+
 
 # %%
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Tensor:
@@ -86,9 +106,9 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, eps: float = 1e-5) -> Ten
 
     Example: x = [2, 2, 6, 6], gamma = 10, beta = 1, eps = 0 -> [-9, -9, 11, 11]
     """
-    # TODO: the mean of each token                                                # (..., 1)
-    # TODO: the variance of each token: the average squared distance from it      # (..., 1)
-    # TODO: centre, divide by the root of variance plus eps, multiply, add        # (..., C)
+    # TODO: the mean of each token                                                      # (..., 1)
+    # TODO: the variance of each token: the average squared distance from it            # (..., 1)
+    # TODO: centre, divide by the root of variance plus eps, multiply, add              # (..., C)
     raise NotImplementedError("layer_norm is not written yet.")
 
 
@@ -104,12 +124,12 @@ class LayerNorm(nn.Module):
         raise NotImplementedError("LayerNorm.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: your function above, with this layer's own gamma, beta and eps        # (..., C)
+        # TODO: your function above, with this layer's own gamma, beta and eps          # (..., C)
         raise NotImplementedError("LayerNorm.forward is not written yet.")
 
 
 # %% part="layer_norm"
-# Written? `autograder check 05_encoder_block` tells how this part stands.
+# Written? `autograder check 05_encoder_block` shows how you are doing.
 
 # %% picture="layer_norm"
 # The notebook draws a picture of your own code here.
@@ -133,16 +153,18 @@ class LayerNorm(nn.Module):
 # BERT and GPT use **GELU**, z·Φ(z), where Φ(z) is the probability that a standard normal number is below z: a
 # ReLU with a soft bend. We use the exact one, not its tanh approximation.
 #
-# **A worked number.** ReLU(−2) = 0 and ReLU(3) = 3. GELU(1) = 1·Φ(1) = 0.8413, GELU(−1) = −0.1587.
+# **One number by hand.** ReLU(−2) = 0 and ReLU(3) = 3. GELU(1) = 1·Φ(1) = 0.8413, GELU(−1) = −0.1587.
 #
-# *To think about:* leave $\phi$ out. Which single matrix would then do the work of $W_1$ and $W_2$
+# **To think about.** Leave $\phi$ out. Which single matrix would then do the work of $W_1$ and $W_2$
 # together?
+
 
 # %%
 class FeedForward(nn.Module):
     """Two linear layers, `linear1` (C -> d_ff) and `linear2` (d_ff -> C), with an activation between them.
 
-    activation: "relu" or "gelu" (the exact one); any other name ("GELU", say) raises a ValueError naming it.
+    activation: "relu" or "gelu" (the exact one).
+    Raises ValueError that names activation and its value if it is any other name ("GELU", say).
     No shortcut and no dropout in here: those belong to the block.
 
     forward: x (..., C) -> (..., C), the same for every position, in training and in evaluation
@@ -151,16 +173,16 @@ class FeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu") -> None:
         super().__init__()
         # TODO: refuse an unknown activation, keep the known one
-        # TODO: linear1 expands, linear2 projects back                                # C -> d_ff -> C
+        # TODO: linear1 expands, linear2 projects back                                  # C -> d_ff -> C
         raise NotImplementedError("FeedForward.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: expand, activate, project back                    # (..., C) -> (..., d_ff) -> (..., C)
+        # TODO: expand and activate, then project back                                  # (..., d_ff), (..., C)
         raise NotImplementedError("FeedForward.forward is not written yet.")
 
 
 # %% part="feed_forward"
-# Written? `autograder check 05_encoder_block` tells how this part stands.
+# Written? `autograder check 05_encoder_block` shows how you are doing.
 
 # %% picture="feed_forward"
 # The notebook draws a picture of your own code here.
@@ -195,11 +217,12 @@ class FeedForward(nn.Module):
 # computed; in self-attention all three are the same. It calls the masks `key_padding_mask` and
 # `attn_mask`, and it returns a pair: the output (B, T, C), and the attention weights, which we don't need here.
 #
-# **A worked number.** Silence both sublayers, so that the output of each is 0. What is left of a post-norm block
+# **One number by hand.** Silence both sublayers, so that the output of each is 0. What is left of a post-norm block
 # is LN₂(LN₁(x)): for x = `[2, 2, 6, 6]` and new norms that is `[-1, -1, 1, 1]`.
 #
-# *To think about:* every post-norm block ends with a norm. What does that say about the size of a token
+# **To think about.** Every post-norm block ends with a norm. What does that say about the size of a token
 # after 1, 12 or 100 blocks, and about the shortcut that was meant to run straight through?
+
 
 # %%
 class TransformerEncoderBlock(nn.Module):
@@ -224,13 +247,13 @@ class TransformerEncoderBlock(nn.Module):
     def forward(
         self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
     ) -> Tensor:
-        # TODO: the output of attention, added to x, then the first norm              # (B, T, C)
-        # TODO: the same once more with the feed-forward layer and the second norm    # (B, T, C)
+        # TODO: the output of attention, added to x, then the first norm                # (B, T, C)
+        # TODO: the same once more with the feed-forward layer and the second norm      # (B, T, C)
         raise NotImplementedError("TransformerEncoderBlock.forward is not written yet.")
 
 
 # %% part="post_norm"
-# Written? `autograder check 05_encoder_block` tells how this part stands.
+# Written? `autograder check 05_encoder_block` shows how you are doing.
 
 # %% picture="post_norm"
 # The notebook draws a picture of your own code here.
@@ -253,11 +276,12 @@ class TransformerEncoderBlock(nn.Module):
 # The parts are the same as before, under the same names, so your class inherits them. Only `forward` is
 # new.
 #
-# **A worked number.** Silence both sublayers again. A pre-norm block then returns x itself, `[2, 2, 6,
+# **One number by hand.** Silence both sublayers again. A pre-norm block then returns x itself, `[2, 2, 6,
 # 6]` for `[2, 2, 6, 6]`, to the last digit.
 #
-# *To think about:* from which tensor exactly are queries, keys and values computed here, and to which is the
+# **To think about.** From which tensor exactly are queries, keys and values computed here, and to which is the
 # output of attention added?
+
 
 # %%
 class PreNormBlock(TransformerEncoderBlock):
@@ -271,13 +295,13 @@ class PreNormBlock(TransformerEncoderBlock):
     def forward(
         self, x: Tensor, padding_mask: Tensor | None = None, attn_mask: Tensor | None = None
     ) -> Tensor:
-        # TODO: attention reads a normed copy of x; its output is added to x itself   # (B, T, C)
-        # TODO: the same once more with the feed-forward layer and the second norm    # (B, T, C)
+        # TODO: attention reads a normed copy of x; its output is added to x itself     # (B, T, C)
+        # TODO: the same once more with the feed-forward layer and the second norm      # (B, T, C)
         raise NotImplementedError("PreNormBlock.forward is not written yet.")
 
 
 # %% part="pre_norm"
-# Written? `autograder check 05_encoder_block` tells how this part stands.
+# Written? `autograder check 05_encoder_block` shows how you are doing.
 
 # %% picture="pre_norm"
 # The notebook draws a picture of your own code here.
@@ -297,19 +321,22 @@ class PreNormBlock(TransformerEncoderBlock):
 # Every block has to know what is padding, not only the first. Otherwise block 1 turns the padding into something that
 # looks like a token, and block 2 attends to it.
 #
-# **A worked number.** With `d_model=128` and `d_ff=256`, one block has 4·128² + 4·128 parameters in
+# **One number by hand.** With `d_model=128` and `d_ff=256`, one block has 4·128² + 4·128 parameters in
 # attention, 2·128·256 + 256 + 128 in the feed-forward layer and 4·128 in its norms: 132,480. How many
 # do six such blocks have, and how many would it be if all six were the same block, used six times?
 #
-# *To think about:* replace every padding token by "banana". Which outputs may change, and which must not?
+# **To think about.** Replace every padding token by "banana". Which outputs may change, and which must not?
+
 
 # %%
 def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
     """Given: row p is the sinusoidal encoding of position p.  -> (max_len, d_model)"""
-    speeds = 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)         # (C / 2,)
-    angles = torch.outer(torch.arange(max_len).double(), speeds)                  # (max_len, C / 2)
-    hands = torch.view_as_real(torch.polar(torch.ones_like(angles), angles))      # (max_len, C / 2, 2)
-    return hands.flip(-1).flatten(1)[:, :d_model].float()                         # (max_len, d_model)
+    speeds = 10000.0 ** (-torch.arange(0, d_model, 2).double() / d_model)               # (C / 2,)
+    angles = torch.outer(torch.arange(max_len).double(), speeds)                        # (max_len, C / 2)
+    table = torch.zeros(max_len, d_model)                                               # (max_len, d_model)
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles[:, : d_model // 2].cos()
+    return table
 
 
 class TransformerEncoder(nn.Module):
@@ -323,7 +350,7 @@ class TransformerEncoder(nn.Module):
 
     forward: token_ids (B, T) -> (B, T, C)
         padding_mask (B, T), True marks padding, in every layer; token_ids and padding_mask keep their values
-        T > max_len, in training and in evaluation: ValueError that names T or max_len and its value
+        Raises ValueError that names T and max_len and their values if T > max_len, in training and in evaluation.
     """
 
     def __init__(
@@ -342,12 +369,12 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, token_ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         # TODO: refuse a sentence that is too long
-        # TODO: tokens plus positions, through every layer, one last norm                # (B, T, C)
+        # TODO: tokens plus positions, through every layer, one last norm               # (B, T, C)
         raise NotImplementedError("TransformerEncoder.forward is not written yet.")
 
 
 # %% part="encoder"
-# Written? `autograder check 05_encoder_block` tells how this part stands.
+# Written? `autograder check 05_encoder_block` shows how you are doing.
 
 # %% picture="encoder"
 # The notebook draws a picture of your own code here.
@@ -359,7 +386,7 @@ class TransformerEncoder(nn.Module):
 # `harder.py` beside this one asks for that line without autograd, and shows what a layer norm cannot feel. Run
 # `python harder.py`: it checks what you write there and says in sentences what is missing.
 #
-# ## What you have built
+# ## Look back
 #
 # Change the numbers to 12 blocks, 12 heads, 768 features and 3072 hidden ones, take GELU, let positions be
 # learned, add a table for the two segments that BERT reads, and move the last norm from the end of the encoder to
@@ -372,6 +399,9 @@ class TransformerEncoder(nn.Module):
 #
 # - Ba, Kiros and Hinton, *Layer Normalization* (2016). Look for the difference from batch normalisation, and for
 #   the table of what each leaves unchanged when weights or data are scaled and shifted.
+# - Ioffe and Szegedy, *Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift*
+#   (2015), and Santurkar et al., *How Does Batch Normalization Help Optimization?* (2018). The reason in the title of
+#   the first, and the experiment of the second that adds a shift back and loses hardly anything.
 # - He et al., *Deep Residual Learning for Image Recognition* (2015). Where the shortcuts come from. Figure 1 shows
 #   the problem they solve: without them, a deeper network has a larger *training* error.
 # - Hendrycks and Gimpel, *Gaussian Error Linear Units (GELUs)* (2016). The activation of Part 2, with both of its

@@ -2,17 +2,25 @@
 # # 06 · Counting BERT by hand
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       ▶ 06 all of it, counted (you are here)
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐     ▶ 06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # You have met every piece of a Transformer: tables of vectors, attention, feed-forward layers, LayerNorm.
@@ -23,9 +31,11 @@
 # `torch` and `transformers` are forbidden here (compare with them in a cell or function of its own), and the
 # answer must still agree with theirs to the last digit.
 #
-# Think of moving house. Nobody weighs the lorry to find out what is in it; you walk from room to room with a
-# list, write down what is there, and add up at the end. A good list also shows what you forgot: when
-# the sum is off by exactly one bookshelf, you know which room to visit again.
+# Think of taking stock in a shop. Nobody weighs the shop to find out what is in it; you walk from shelf to shelf
+# with a list, write down what is there, and add up at the end. A good list also shows what you forgot: when the sum
+# is off by exactly one shelf, you know where to count again.
+#
+# **Not here.** No model is built or run, and a number of parameters says neither how good a model is nor how fast.
 #
 # The names of functions, classes, fields and arguments are part of the contract: keep them as they are. Every
 # count is an `int`; a division with `/` would make it a float.
@@ -37,7 +47,7 @@
 #
 # For example, a linear layer from 4 to 3 numbers has $4 \cdot 3 + 3 = 15$ parameters.
 #
-# **Letters.** $V$ words in the vocabulary, $P$ positions, $S$ kinds of segments, $C$ the width of a vector,
+# Letters for shapes: $V$ words in the vocabulary, $P$ positions, $S$ kinds of segments, $C$ the width of a vector,
 # $F$ the width inside the feed-forward layer, $N$ layers, $H$ heads.
 
 # %%
@@ -48,24 +58,24 @@ from dataclasses import dataclass
 class BertConfig:
     """The sizes of a BERT; the defaults are those of `bert-base-uncased`."""
 
-    vocab_size: int = 30522                # V
-    hidden_size: int = 768                 # C
-    num_hidden_layers: int = 12            # N
-    num_attention_heads: int = 12          # H
-    intermediate_size: int = 3072          # F
-    max_position_embeddings: int = 512     # P
-    type_vocab_size: int = 2               # S
+    vocab_size: int = 30522                                                             # V
+    hidden_size: int = 768                                                              # C
+    num_hidden_layers: int = 12                                                         # N
+    num_attention_heads: int = 12                                                       # H
+    intermediate_size: int = 3072                                                       # F
+    max_position_embeddings: int = 512                                                  # P
+    type_vocab_size: int = 2                                                            # S
 
 
 @dataclass(frozen=True)
 class GPT2Config:
     """The sizes of a GPT-2; the defaults are those of the small one."""
 
-    vocab_size: int = 50257                # V
-    n_positions: int = 1024                # P
-    n_embd: int = 768                      # C
-    n_layer: int = 12                      # N
-    n_head: int = 12                       # H
+    vocab_size: int = 50257                                                             # V
+    n_positions: int = 1024                                                             # P
+    n_embd: int = 768                                                                   # C
+    n_layer: int = 12                                                                   # N
+    n_head: int = 12                                                                    # H
 
 
 # %% [markdown]
@@ -77,6 +87,7 @@ class GPT2Config:
 #
 # Zero is allowed where a model can do without the thing: no segments, no layers. They simply count
 # nothing. Only zero heads are refused, because a width cannot be divided among them.
+
 
 # %%
 def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) -> None:
@@ -106,11 +117,12 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # A LayerNorm has two learned vectors of width $C$: a gain $\gamma$ by which every feature is multiplied, and a
 # shift $\beta$ that is added. It has no matrix.
 #
-# **A worked number.** We use one toy model in all parts: 10 words, 4 positions, 3 segments, width $C = 2$.
+# **One number by hand.** We use one toy model in all parts: 10 words, 4 positions, 3 segments, width $C = 2$.
 # Its tables have 20, 8 and 6 parameters; with the LayerNorm there are 38.
 #
-# *Think about it:* BERT-base can read 512 tokens at once. How many parameters would it cost to let it read
+# **To think about.** BERT-base can read 512 tokens at once. How many parameters would it cost to let it read
 # 1024? How does that compare with adding one more word to the vocabulary?
+
 
 # %%
 def count_embeddings(config: BertConfig) -> int:
@@ -123,7 +135,7 @@ def count_embeddings(config: BertConfig) -> int:
 
 
 # %% part="embeddings"
-# Written? `autograder check 06_bert_param_count` tells how this part stands.
+# Written? `autograder check 06_bert_param_count` shows how you are doing.
 
 # %% [markdown]
 # ## Part 2 · Attention
@@ -139,10 +151,11 @@ def count_embeddings(config: BertConfig) -> int:
 #
 # The sublayer ends with its own LayerNorm after the residual connection. In our list it belongs to attention.
 #
-# **A worked number.** In the toy model ($C = 2$) one linear layer has $2 \cdot 2 + 2 = 6$ parameters, four
+# **One number by hand.** In the toy model ($C = 2$) one linear layer has $2 \cdot 2 + 2 = 6$ parameters, four
 # of them 24, and with the LayerNorm there are 28, whether there is one head or two.
 #
-# *Think about it:* more heads cost no parameters. So why not take 768 heads of width one?
+# **To think about.** More heads cost no parameters. So why not take 768 heads of width one?
+
 
 # %%
 def count_attention(config: BertConfig) -> int:
@@ -155,7 +168,7 @@ def count_attention(config: BertConfig) -> int:
 
 
 # %% part="attention"
-# Written? `autograder check 06_bert_param_count` tells how this part stands.
+# Written? `autograder check 06_bert_param_count` shows how you are doing.
 
 # %% [markdown]
 # ## Part 3 · Feed-forward, and the whole layer
@@ -168,13 +181,14 @@ def count_attention(config: BertConfig) -> int:
 #
 # Look twice at the biases: the two layers have *different* numbers of outputs.
 #
-# **A worked number.** The toy model has $F = 5$: the first layer costs $2 \cdot 5 + 5 = 15$, the second $5
+# **One number by hand.** The toy model has $F = 5$: the first layer costs $2 \cdot 5 + 5 = 15$, the second $5
 # \cdot 2 + 2 = 12$. With the LayerNorm that makes 31.
 #
 # A **layer** of BERT is attention and feed-forward, and nothing else: each already includes its LayerNorm.
 #
-# *Think about it:* in BERT-base, $F = 4C$. Leave the small terms aside: which of the two sublayers is
+# **To think about.** In BERT-base, $F = 4C$. Leave the small terms aside: which of the two sublayers is
 # bigger, and by what factor?
+
 
 # %%
 def count_feed_forward(config: BertConfig) -> int:
@@ -196,7 +210,7 @@ def count_layer(config: BertConfig) -> int:
 
 
 # %% part="feed_forward"
-# Written? `autograder check 06_bert_param_count` tells how this part stands.
+# Written? `autograder check 06_bert_param_count` shows how you are doing.
 
 # %% [markdown]
 # ## Part 4 · All of BERT
@@ -211,10 +225,11 @@ def count_layer(config: BertConfig) -> int:
 # Return the whole list, not only the sum. A wrong total alone is a riddle: whether you forget the segment table or
 # the first LayerNorm, the total is short by exactly 1,536. The list shows which part is missing.
 #
-# **A worked number.** Embeddings 38, two layers of 59, a pooler of 6: $38 + 2 \cdot 59 + 6 = 162$.
+# **One number by hand.** Embeddings 38, two layers of 59, a pooler of 6: $38 + 2 \cdot 59 + 6 = 162$.
 #
-# *Think about it:* be careful with the sum. Is every entry of the list separate, or are some of
+# **To think about.** Be careful with the sum. Is every entry of the list separate, or are some of
 # them already included in another one?
+
 
 # %%
 def count_pooler(config: BertConfig) -> int:
@@ -244,7 +259,7 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 
 
 # %% part="bert"
-# Written? `autograder check 06_bert_param_count` tells how this part stands.
+# Written? `autograder check 06_bert_param_count` shows how you are doing.
 
 # %% picture="bert"
 # The notebook draws a picture of your own code here.
@@ -265,7 +280,7 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 #   the table of words, used the other way round. Shared parameters are counted once.
 # - The causal mask is a rule, not a parameter. It is not learned.
 #
-# **A worked number.** One block of width 2: attention $4 + (2 \cdot 6 + 6) + (2 \cdot 2 + 2) = 28$;
+# **One number by hand.** One block of width 2: attention $4 + (2 \cdot 6 + 6) + (2 \cdot 2 + 2) = 28$;
 # feed-forward $4 + (2 \cdot 8 + 8) + (8 \cdot 2 + 2) = 46$.
 #
 # | | layers | heads | width | parameters |
@@ -275,8 +290,9 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 # | GPT-2 large | 36 | 20 | 1280 | 774,030,080 |
 # | GPT-2 XL | 48 | 25 | 1600 | 1,557,611,200 |
 #
-# *Think about it:* from small to XL the vocabulary stays the same. What fraction of the parameters are word
+# **To think about.** From small to XL the vocabulary stays the same. What fraction of the parameters are word
 # vectors in each? Where do the additional parameters of a bigger model go?
+
 
 # %%
 def count_gpt2(config: GPT2Config) -> dict[str, int]:
@@ -295,7 +311,7 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 
 
 # %% part="gpt2"
-# Written? `autograder check 06_bert_param_count` tells how this part stands.
+# Written? `autograder check 06_bert_param_count` shows how you are doing.
 
 # %% picture="gpt2"
 # The notebook draws a picture of your own code here.
@@ -308,7 +324,7 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 # best size of a model for a given budget. Run `python harder.py`: it checks what you write there and says in
 # sentences what is missing.
 #
-# ## What you can do now
+# ## Look back
 #
 # You can read a model's config and say, within a minute and without a GPU, how big the model is and why. At four
 # bytes a number, BERT-base takes 438 MB: you know which parts to shrink when that is too much.

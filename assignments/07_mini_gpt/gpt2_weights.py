@@ -18,6 +18,7 @@ Two things are in GPT-2 that your layers do not have. Both are solved without to
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -237,8 +238,16 @@ if __name__ == "__main__":
     from autograder import RefusedError
     from autograder.notebook import earlier_work
 
-    given = [Path(word) for word in sys.argv[1:] if Path(word).exists()]
-    started = [word for word in sys.argv[1:] if not Path(word).exists()]
+    parser = argparse.ArgumentParser(
+        usage='%(prog)s [FOLDER] ["How the text begins"]',
+        description="Your own layers of 02 to 05 with the weights of GPT-2 write English. Nothing is downloaded.",
+        epilog="Without a folder, the program looks where Hugging Face's libraries keep their downloads. Without GPT-2, "
+        "your small model of 07 learns for a moment and writes instead.",
+    )
+    parser.add_argument("words", nargs="*", metavar="FOLDER or TEXT", help="where GPT-2 is, or how the text begins")
+    words = parser.parse_args().words
+    given = [Path(word) for word in words if Path(word).exists()]
+    started = [word for word in words if not Path(word).exists()]
     place = given[0] if given else find_gpt2()
     print(f"GPT-2: {place}" if place else "There is no GPT-2 on this computer; your small model of 07 writes instead.")
     try:

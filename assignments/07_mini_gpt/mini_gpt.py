@@ -2,17 +2,25 @@
 # # 07 · Mini GPT
 #
 # ```
-#         the next word             ▶ 07 trained, and writing (you are here) · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word       ▶ 07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # You have all the parts: vectors for words, vectors for positions, attention that cannot see the future, blocks
@@ -37,6 +45,9 @@
 # characters works for words. Letters for shapes: `B` pieces of text in a batch, `T` words in a piece,
 # `C` numbers in a vector, `V` words in the vocabulary, `L` words in the whole text. The longest piece of text
 # that the model can take, `block_size`, is its **context window**.
+#
+# **Not here.** The model is judged only on the text that it learned from; how well it does on new text is the subject
+# of *Spot the cheat* and *Train it well*.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them. All
 # layer norms keep PyTorch's default `eps`.
@@ -120,7 +131,7 @@ if __name__ == "__main__":
 # It is like reading with a strip of paper over the line: move the strip by one letter, and you see whether
 # your guess was right. A batch is `B` such windows, cut at random places.
 #
-# **In numbers.** The text is `0 1 2 3 4 5` and the windows are 4 long. There are two of them: `0 1 2 3` with
+# **One number by hand.** The text is `0 1 2 3 4 5` and the windows are 4 long. There are two of them: `0 1 2 3` with
 # the targets `1 2 3 4`, and `1 2 3 4` with the targets `2 3 4 5`. A window that began at 2 would have no
 # last target. In general `L - T` windows fit, and each is equally likely.
 #
@@ -140,17 +151,17 @@ def get_batch(
     Each row begins at its own random place, drawn with `generator` (None: PyTorch's default generator); all
     L - T windows are equally likely. data keeps its values.
     Example: for the data 0 1 2 3 4 and block_size 4, every row of x is 0 1 2 3 and every row of y 1 2 3 4.
-    Raises ValueError, naming both lengths (L and block_size, as numbers), if the text is too short for one
-    window and its last target (L <= block_size).
+    Raises ValueError that names L and block_size and their values if the text is too short for one window and
+    its last target (L <= block_size).
     """
     # TODO: refuse a text that is too short
-    # TODO: draw where each window begins                                                   # (B,)
-    # TODO: cut the windows, and the same windows one step later                            # (B, T), (B, T)
+    # TODO: draw where each window begins                                               # (B,)
+    # TODO: cut the windows, and the same windows one step later                        # (B, T), (B, T)
     raise NotImplementedError("get_batch is not written yet.")
 
 
 # %% part="batches"
-# Written? `autograder check 07_mini_gpt` tells how this part stands.
+# Written? `autograder check 07_mini_gpt` shows how you are doing.
 
 # %% picture="batches"
 # The notebook draws a picture of your own code here.
@@ -195,12 +206,12 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
     Returns one number, a tensor of shape () in the logits' number type: the mean over all B times T positions.
     Example: logits of zeros give ln V, whatever the targets are.
     """
-    # TODO: line up all positions of all pieces of text, and compare the logits with the targets        # ()
+    # TODO: line up all positions of all pieces of text, and compare the logits with the targets  # ()
     raise NotImplementedError("language_model_loss is not written yet.")
 
 
 # %% part="loss"
-# Written? `autograder check 07_mini_gpt` tells how this part stands.
+# Written? `autograder check 07_mini_gpt` shows how you are doing.
 
 # %% picture="loss"
 # The notebook draws a picture of your own code here.
@@ -224,7 +235,7 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 # floating-point numbers, and they must be of the same type as those in `x`: your model works in float32 and in
 # float64.) Attention returns a pair; the first item is its output.
 #
-# **In numbers.** With `V = 31`, `C = 64`, `block_size = 8` and one block, the model owns
+# **One number by hand.** With `V = 31`, `C = 64`, `block_size = 8` and one block, the model owns
 # 1,984 + 512 numbers for words and positions, 49,984 in its block, 128 in `ln` and 2,015 in `fc`: 54,623
 # together. GPT-2 is the same thing 2,278 times as large.
 #
@@ -249,9 +260,9 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, C) -> (B, T, C), for any length T, in float32 and in float64, in training and in eval."""
-        # TODO: a mask that blocks the future                                                 # (T, T)
-        # TODO: attend, and add the output to the stream                                      # (B, T, C)
-        # TODO: feed forward, and add the output to the stream                                # (B, T, C)
+        # TODO: a mask that blocks the future                                           # (T, T)
+        # TODO: attend, and add the output to the stream                                # (B, T, C)
+        # TODO: feed forward, and add the output to the stream                          # (B, T, C)
         raise NotImplementedError("Block.forward is not written yet.")
 
 
@@ -280,18 +291,28 @@ class TransformerLanguageModel(nn.Module):
         """ids (B, T), targets (B, T) or None -> the logits (B, T, V) and the loss.
 
         The loss is that of Part 2, or None if there are no targets.
-        Raises ValueError, naming block_size and the length T as a number, if T is larger than block_size.
+        Raises ValueError that names T and block_size and their values if T is larger than block_size.
         """
         # TODO: refuse a piece of text that is too long
-        # TODO: words plus positions, through the blocks, and out                           # (B, T, V)
-        # TODO: with targets, the loss as well                                              # ()
+        # TODO: words plus positions, through the blocks, and out                       # (B, T, V)
+        # TODO: with targets, the loss as well                                          # ()
         raise NotImplementedError("TransformerLanguageModel.forward is not written yet.")
 
 
 # %% part="model"
-# Written? `autograder check 07_mini_gpt` tells how this part stands.
+# Written? `autograder check 07_mini_gpt` shows how you are doing.
 
 # %% [markdown]
+# In other people's code the block is often two lines, the two formulas of above:
+#
+# ```python
+# x = x + self.attend(self.ln1(x))
+# x = x + self.ff(self.ln2(x))
+# ```
+#
+# Yours is a little longer, because PyTorch's attention is called with three tensors and a mask, and returns a pair.
+# Put those into a method `attend`, and the two lines are left.
+#
 # The picture changes one character after the other and watches which logits move. Nothing may move to
 # the left of a change, that is, above the diagonal.
 
@@ -347,7 +368,7 @@ def train(
 
 
 # %% part="training"
-# Written? `autograder check 07_mini_gpt` tells how this part stands.
+# Written? `autograder check 07_mini_gpt` shows how you are doing.
 
 # %% [markdown]
 # Train it for real: 1,000 steps take less than a minute on a laptop. Keep an eye on the loss. With the seed below
@@ -357,11 +378,11 @@ def train(
 # knowing nothing, and the *bigram line*, the best loss that is possible when only the last character is known.
 # Where the curve crosses that line, attention has begun to pay.
 
-
 # %%
 if __name__ == "__main__":
     from autograder.notebook import watch_training
 
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     torch.manual_seed(7)
     model = TransformerLanguageModel(len(ALPHABET), embed_size=64, block_size=32, num_heads=4, num_layers=2)
     generator, losses = torch.Generator().manual_seed(7), []
@@ -394,7 +415,7 @@ if __name__ == "__main__":
 # - **Good manners.** Writing is not training: it happens in eval mode and keeps no gradients, and afterwards the
 #   model is in the mode that it was in before.
 #
-# **In numbers.** A coin shows heads with a probability of 80 %. At temperature $\tfrac12$ the probabilities are
+# **One number by hand.** A coin shows heads with a probability of 80 %. At temperature $\tfrac12$ the probabilities are
 # squared and rescaled to sum to one: $0.64 / (0.64 + 0.04) = 94.1\,\%$. At temperature $\tfrac14$ they are raised
 # to the fourth power: $99.6\,\%$. At temperature 2 the square root is taken: $66.7\,\%$.
 #
@@ -423,20 +444,20 @@ def generate(
     temperature: the logits are divided by it. top_k: only the k most likely words of each row can be drawn; None,
     or a k beyond the vocabulary, means all. The model gets the last block_size words, in eval mode, without
     gradients, and is back in its former mode in the end.
-    Raises ValueError, naming the argument and its value, if temperature <= 0 or top_k < 1.
+    Raises ValueError that names the argument and its value if temperature <= 0 or top_k < 1.
     Example: a model that says n + 1 after n continues 7 8 by 9 10 11.
     """
     # TODO: refuse a bad temperature and a bad top_k
     # TODO: remember the model's mode, and go into eval mode
-    # TODO: as often as asked, without gradients: the logits after the last word             # (B, V)
-    # TODO: ... with temperature, and without the unlikely words                             # (B, V)
-    # TODO: ... draw a word for each row, and append it                                      # (B, T + 1)
+    # TODO: as often as asked, without gradients: the logits after the last word        # (B, V)
+    # TODO: ... with temperature, and without the unlikely words                        # (B, V)
+    # TODO: ... draw a word for each row, and append it                                 # (B, T + 1)
     # TODO: restore the mode
     raise NotImplementedError("generate is not written yet.")
 
 
 # %% part="generation"
-# Written? `autograder check 07_mini_gpt` tells how this part stands.
+# Written? `autograder check 07_mini_gpt` shows how you are doing.
 
 # %%
 if __name__ == "__main__":
@@ -464,7 +485,7 @@ if __name__ == "__main__":
 #
 # **GPT-2 itself: `gpt2_weights.py`.** If the model that OpenAI published is on your computer (*Ready-made* can fetch
 # it), this program puts its 124,439,808 numbers into your classes, and *your* code writes English. Without it, the
-# small model that you have just trained has to do.
+# small model that you have just trained will have to do.
 
 # %%
 MY_TRANSFORMER = False
@@ -510,8 +531,8 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # - Alec Radford, Jeffrey Wu, Rewon Child, David Luan, Dario Amodei and Ilya Sutskever, *Language Models are
 #   Unsupervised Multitask Learners* (2019), the GPT-2 paper: look at the table of the four model sizes, and for
 #   the sentence that says where its layer norms stand. It describes your `Block` and your `ln`.
-# - Ilya Loshchilov and Frank Hutter, *Decoupled Weight Decay Regularization* (2019): where AdamW's W comes from.
+# - Ilya Loshchilov and Frank Hutter, *Decoupled Weight Decay Regularization* (2017): where AdamW's W comes from.
 #   Look for the one line in which it differs from Adam.
 # - Ari Holtzman, Jan Buys, Li Du, Maxwell Forbes and Yejin Choi, *The Curious Case of Neural Text Degeneration*
-#   (2020): look at what a good model writes when the most likely word is taken every time, and at the answer, a
+#   (2019): look at what a good model writes when the most likely word is taken every time, and at the answer, a
 #   relative of `top_k`.

@@ -2,17 +2,25 @@
 # # 08 · Encoder and decoder
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · ▶ 08 one that reads a second text (you are here)
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │     ▶ 08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # So far there was only one sentence at a time. An encoder reads it and understands each word among its
@@ -36,10 +44,13 @@
 # (Part 3) and let it write (Part 4). At the end you train your translator to spell words backwards, which
 # takes less than a minute, and watch it find out where to look.
 #
-# Letters used for shapes: `B` sentences in a batch, `T` words that are written (the target), `S` words that
-# were read (the source), `C` numbers in a word vector (`d_model`), `H` heads with `D = C / H` numbers each,
-# `V` words in the vocabulary. `T` and `S` may be any lengths. What earlier assignments taught is given here by
-# PyTorch's own layers; `nn.LayerNorm` keeps PyTorch's default `eps`.
+# Letters for shapes: `B` sentences in a batch, `T` words that are written (the target), `S` words that were read
+# (the source), `C` numbers in a word vector (`d_model`), `H` heads with `D = C / H` numbers each, `V` words in
+# the vocabulary. `T` and `S` may be any lengths. What earlier assignments taught is given here by PyTorch's own
+# layers; `nn.LayerNorm` keeps PyTorch's default `eps`.
+#
+# **Not here.** No real language is translated, because that takes millions of sentences; your translator learns
+# to spell words backwards.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -83,7 +94,7 @@ from torch import Tensor, nn
 # $q = 1$; the memory holds $\ln 3$ and $0$. The scores are $\ln 3$ and $0$, their exponentials 3 and 1, so
 # the output is $\tfrac34 \ln 3 + \tfrac14 \cdot 0 = 0.8240$. With the first slot padded, it is 0.
 #
-# **To think about:** shuffle the words of the memory. What happens to the output, and why is the decoder still
+# **To think about.** Shuffle the words of the memory. What happens to the output, and why is the decoder still
 # not blind to the order of the sentence that was read?
 
 
@@ -92,7 +103,7 @@ class CrossAttention(nn.Module):
     """Queries come from the written words, keys and values from the memory.
 
     `query`, `key`, `value`, `proj`: four `nn.Linear(d_model, d_model)`, with bias.
-    If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.
+    Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.
 
     forward: y (B, T, C), memory (B, S, C) -> (B, T, C), in the number type of the module
         memory_padding_mask (B, S), True marks padding, which gets no attention; no sentence is all padding
@@ -105,14 +116,14 @@ class CrossAttention(nn.Module):
         raise NotImplementedError("CrossAttention.__init__ is not written yet.")
 
     def forward(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: queries, keys and values, each split into heads                 # (B, H, T or S, D)
-        # TODO: the mask as F.scaled_dot_product_attention wants it             # broadcastable to (B, H, T, S)
-        # TODO: attend; concatenate the heads; the last layer                   # (B, T, C)
+        # TODO: queries, keys and values, each split into heads                         # (B, H, T or S, D)
+        # TODO: the mask as F.scaled_dot_product_attention wants it                     # broadcastable to (B, H, T, S)
+        # TODO: attend; concatenate the heads; the last layer                           # (B, T, C)
         raise NotImplementedError("CrossAttention.forward is not written yet.")
 
 
 # %% part="cross"
-# Written? `autograder check 08_encoder_decoder` tells how this part stands.
+# Written? `autograder check 08_encoder_decoder` shows how you are doing.
 
 # %% [markdown]
 # The picture gives your layer our sentence, with weights chosen by hand so that each French word attends to its
@@ -152,7 +163,7 @@ class CrossAttention(nn.Module):
 # **One number by hand.** Silence all three sublayers, so that each returns 0. What is left is
 # LN₃(LN₂(LN₁(y))): for y = `[2, 2, 6, 6]` and fresh norms that is `[-1, -1, 1, 1]`.
 #
-# **To think about:** the block can read the whole memory from its very first word on. Why is that not
+# **To think about.** The block can read the whole memory from its very first word on. Why is that not
 # cheating, while seeing the next *written* word would be?
 
 
@@ -178,13 +189,13 @@ class DecoderBlock(nn.Module):
         raise NotImplementedError("DecoderBlock.__init__ is not written yet.")
 
     def forward(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: the causal mask, True where attending is forbidden                                # (T, T)
-        # TODO: look back, then across, then feed forward: each time add, then norm               # (B, T, C)
+        # TODO: the causal mask, True where attending is forbidden                      # (T, T)
+        # TODO: look back, then across, then feed forward: each time add, then norm     # (B, T, C)
         raise NotImplementedError("DecoderBlock.forward is not written yet.")
 
 
 # %% part="block"
-# Written? `autograder check 08_encoder_decoder` tells how this part stands.
+# Written? `autograder check 08_encoder_decoder` shows how you are doing.
 
 # %% [markdown]
 # Two X-rays of your block. Left, how strongly each output reacts to the written words: the causal mask. Right,
@@ -224,7 +235,7 @@ class DecoderBlock(nn.Module):
 #
 # **One number by hand.** With BOS = 1, the target row `[7, 8, 9, 2]` is read as `[1, 7, 8, 9]`.
 #
-# **To think about:** in training all T positions are computed at once, in writing one after the other. Which
+# **To think about.** In training all T positions are computed at once, in writing one after the other. Which
 # part of your block makes both give the same numbers?
 
 
@@ -236,7 +247,7 @@ def shift_right(targets: Tensor, bos_id: int) -> Tensor:
 
     Example: shift_right([[7, 8, 9, 2], [5, 2, 0, 0]], bos_id=1) -> [[1, 7, 8, 9], [1, 5, 2, 0]]
     """
-    # TODO: BOS in front; the last word drops out                               # (B, T)
+    # TODO: BOS in front; the last word drops out                                       # (B, T)
     raise NotImplementedError("shift_right is not written yet.")
 
 
@@ -270,7 +281,7 @@ class Translator(nn.Module):
         raise NotImplementedError("Translator.__init__ is not written yet.")
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Given: ids (B, T) -> word plus position (B, T, C). T > max_len: ValueError."""
+        """Given: ids (B, T) -> word plus position (B, T, C). Raises ValueError if T > max_len."""
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
@@ -281,12 +292,12 @@ class Translator(nn.Module):
 
         An encoder layer takes the mask as `layer(x, src_key_padding_mask=…)`, the same way round.
         """
-        # TODO: embed, then every encoder layer in turn                         # (B, S, C)
+        # TODO: embed, then every encoder layer in turn                                 # (B, S, C)
         raise NotImplementedError("Translator.encode is not written yet.")
 
     def decode(self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None) -> Tensor:
         """y (B, T) ids, BOS first, and memory (B, S, C) -> logits (B, T, V) for the word after each position."""
-        # TODO: embed, then every block in turn, each with the memory; the head     # (B, T, V)
+        # TODO: embed, then every block in turn, each with the memory; the head         # (B, T, V)
         raise NotImplementedError("Translator.decode is not written yet.")
 
     def forward(self, src: Tensor, y: Tensor, src_padding_mask: Tensor | None = None) -> Tensor:
@@ -296,7 +307,7 @@ class Translator(nn.Module):
 
 
 # %% part="translator"
-# Written? `autograder check 08_encoder_decoder` tells how this part stands.
+# Written? `autograder check 08_encoder_decoder` shows how you are doing.
 
 # %% [markdown]
 # The picture trains a tiny copy of your translator for a moment, on words of five letters that must come out
@@ -338,7 +349,7 @@ class Translator(nn.Module):
 # result is `[[7, 2, 0, 0], [4, 5, 6, 2]]`: no BOS, every EOS, no column more than the longest row needs.
 # With `max_len=3` it is `[[7, 2, 0], [4, 5, 6]]`.
 #
-# **To think about:** the most likely first word need not begin the most likely *sentence*. How could you
+# **To think about.** The most likely first word need not begin the most likely *sentence*. How could you
 # search for a better one? (The usual answer is called beam search.)
 
 
@@ -354,16 +365,16 @@ def greedy_decode(
     src (B, S), filled up with pad_id -> (B, L) whole numbers: each row is what was written, its EOS, then PAD.
         The BOS in front is not part of it. L is the length of the longest row with its EOS, and never more
         than max_len. Only EOS, that is eos_id, ends a row. src keeps its values.
-    max_len below 1: ValueError that names it.
+    Raises ValueError that names max_len and its value if it is below 1.
     """
-    # TODO: refuse; remember the model's mode and change it; encode once                    # (B, S, C)
-    # TODO: decode, take the best word of the last position, append; until all are done     # (B, 1 + L)
-    # TODO: restore the mode; what was written, without BOS                                 # (B, L)
+    # TODO: refuse; remember the model's mode and change it; encode once                # (B, S, C)
+    # TODO: decode, take the best word of the last position, append; until all are done  # (B, 1 + L)
+    # TODO: restore the mode; what was written, without BOS                             # (B, L)
     raise NotImplementedError("greedy_decode is not written yet.")
 
 
 # %% part="greedy"
-# Written? `autograder check 08_encoder_decoder` tells how this part stands.
+# Written? `autograder check 08_encoder_decoder` shows how you are doing.
 
 # %% [markdown]
 # Your decoder at work, with a made-up translator that is never quite sure. Each column is one step: the words that
@@ -399,13 +410,13 @@ def to_words(ids: Tensor) -> list[str]:
 
 def random_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """B words of random letters, and each spelled backwards with an EOS.  -> (B, S), (B, S + 1)"""
-    lengths = torch.randint(2, LONGEST + 1, (B, 1), generator=generator)               # (B, 1)
-    columns = torch.arange(LONGEST)                                                    # (S,)
-    letters = torch.randint(3, 3 + len(LETTERS), (B, LONGEST), generator=generator)    # (B, S)
-    src = letters.masked_fill(columns >= lengths, PAD)                                 # (B, S)
-    backwards = src.gather(1, (lengths - 1 - columns).clamp(min=0))                    # (B, S)
+    lengths = torch.randint(2, LONGEST + 1, (B, 1), generator=generator)                # (B, 1)
+    columns = torch.arange(LONGEST)                                                     # (S,)
+    letters = torch.randint(3, 3 + len(LETTERS), (B, LONGEST), generator=generator)     # (B, S)
+    src = letters.masked_fill(columns >= lengths, PAD)                                  # (B, S)
+    backwards = src.gather(1, (lengths - 1 - columns).clamp(min=0))                     # (B, S)
     backwards = backwards.masked_fill(columns >= lengths, PAD)
-    targets = F.pad(backwards, (0, 1), value=PAD).scatter(1, lengths, EOS)             # (B, S + 1)
+    targets = F.pad(backwards, (0, 1), value=PAD).scatter(1, lengths, EOS)              # (B, S + 1)
     return src, targets
 
 
@@ -418,7 +429,7 @@ def random_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
     """One step of training on 128 fresh words; returns the loss."""
     src, targets = random_letters(128, generator)                                       # (B, S), (B, T)
-    logits = model(src, shift_right(targets, BOS), src == PAD)                         # (B, T, V)
+    logits = model(src, shift_right(targets, BOS), src == PAD)                          # (B, T, V)
     loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)
     optimizer.zero_grad()
     loss.backward()
@@ -428,18 +439,18 @@ def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, generator:
 
 def thumb_test(model: nn.Module, word: str) -> Tensor:
     """How much the probability of the right letter t falls when letter s of the word is covered.  -> (T, S)"""
-    src = to_ids([word])                                                               # (1, S)
+    src = to_ids([word])                                                                # (1, S)
     S = src.shape[1]
-    targets = torch.cat([src.flip(1), torch.tensor([[EOS]])], dim=1)                   # (1, T)
+    targets = torch.cat([src.flip(1), torch.tensor([[EOS]])], dim=1)                    # (1, T)
     with torch.no_grad():
-        memory = model.encode(src).expand(S + 1, -1, -1)                               # (S + 1, S, C)
-        covered = torch.eye(S, dtype=torch.bool)                                       # (S, S)
-        covered = torch.cat([torch.zeros(1, S, dtype=torch.bool), covered])            # (S + 1, S)
-        y = shift_right(targets, BOS).expand(S + 1, -1)                                # (S + 1, T)
-        probabilities = model.decode(y, memory, covered).softmax(dim=-1)               # (S + 1, T, V)
-    expected = targets.expand(S + 1, -1).unsqueeze(-1)                                 # (S + 1, T, 1)
-    right = probabilities.gather(-1, expected).squeeze(-1)                             # (S + 1, T)
-    return (right[:1] - right[1:]).T[:S]                                               # (S, S)
+        memory = model.encode(src).expand(S + 1, -1, -1)                                # (S + 1, S, C)
+        covered = torch.eye(S, dtype=torch.bool)                                        # (S, S)
+        covered = torch.cat([torch.zeros(1, S, dtype=torch.bool), covered])             # (S + 1, S)
+        y = shift_right(targets, BOS).expand(S + 1, -1)                                 # (S + 1, T)
+        probabilities = model.decode(y, memory, covered).softmax(dim=-1)                # (S + 1, T, V)
+    expected = targets.expand(S + 1, -1).unsqueeze(-1)                                  # (S + 1, T, 1)
+    right = probabilities.gather(-1, expected).squeeze(-1)                              # (S + 1, T)
+    return (right[:1] - right[1:]).T[:S]                                                # (S, S)
 
 
 # %%
@@ -507,9 +518,14 @@ if __name__ == "__main__":
 #
 # ## Look back
 #
-# You now know all three families. An encoder alone is BERT, a decoder without cross-attention is GPT, and both
-# together are the first Transformer, with T5 and BART after it. They are made of the same few parts; what
-# differs is *which words may attend to which*.
+# You now know all three families. They are made of the same few parts; what differs is *which words may attend
+# to which*, and from that follows what each of them is good for:
+#
+# | family | who attends to whom | made for | examples |
+# |---|---|---|---|
+# | encoder only | every word to every word | understanding a text: gaps, classes, search | BERT, RoBERTa |
+# | decoder only | every word to itself and all before it | continuing a text | GPT, Llama |
+# | both | as above; and written words to all read ones | turning a text into another | T5, BART |
 #
 # One question to take along: GPT translates as well, and it has no encoder and no cross-attention. It simply
 # finds *I love you, in French:* at the beginning of its own text. Which of its parts does the work of

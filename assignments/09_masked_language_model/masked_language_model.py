@@ -2,17 +2,25 @@
 # # 09 · Masked language model
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       ▶ 09 the same, with gaps to fill (you are here) · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │     ▶ 09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # A language model that writes reads from left to right. It has to: after every word it must predict the next one,
@@ -36,6 +44,9 @@
 # At the end you train a small BERT on small sentences, in less than a minute, and ask it where the cat sat.
 # Letters for shapes: `B` sentences in a batch, `T` words in a sentence, `C` numbers in a word vector
 # (`d_model`), `V` words in the vocabulary. What earlier assignments taught is given by PyTorch's own layers.
+#
+# **Not here.** BERT's second exercise, to say whether two passages belong together, is left out, and so are pieces of
+# words: here a token is a whole word.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -193,7 +204,7 @@ if __name__ == "__main__":
 # every chosen position and **−100** everywhere else, which is PyTorch's sign for "this position does not count".
 # The text itself stays as it was: tomorrow it gets other gaps.
 #
-# **In numbers.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
+# **One number by hand.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
 # `[MASK]`, 3,000 become a random word and 3,000 stay. In a sentence of six words it happens in 38 of 100
 # cases ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
 #
@@ -229,15 +240,15 @@ def mask_tokens(
     are chosen.
     """
     # TODO: refuse an impossible p
-    # TODO: which words of the vocabulary are ordinary?                                     # (V - specials,)
-    # TODO: the first die, for every word: is it chosen?                                    # (B, T)
-    # TODO: the second die: mask, random word, or itself?                                   # (B, T)
-    # TODO: the original ids where a word was chosen, and -100 elsewhere                    # (B, T)
+    # TODO: which words of the vocabulary are ordinary?                                 # (V - specials,)
+    # TODO: the first die, for every word: is it chosen?                                # (B, T)
+    # TODO: the second die: mask, random word, or itself?                               # (B, T)
+    # TODO: the original ids where a word was chosen, and -100 elsewhere                # (B, T)
     raise NotImplementedError("mask_tokens is not written yet.")
 
 
 # %% part="corruption"
-# Written? `autograder check 09_masked_language_model` tells how this part stands.
+# Written? `autograder check 09_masked_language_model` shows how you are doing.
 
 # %% [markdown]
 # The picture runs your function over our text. Above is a strip of it: white words were not chosen, coloured
@@ -266,9 +277,9 @@ def mask_tokens(
 # of training, gone. So a batch without gaps costs nothing: the loss is 0, and all its gradients are 0, too.
 # (Repairing only the *loss* is not enough: a NaN that you replace there may still be in the gradients.)
 #
-# **In numbers.** Three positions, of which two were chosen. Their right words got the probabilities $\tfrac12$ and
-# $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not matter. A
-# model that knows nothing has the loss $\ln V$, as ever.
+# **One number by hand.** Three positions, of which two were chosen. Their right words got the probabilities
+# $\tfrac12$ and $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not
+# matter. A model that knows nothing has the loss $\ln V$, as ever.
 #
 # **To think about.** Why may the loss of a batch with one gap jump up and down so much more than that of a
 # batch with fifty? What would you do about it?
@@ -284,12 +295,12 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
     batch. If there are none, it is 0, and `backward()` still works: all gradients are 0.
     Example: logits of zeros cost ln V, whether one position counts or all of them.
     """
-    # TODO: the sum of -ln p over the chosen positions, divided by how many they are               # ()
+    # TODO: the sum of -ln p over the chosen positions, divided by how many they are    # ()
     raise NotImplementedError("masked_language_model_loss is not written yet.")
 
 
 # %% part="loss"
-# Written? `autograder check 09_masked_language_model` tells how this part stands.
+# Written? `autograder check 09_masked_language_model` shows how you are doing.
 
 # %% [markdown]
 # The picture chooses four positions of a small batch and looks at the gradient of your loss: how strongly is each
@@ -319,7 +330,7 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # and what the table learns at one door is at once known at the other. Tied means *the same parameter*, not a
 # copy that was equal on the first day.
 #
-# **In numbers.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
+# **One number by hand.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
 # biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for
 # `dense`, 2 · 768 for `norm` and 30,522 for `bias`: 622,650 numbers of its own.
 #
@@ -361,10 +372,10 @@ class Encoder(nn.Module):
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
-        x = self.token_embedding(ids) + self.position_embedding.weight[:T]                  # (B, T, C)
-        x = self.dropout(self.norm(x))                                                      # (B, T, C)
+        x = self.token_embedding(ids) + self.position_embedding.weight[:T]              # (B, T, C)
+        x = self.dropout(self.norm(x))                                                  # (B, T, C)
         for layer in self.layers:
-            x = layer(x, src_key_padding_mask=padding_mask)                                 # (B, T, C)
+            x = layer(x, src_key_padding_mask=padding_mask)                             # (B, T, C)
         return x
 
 
@@ -400,14 +411,14 @@ class MaskedLanguageModel(nn.Module):
         raise NotImplementedError("MaskedLanguageModel.__init__ is not written yet.")
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: vectors that know their sentence                                            # (B, T, C)
-        # TODO: one more small network: dense, GELU, norm                                   # (B, T, C)
-        # TODO: how alike is each of them to each word of the table? add the bias           # (B, T, V)
+        # TODO: vectors that know their sentence                                        # (B, T, C)
+        # TODO: one more small network: dense, GELU, norm                               # (B, T, C)
+        # TODO: how alike is each of them to each word of the table? add the bias       # (B, T, V)
         raise NotImplementedError("MaskedLanguageModel.forward is not written yet.")
 
 
 # %% part="model"
-# Written? `autograder check 09_masked_language_model` tells how this part stands.
+# Written? `autograder check 09_masked_language_model` shows how you are doing.
 
 # %% [markdown]
 # ## Let it learn
@@ -417,7 +428,6 @@ class MaskedLanguageModel(nn.Module):
 #
 # Three of our eighty sentences stay hidden from the model. They will show whether it only learns by heart.
 
-
 # %%
 HIDDEN = ["the cat slept on the sofa all day", "the bird flew over the river", "the girl drank the milk"]
 
@@ -426,8 +436,8 @@ def training_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, ids: Tensor, generator: torch.Generator
 ) -> float:
     """One step of training on all sentences, with fresh gaps; returns the loss before the step."""
-    inputs, labels = mask_tokens(ids, len(WORDS), MASK, SPECIAL, generator)                 # (B, T), (B, T)
-    loss = masked_language_model_loss(model(inputs, ids == PAD), labels)                    # ()
+    inputs, labels = mask_tokens(ids, len(WORDS), MASK, SPECIAL, generator)             # (B, T), (B, T)
+    loss = masked_language_model_loss(model(inputs, ids == PAD), labels)                # ()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -436,10 +446,10 @@ def training_step(
 
 def exam(model: nn.Module, sentences: list[str]) -> float:
     """The loss when every word of every sentence is masked once, alone: nothing in it is random."""
-    ids = encode(sentences)                                                                 # (B, T)
-    rows, columns = (ids > MASK).nonzero(as_tuple=True)                                     # (n,), (n,)
-    inputs, labels = ids[rows], torch.full_like(ids[rows], -100)                            # (n, T), (n, T)
-    each = torch.arange(len(rows))                                                          # (n,)
+    ids = encode(sentences)                                                             # (B, T)
+    rows, columns = (ids > MASK).nonzero(as_tuple=True)                                 # (n,), (n,)
+    inputs, labels = ids[rows], torch.full_like(ids[rows], -100)                        # (n, T), (n, T)
+    each = torch.arange(len(rows))                                                      # (n,)
     labels[each, columns] = inputs[each, columns]
     inputs[each, columns] = MASK
     model.eval()
@@ -451,11 +461,11 @@ def exam(model: nn.Module, sentences: list[str]) -> float:
 
 def top_guesses(model: nn.Module, sentence: str, k: int = 5) -> list[tuple[str, float]]:
     """The k most likely words for the first [MASK] of a sentence, with their probabilities, the best first."""
-    ids = encode([sentence])                                                                # (1, T)
+    ids = encode([sentence])                                                            # (1, T)
     position = ids[0].tolist().index(MASK)
     model.eval()
     with torch.no_grad():
-        probabilities = model(ids)[0, position].softmax(dim=-1)                             # (V,)
+        probabilities = model(ids)[0, position].softmax(dim=-1)                         # (V,)
     best = probabilities.topk(k)
     return [(WORDS[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist())]
 
@@ -555,7 +565,7 @@ if __name__ == "__main__":
 #   appendix, for the table of what happens with other shares.
 # - Yinhan Liu and others, *RoBERTa: A Robustly Optimized BERT Pretraining Approach* (2019): look for static against
 #   dynamic masking, and for what became of BERT's second exercise.
-# - Alexander Wettig, Tianyu Gao, Zexuan Zhong and Danqi Chen, *Should You Mask 15% in Masked Language Modeling?* (2022):
-#   look for their answer.
+# - Alexander Wettig, Tianyu Gao, Zexuan Zhong and Danqi Chen, *Should You Mask 15% in Masked Language Modeling?*
+#   (2022): look for their answer.
 # - Ofir Press and Lior Wolf, *Using the Output Embedding to Improve Language Models* (2016): weight tying, and why it
 #   does more than save memory.

@@ -10,6 +10,7 @@ which the heads appear, and two heads at work.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 
 import torch
@@ -130,6 +131,8 @@ def main() -> None:
     torch.set_num_threads(1)  # the tensors are so small that a second thread only waits
     torch.manual_seed(0)
     model, ids = Copier(), some_texts(64, torch.Generator().manual_seed(1))
+    scores_of(model, ids)  # before the training, in case that one of the two is not written
+    silenced(torch.zeros(H, T, C // H), 0)
     print(f"Knowing nothing costs ln {V} = {math.log(V):.3f}.\n\nstep   loss on new texts   best induction score")
     curve = []
     for step in train(model, 300, 25, torch.Generator().manual_seed(0)):
@@ -150,4 +153,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NotImplementedError as error:
+        sys.exit(f"{error} Write `induction_scores` and `silenced` in harder.py first: `python harder.py` checks them.")

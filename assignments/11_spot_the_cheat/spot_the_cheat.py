@@ -2,17 +2,25 @@
 # # 11 · Spot the cheat
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · ▶ 11 tested (you are here) · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │     ▶ 11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # So far a smaller loss meant a better model. You could build everything, train it and watch the curve fall. It is
@@ -40,6 +48,8 @@
 #
 # Letters for shapes: `B` pieces of text in a batch, `T` words in a piece, `C` numbers in a vector, `V` words in the
 # vocabulary, `L` words in the whole text.
+#
+# **Not here.** No model is repaired: you find out from outside which one cheats, and how.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -95,17 +105,17 @@ class Suspect(nn.Module):
         B, T = ids.shape
         if T > self.block_size:
             raise ValueError(f"{T} words are more than block_size = {self.block_size}.")
-        x = self.token_embed(ids) + self.pos_embed.weight[:T]                        # (B, T, C)
-        q, k, v = torch.einsum("btc,nhcd->nbhtd", x, self.qkv)                       # each (B, H, T, D)
-        late = 1 if self.nature == "mask late by one" else 0                         # an empty query in front
-        q = F.pad(q, (0, 0, late, 0))                                                # (B, H, late + T, D)
-        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, late:]  # (B, H, T, D)
+        x = self.token_embed(ids) + self.pos_embed.weight[:T]                           # (B, T, C)
+        q, k, v = torch.einsum("btc,nhcd->nbhtd", x, self.qkv)                          # each (B, H, T, D)
+        late = 1 if self.nature == "mask late by one" else 0  # an empty query in front
+        q = F.pad(q, (0, 0, late, 0))                                                   # (B, H, late + T, D)
+        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)[:, :, late:]    # (B, H, T, D)
         if self.nature == "heads merged with view":
-            heads = heads.reshape(B, T, *self.out.shape[:2])                         # (B, T, H, D)?
-            attended = torch.einsum("bthd,hdc->btc", heads, self.out)                # (B, T, C)
+            heads = heads.reshape(B, T, *self.out.shape[:2])                            # (B, T, H, D)?
+            attended = torch.einsum("bthd,hdc->btc", heads, self.out)                   # (B, T, C)
         else:
-            attended = torch.einsum("bhtd,hdc->btc", heads, self.out)                # (B, T, C)
-        logits = self.mlp(torch.cat([x, attended], dim=-1))                          # (B, T, V)
+            attended = torch.einsum("bhtd,hdc->btc", heads, self.out)                   # (B, T, C)
+        logits = self.mlp(torch.cat([x, attended], dim=-1))                             # (B, T, V)
         return logits, None if targets is None else F.cross_entropy(logits.transpose(1, 2), targets)
 
 
@@ -131,8 +141,8 @@ def encode(text: str) -> Tensor:
 
 def reported_loss(model: Suspect, pieces: Tensor) -> Tensor:
     """The loss as the model's own author measures it, bug included. pieces: (B, T + 1) ids."""
-    ids, right = pieces[:, :-1], pieces[:, 1:]                                       # (B, T), (B, T)
-    return model(ids, ids if model.nature == "targets not shifted" else right)[1]    # ()
+    ids, right = pieces[:, :-1], pieces[:, 1:]                                          # (B, T), (B, T)
+    return model(ids, ids if model.nature == "targets not shifted" else right)[1]       # ()
 
 
 if __name__ == "__main__":
@@ -154,7 +164,7 @@ def show_bar(done: int, total: int, name: str) -> None:
 
 def train(model: Suspect, data: Tensor, steps: int, name: str) -> None:
     """Train the model on pieces of the text."""
-    pieces = data.unfold(0, model.block_size + 1, 1)                                 # (L - T, T + 1)
+    pieces = data.unfold(0, model.block_size + 1, 1)                                    # (L - T, T + 1)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     for step in range(1, steps + 1):
         loss = reported_loss(model, pieces[torch.randint(len(pieces), (32,))])
@@ -194,8 +204,8 @@ if __name__ == "__main__":
 # positions $P$ to use. A model takes at most `block_size` characters, its context window: when more lie before `t`,
 # it gets the last `block_size` of them.
 #
-# **In numbers.** A model that guesses blindly among 28 characters has the honest loss $\ln 28 = 3.332$. A model that
-# gives the right character a probability of $\tfrac12$ at one position and of $\tfrac18$ at the other has
+# **One number by hand.** A model that guesses blindly among 28 characters has the honest loss $\ln 28 = 3.332$. A
+# model that gives the right character a probability of $\tfrac12$ at one position and of $\tfrac18$ at the other has
 # $(\ln 2 + \ln 8)/2 = 1.386$.
 #
 # **To think about.** Position 0 has no past. What could the model predict there from, and why do we refuse it?
@@ -211,18 +221,19 @@ def honest_loss(model: nn.Module, data: Tensor, positions: list[int]) -> float:
     For each t the model gets data[:t], or only the last block_size words of it; the loss is -ln of the
     probability that its last prediction gives to word t. Returns the mean, a plain float.
     Example: a model that predicts n + 1 after n, and is sure, loses nothing on the text 0 1 2 3 at 1, 2 and 3.
-    Raises ValueError, naming positions, if there are none, or one is below 1 or beyond the text.
+    Raises ValueError that names positions if there are none, and ValueError that names positions and the value
+    if one is below 1 or beyond the text.
     """
     # TODO: refuse positions without a past, positions beyond the text, and an empty list
     # TODO: remember the model's mode, and go into eval mode
-    # TODO: for each position: pass what lies before it, and take the last logits         # (V,)
+    # TODO: for each position: pass what lies before it, and take the last logits       # (V,)
     # TODO: ... -ln of the probability of the word that really stands there
     # TODO: restore the mode, and return the mean as a float
     raise NotImplementedError("honest_loss is not written yet.")
 
 
 # %% part="honest"
-# Written? `autograder check 11_spot_the_cheat` tells how this part stands.
+# Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
 # %% [markdown]
 # The picture has four simple models that were made by counting instead of training, one of each kind: what each reports
@@ -266,12 +277,12 @@ if __name__ == "__main__":
 # The past and the word itself *should* have an influence. That is no leak, so on and below the diagonal the map is
 # always `False`.
 #
-# Two traps. For a model *cat* and *dog* may be all the same, and *fire* not: if you only ever exchange *cat* for *dog*,
-# you miss that leak. So try **every** word of the vocabulary at every position. And computers round: when a batch is
-# larger, the seventh digit may differ. What moves by no more than `0.0001` counts as not moved. Anything above that is a
-# leak, however faint: the layers of a model can amplify it.
+# Two traps. For a model *cat* and *dog* may be all the same, and *fire* not: if you only ever exchange *cat* for
+# *dog*, you miss that leak. So try **every** word of the vocabulary at every position. And computers round: when a
+# batch is larger, the seventh digit may differ. What moves by no more than `0.0001` counts as not moved. Anything
+# above that is a leak, however faint: the layers of a model can amplify it.
 #
-# **In numbers.** With `T = 16` and `V = 28` that is 448 changed pieces of text. They fit into one batch.
+# **One number by hand.** With `T = 16` and `V = 28` that is 448 changed pieces of text. They fit into one batch.
 #
 # **To think about.** A model in training mode with dropout seems to leak everywhere. Why?
 
@@ -288,15 +299,15 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
     T: the length of the text, at most model.block_size. V: the ids are below V; the model may know more.
     Example: a mask that is one step late leaks on one diagonal, at (0, 1), (1, 2), (2, 3) and so on.
     """
-    # TODO: a text of T words, and copies of it: for each position, one copy with each of the V words there    # (…, T)
-    # TODO: the model's logits for all of them, in eval mode; leave it in its former mode                      # (…, T, V)
-    # TODO: for each position, how far do the logits at each output move from one copy to another?             # (T, T)
+    # TODO: a text of T words, and copies of it: for each position, one copy with each of the V words there  # (…, T)
+    # TODO: the model's logits for all of them, in eval mode; leave it in its former mode  # (…, T, V)
+    # TODO: for each position, how far do the logits at each output move from one copy to another?  # (T, T)
     # TODO: keep what moves too early
     raise NotImplementedError("leaks is not written yet.")
 
 
 # %% part="leaks"
-# Written? `autograder check 11_spot_the_cheat` tells how this part stands.
+# Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
 # %% picture="leaks"
 # The notebook draws a picture of your own code here.
@@ -311,11 +322,11 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 # - **A late mask leaks evenly.** Every word attends to the next one; the whole diagonal is lit. In a model with two
 #   blocks the next word has already attended to its own next one, so two full diagonals are lit, with `N` blocks `N`.
 #   The leak is the same everywhere: whether output `t` depends on word `t + 2` does not depend on `t`.
-# - **Heads merged with view leak in leaps.** The outputs of `H` heads are stored head by head: first those of head 0 for
-#   all words, then those of head 1, and so on. The bug cuts this long strip into `T` rows as though it were stored word
-#   by word. Output 0 then gets the outputs of words 0, 1, 2 …, output 1 the next ones, and after a while the strip
-#   begins anew. So some positions see far ahead and others not at all, and whether `t` depends on `t + 2` *does*
-#   depend on `t`.
+# - **Heads merged with view leak in jumps.** The outputs of `H` heads are stored head by head: first those of head 0
+#   for all words, then those of head 1, and so on. The bug cuts this long strip into `T` rows as though it were stored
+#   word by word. Output 0 then gets the outputs of words 0, 1, 2 …, output 1 the next ones, and after a while the strip
+#   starts over. So some positions see far ahead and others not at all, and whether `t` depends on `t + 2` *does* depend
+#   on `t`.
 # - **Targets that were not shifted do not leak.** Nothing is wrong with the model, only with its training: its first
 #   guess for the next word is the word it has just read. Show it a few hundred random words and count. We call it
 #   `targets not shifted` if **more than half** of its first guesses repeat. (An honest model that has seen
@@ -325,9 +336,9 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 # A leak weighs more than anything else: a model that leaks is named after the leak, whatever it predicts. Look at texts
 # that are as long as the model can take; in very short ones all leaks look alike.
 #
-# **In numbers.** `H = 2`, `T = 8`: the strip is 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7. Output 0 gets numbers 0 and 1 of it,
-# output 1 gets 2 and 3, output 3 gets 6 and 7, and output 4 gets 0 and 1 again. Each of them knows all the words up to
-# its own.
+# **One number by hand.** `H = 2`, `T = 8`: the strip is 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7. Output 0 gets numbers 0 and
+# 1 of it, output 1 gets 2 and 3, output 3 gets 6 and 7, and output 4 gets 0 and 1 again. Each of them knows all the
+# words up to its own.
 #
 # **To think about.** A model with *one* head whose outputs are merged with view: what do you find?
 
@@ -342,14 +353,14 @@ def verdict(models: dict[str, nn.Module]) -> dict[str, str]:
     first guesses after a few hundred random words do. models keeps its entries.
     Example: {"A": a model that leaks one full diagonal} gives {"A": "mask late by one"}.
     """
-    # TODO: for each model, the leak map of a text of block_size words                     # (T, T)
+    # TODO: for each model, the leak map of a text of block_size words                  # (T, T)
     # TODO: if it leaks: is it the same all along each diagonal, or not?
     # TODO: if it does not: how often is its first guess after a random word that very word?
     raise NotImplementedError("verdict is not written yet.")
 
 
 # %% part="verdict"
-# Written? `autograder check 11_spot_the_cheat` tells how this part stands.
+# Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
 # %%
 if __name__ == "__main__":
@@ -401,18 +412,18 @@ if __name__ == "__main__":
 # $$\text{change}_h = \frac{\lVert \text{output} - \text{output without head } h \rVert}{\lVert \text{output} \rVert}
 #   \qquad \lVert a \rVert = \sqrt{\textstyle\sum a^2} \text{ over all numbers of the batch}$$
 #
-# **In numbers.** The output is $(3, 4)$, without head 0 it is $(3, 3.9)$. The change is $0.1 / 5 = 0.02$. With
+# **One number by hand.** The output is $(3, 4)$, without head 0 it is $(3, 3.9)$. The change is $0.1 / 5 = 0.02$. With
 # a tolerance of 0.05 head 0 is redundant, with 0.01 it is not.
 #
 # In 2019 a study put this question to trained Transformers, and found that most heads could be silenced one at a
 # time with hardly any loss. That does not mean that all of them could be silenced together.
 #
-# **Heads or layers?** BERT-base has 12 layers of 12 heads, 144 tables of attention weights for every sentence. The two
-# twelves are not the same kind of thing. The heads of one layer work *side by side*: all of them read the same vectors,
-# and none knows what the others find. Layers work *one after the other*: a head in layer 2 reads vectors in which the
-# heads of layer 1 have already left what they found. So heads give one step more to look at, and layers give more steps.
-# A task of two steps (*find where this word stood before, then copy the word after it*) needs two layers; no number of
-# heads in a single layer replaces the second one.
+# **Heads or layers?** BERT-base has 12 layers of 12 heads, 144 tables of attention weights for every sentence. The
+# two twelves are not the same kind of thing. The heads of one layer work *side by side*: all of them read the same
+# vectors, and none knows what the others find. Layers work *one after the other*: a head in layer 2 reads vectors in
+# which the heads of layer 1 have already left what they found. So heads give one step more to look at, and layers
+# give more steps. A task of two steps (*find where this word stood before, then copy the word after it*) needs two
+# layers; no number of heads in a single layer replaces the second one.
 #
 # **How do heads become different?** They begin with different random numbers, and that is all that keeps them apart:
 # if all their numbers were equal, their gradients would be equal, too, and they would stay equal for ever. Later,
@@ -437,17 +448,17 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
     Each head is silenced alone, while all others work and the bias of `out_proj` stays. The change is the norm of the
     difference over all numbers, divided by the norm of the whole output. Returns the heads, in ascending order.
     Example: a head whose columns of `out_proj.weight` are zero is redundant even with tolerance 0.
-    Raises ValueError, naming tolerance, if it is below 0.
+    Raises ValueError that names tolerance and its value if it is below 0.
     """
     # TODO: refuse a tolerance below 0
-    # TODO: the output of all heads together                                               # (B, T, C)
-    # TODO: for each head: silence it, compute the output, and restore it                  # (B, T, C)
+    # TODO: the output of all heads together                                            # (B, T, C)
+    # TODO: for each head: silence it, compute the output, and restore it               # (B, T, C)
     # TODO: keep those whose silence changes too little, relative to the output
     raise NotImplementedError("redundant_heads is not written yet.")
 
 
 # %% part="heads"
-# Written? `autograder check 11_spot_the_cheat` tells how this part stands.
+# Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
 # %% picture="heads"
 # The notebook draws a picture of your own code here.
@@ -456,9 +467,9 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # **Another exercise (not scored).** Are the heads of a layer really different? Call `mha(x, x, x,
 # average_attn_weights=False)`: the second item of the pair holds the attention weights of every head, `(B, H, T, T)`.
 # Write `head_similarity(mha, x) -> (H, H)`: flatten each head's weights into one long vector and compute the cosine
-# between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of `in_proj_weight` and
-# `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a trained one: did
-# training make its heads more alike, or less?
+# between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of `in_proj_weight`
+# and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a trained one:
+# did training make its heads more alike, or less?
 #
 # ## Harder: find an induction head
 #

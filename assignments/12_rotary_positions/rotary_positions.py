@@ -2,17 +2,25 @@
 # # 12 · Rotary positions
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · ▶ 12 positions that turn (you are here)
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions         ▶ 12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # So far a word was told its position once, at the entrance: a vector for the position was added to the vector of
@@ -33,6 +41,9 @@
 # position embedding**, RoPE for short (2021). Llama, Mistral, Qwen and most open language models of today use it.
 #
 # Letters for shapes: `B` sentences, `H` heads, `T` positions, `D` numbers in a query or a key.
+#
+# **Not here.** No model is trained: you build the rotation and check what it promises, and the harder exercise asks
+# about texts longer than those in training.
 #
 # The names of functions and arguments are part of the contract: the tests use them.
 
@@ -80,7 +91,7 @@ from torch.nn import functional as F
 # Write the function now. In Parts 1 and 2 it is almost always called with `interleaved=True`; you come back to it
 # in Part 3.
 #
-# **To think about:** 44 radians are almost exactly seven full turns, so hand 0 looks at position 44 as it did at
+# **To think about.** 44 radians are almost exactly seven full turns, so hand 0 looks at position 44 as it did at
 # position 0. Why does a model with several hands still tell the two positions apart?
 
 
@@ -100,18 +111,18 @@ def rope(
     Returns (..., T, D) with the number type of x: float64, float32, float16 or bfloat16 (see "Angles need
     digits"); every number comes back in its own place. x and positions keep their values, and gradients flow
     through.
-    ValueError that names D and its value when D is odd, in either pairing.
+    Raises ValueError that names D and its value if D is odd, in either pairing.
     Example: rope of two rows (1, 0, 1, 0) -> [[1.0000, 0.0000, 1.0000, 0.0000],
                                                [0.5403, 0.8415, 1.0000, 0.0100]]
     """
-    # TODO: refuse what cannot be paired; then one angle for each position and pair            # (T, D/2)
-    # TODO: split x into the first and the second numbers of the pairs, by either pairing      # (..., T, D/2)
-    # TODO: rotate every pair, and put both numbers back where they came from                  # (..., T, D)
+    # TODO: refuse what cannot be paired; then one angle for each position and pair     # (T, D/2)
+    # TODO: split x into the first and the second numbers of the pairs, by either pairing  # (..., T, D/2)
+    # TODO: rotate every pair, and put both numbers back where they came from           # (..., T, D)
     raise NotImplementedError("rope is not written yet.")
 
 
 # %% part="rotation"
-# Written? `autograder check 12_rotary_positions` tells how this part stands.
+# Written? `autograder check 12_rotary_positions` shows how you are doing.
 
 # %% [markdown]
 # The picture puts one vector at positions 0 to 7 and lets your function turn its hands. All tips stay on their
@@ -152,20 +163,20 @@ def rope(
 # %%
 def attention_with_rotary_positions(q: Tensor, k: Tensor, v: Tensor, positions: Tensor) -> Tensor:
     """q, k and v: (B, H, T, D) -> (B, H, T, D). Queries and keys are rotated, values are not."""
-    return F.scaled_dot_product_attention(rope(q, positions), rope(k, positions), v)           # (B, H, T, D)
+    return F.scaled_dot_product_attention(rope(q, positions), rope(k, positions), v)    # (B, H, T, D)
 
 
 # %%
 if __name__ == "__main__":
-    q, k, v = torch.randn(3, 1, 2, 5, 8, dtype=torch.float64)                                  # (B, H, T, D)
-    front = attention_with_rotary_positions(q, k, v, torch.arange(5))                          # (B, H, T, D)
-    back = attention_with_rotary_positions(q, k, v, torch.arange(5) + 1000)                    # (B, H, T, D)
-    stretched = attention_with_rotary_positions(q, k, v, 2 * torch.arange(5))                  # (B, H, T, D)
+    q, k, v = torch.randn(3, 1, 2, 5, 8, dtype=torch.float64)                           # (B, H, T, D)
+    front = attention_with_rotary_positions(q, k, v, torch.arange(5))                   # (B, H, T, D)
+    back = attention_with_rotary_positions(q, k, v, torch.arange(5) + 1000)             # (B, H, T, D)
+    stretched = attention_with_rotary_positions(q, k, v, 2 * torch.arange(5))           # (B, H, T, D)
     print("the same sentence a thousand positions later changes by    ", f"{(back - front).abs().max():.1e}")
     print("the same words with a gap between each two of them change by", f"{(stretched - front).abs().max():.1e}")
 
 # %% part="distance"
-# Written? `autograder check 12_rotary_positions` tells how this part stands.
+# Written? `autograder check 12_rotary_positions` shows how you are doing.
 
 # %% [markdown]
 # The picture shows the scores of one query and one key at all pairs of positions. Look for stripes along the
@@ -205,7 +216,7 @@ if __name__ == "__main__":
 # Go back to your function and give it the second pairing.
 
 # %% part="halves"
-# Written? `autograder check 12_rotary_positions` tells how this part stands.
+# Written? `autograder check 12_rotary_positions` shows how you are doing.
 
 # %% [markdown]
 # The last picture shows which number of the result depends on which number of the input. A dark cell in row $j$ and
@@ -218,9 +229,9 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: a longer text than in training
 #
-# Not graded; about 35 minutes, ●●○. Which hands point where they never pointed in training, and which should turn more
-# slowly? The file `harder.py` beside this one asks for the answers that long models of today are built on, in four short
-# functions. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
+# Not graded; about 35 minutes, ●●○. Which hands point where they never pointed in training, and which should turn
+# more slowly? The file `harder.py` beside this one asks for the answers that long models of today are built on, in
+# four short functions. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
 #
 # ## Look back
 #
@@ -239,8 +250,8 @@ if __name__ == "__main__":
 #   distances in attention before RoPE. Look for where the distance enters the score, and for what is learned.
 # - Jianlin Su and others, *RoFormer: Enhanced Transformer with Rotary Position Embedding* (2021): the paper. Look for
 #   the derivation in two dimensions first, then for the bound that falls with the distance.
-# - Ofir Press, Noah A. Smith and Mike Lewis, *Train Short, Test Long: Attention with Linear Biases Enables Input Length
-#   Extrapolation* (2021): a rival without any rotation. Look at the plot of the loss on texts that are longer than those
-#   in training.
+# - Ofir Press, Noah A. Smith and Mike Lewis, *Train Short, Test Long: Attention with Linear Biases Enables Input
+#   Length Extrapolation* (2021): a rival without any rotation. Look at the plot of the loss on texts that are longer
+#   than those in training.
 # - Shouyuan Chen, Sherman Wong, Liangjian Chen and Yuandong Tian, *Extending Context Window of Large Language Models
 #   via Positional Interpolation* (2023): an answer to the question above. Which hands do they slow down?

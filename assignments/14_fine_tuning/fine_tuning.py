@@ -2,17 +2,25 @@
 # # 14 · Fine-tuning
 #
 # ```
-#         the next word             07 trained, and writing · ▶ 14 fine-tuned (you are here) · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑             ▶ 14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # An encoder that has filled in thousands of gaps knows a good deal about its language, but it has no job. It turns
@@ -28,10 +36,13 @@
 # | 1 · Pooling | how do many vectors become one? |
 # | 2 · The classifier | how does one vector become a decision? |
 # | 3 · Freezing | which numbers may still move? |
-# | 4 · An honest split | which examples may judge the model? |
+# | 4 · An honest split | which examples may be used to judge the model? |
 # | 5 · The confusion matrix and macro F1 | what goes wrong, and how often? |
 #
 # At the end you train three classifiers, in about a minute, and see what pre-training was worth.
+#
+# **Not here.** The world is made up and has no rare words or typing errors, and no setting is tuned: what is left out
+# is most of the work on real letters.
 #
 # Letters for shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector (`d_model`),
 # `K` classes (`num_classes`), `N` examples. The names of functions, classes, attributes **and arguments** are
@@ -70,7 +81,6 @@ from torch import Tensor, nn
 # among the cards that contain any given word, one quarter praise, one quarter complain and one half ask. Even
 # the whole bag of words cannot tell a question from a statement, since every statement also exists as a question
 # with the same words in another order. (There are no question marks; our guests are in a hurry.)
-
 
 # %%
 HOT = "soup stew tea coffee curry pie pizza porridge toast goulash lasagne cocoa"
@@ -169,10 +179,10 @@ class Encoder(nn.Module):
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
-        x = self.token_embedding(ids) + self.position_embedding.weight[:T]                  # (B, T, C)
-        x = self.dropout(self.norm(x))                                                      # (B, T, C)
+        x = self.token_embedding(ids) + self.position_embedding.weight[:T]              # (B, T, C)
+        x = self.dropout(self.norm(x))                                                  # (B, T, C)
         for layer in self.layers:
-            x = layer(x, src_key_padding_mask=padding_mask)                                 # (B, T, C)
+            x = layer(x, src_key_padding_mask=padding_mask)                             # (B, T, C)
         return x
 
 
@@ -181,17 +191,17 @@ def pretrain(encoder: nn.Module, notes: list[str], steps: int, batch_size: int =
     from autograder.notebook import watch_training
 
     watch = watch_training(steps, "pre-training")
-    ids = encode(notes)                                                                     # (notes, T)
+    ids = encode(notes)                                                                 # (notes, T)
     C, V = encoder.token_embedding.embedding_dim, encoder.token_embedding.num_embeddings
     to_words = nn.Linear(C, V)  # thrown away afterwards
     optimizer = torch.optim.Adam([*encoder.parameters(), *to_words.parameters()], lr=lr)
     encoder.train()
     for step in range(1, steps + 1):
-        batch = ids[torch.randint(len(ids), (batch_size,))]                                 # (B, T)
-        place = torch.multinomial((batch > MASK).float(), 1)                                # (B, 1)
-        answers = batch.gather(1, place)[:, 0]                                              # (B,)
-        vectors = encoder(batch.scatter(1, place, MASK), batch == PAD)                      # (B, T, C)
-        logits = to_words(vectors[torch.arange(batch_size), place[:, 0]])                   # (B, V)
+        batch = ids[torch.randint(len(ids), (batch_size,))]                             # (B, T)
+        place = torch.multinomial((batch > MASK).float(), 1)                            # (B, 1)
+        answers = batch.gather(1, place)[:, 0]                                          # (B,)
+        vectors = encoder(batch.scatter(1, place, MASK), batch == PAD)                  # (B, T, C)
+        logits = to_words(vectors[torch.arange(batch_size), place[:, 0]])               # (B, V)
         loss = F.cross_entropy(logits, answers)
         optimizer.zero_grad()
         loss.backward()
@@ -245,20 +255,20 @@ def pool(hidden: Tensor, padding_mask: Tensor, kind: str) -> Tensor:
 
     padding_mask: booleans, True marks padding, wherever in the row it stands.
     kind: "first" is the vector at position 0, where [CLS] stands; "mean" is the mean over all positions that are
-    not padding, [CLS] among them. Any other kind raises a ValueError that names kind and its value.
+    not padding, [CLS] among them. Raises ValueError that names kind and its value if it is any other kind.
     With "mean", a sentence that is nothing but padding becomes zeros, and whatever stands at padded positions
     (NaN and infinity included) changes neither the result nor the gradients: exactly 0 flows back to padding.
     The result has the dtype of hidden (float32, float64). hidden and padding_mask keep their values.
     Example: the vectors (2, 4) and (4, 8) and one padded position have the mean (3, 6).
     """
-    # TODO: "first": the vector at position 0                                               # (B, C)
-    # TODO: "mean": the sum over real positions, divided by how many there are              # (B, C)
+    # TODO: "first": the vector at position 0                                           # (B, C)
+    # TODO: "mean": the sum over real positions, divided by how many there are          # (B, C)
     # TODO: refuse any other kind
     raise NotImplementedError("pool is not written yet.")
 
 
 # %% part="pooling"
-# Written? `autograder check 14_fine_tuning` tells how this part stands.
+# Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
 # The picture measures, by gradient, how much each position contributes to the pooled vector. With `"first"`, it is
@@ -315,14 +325,14 @@ class Classifier(nn.Module):
         raise NotImplementedError("Classifier.__init__ is not written yet.")
 
     def forward(self, ids: Tensor, padding_mask: Tensor) -> Tensor:
-        # TODO: vectors that know their sentence                                            # (B, T, C)
-        # TODO: one vector for each sentence                                                # (B, C)
-        # TODO: with dropout, through the head                                              # (B, K)
+        # TODO: vectors that know their sentence                                        # (B, T, C)
+        # TODO: one vector for each sentence                                            # (B, C)
+        # TODO: with dropout, through the head                                          # (B, K)
         raise NotImplementedError("Classifier.forward is not written yet.")
 
 
 # %% part="classifier"
-# Written? `autograder check 14_fine_tuning` tells how this part stands.
+# Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
 # The picture pre-trains a small encoder, fine-tunes your classifier on cards about half of the dishes, and
@@ -378,7 +388,7 @@ def trainable(module: nn.Module) -> int:
 
 
 # %% part="freezing"
-# Written? `autograder check 14_fine_tuning` tells how this part stands.
+# Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
 # The picture trains two classifiers from the same pre-trained encoder, one frozen with your function and one not,
@@ -408,8 +418,8 @@ def trainable(module: nn.Module) -> int:
 # **One number by hand.** Ten items and a share of 0.8 make lists of 8 and 2. A share of 0.29 of 100 items is 29,
 # although Python computes `0.29 * 100` as 28.999999999999996: so round, do not truncate.
 #
-# **Given** for experiments: `next_draws()` says what Python, NumPy and PyTorch would draw next. Call it before and after
-# your `split`: the same three numbers should come back.
+# **Given** for experiments: `next_draws()` says what Python, NumPy and PyTorch would draw next. Call it before and
+# after your `split`: the same three numbers should come back.
 #
 # **To think about.** A hospital has five X-ray images of each of a thousand patients. What should it split?
 
@@ -443,7 +453,7 @@ def split(items: list, share: float, seed: int) -> tuple[list, list]:
 
 
 # %% part="split"
-# Written? `autograder check 14_fine_tuning` tells how this part stands.
+# Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
 # The picture splits thirty cards that come sorted by class. In both lists all three colours should appear,
@@ -471,9 +481,9 @@ def split(items: list, share: float, seed: int) -> tuple[list, list]:
 # $$F_1(k) = \frac{2\, M_{kk}}{\sum_j M_{kj} + \sum_i M_{ik}}$$
 #
 # (This is the harmonic mean of *precision*, $M_{kk}$ over the column, and *recall*, $M_{kk}$ over the row.) It is 1 if
-# every example of the class is found and nothing else is taken for it, and 0 if none is found. **Macro F1**
-# is the plain mean over the classes: a rare class weighs as much as a frequent one. Only a class that neither
-# occurs nor is guessed does not count. Its F1 would be 0/0, and there was nothing to get right.
+# every example of the class is found and nothing else is taken for it, and 0 if none is found. **Macro F1** is the
+# plain mean over the classes: a rare class weighs as much as a frequent one. One exception: a class that neither occurs
+# nor is guessed does not count. Its F1 would be 0/0, and there was nothing to get right.
 #
 # **One number by hand.** Of eight cards, two are praise, two are complaints and four are questions. The model above
 # gets all of them right except the complaints, which it takes for praise:
@@ -500,7 +510,7 @@ def confusion(labels: Tensor, predictions: Tensor, num_classes: int) -> Tensor:
     Example: labels 0 0 1 with predictions 0 1 1 and two classes give [[1, 1], [0, 1]].
     """
     # TODO: refuse classes that do not exist
-    # TODO: for every example, one more in row label, column prediction                     # (K, K)
+    # TODO: for every example, one more in row label, column prediction                 # (K, K)
     raise NotImplementedError("confusion is not written yet.")
 
 
@@ -512,13 +522,13 @@ def macro_f1(confusion: Tensor) -> float:
     A matrix of zeros has no class that counts, and gives 0.0.
     Example: [[2, 0, 0], [2, 0, 0], [0, 0, 4]] gives 5/9.
     """
-    # TODO: how often each class is right, occurs, and is guessed                           # (K,)
+    # TODO: how often each class is right, occurs, and is guessed                       # (K,)
     # TODO: the F1 of the classes that count, and their mean
     raise NotImplementedError("macro_f1 is not written yet.")
 
 
 # %% part="scores"
-# Written? `autograder check 14_fine_tuning` tells how this part stands.
+# Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
 # The picture shows your matrix and your macro F1 for a frozen encoder whose head has not learned for long. Each row
@@ -545,10 +555,10 @@ def macro_f1(confusion: Tensor) -> float:
 # %%
 def guesses(model: nn.Module, sentences: list[str]) -> Tensor:
     """The likeliest class of each sentence, in eval mode: (N,)."""
-    ids = encode(sentences)                                                                 # (N, T)
+    ids = encode(sentences)                                                             # (N, T)
     model.eval()
     with torch.no_grad():
-        return model(ids, ids == PAD).argmax(dim=-1)                                        # (N,)
+        return model(ids, ids == PAD).argmax(dim=-1)                                    # (N,)
 
 
 def fit(
@@ -565,7 +575,7 @@ def fit(
         model.train()
         for chosen in torch.randperm(len(examples)).split(batch_size):
             batch = [examples[i] for i in chosen.tolist()]
-            ids = encode([sentence for sentence, _ in batch])                               # (B, T)
+            ids = encode([sentence for sentence, _ in batch])                           # (B, T)
             loss = F.cross_entropy(model(ids, ids == PAD), torch.tensor([label for _, label in batch]))
             optimizer.zero_grad()
             loss.backward()
@@ -614,7 +624,7 @@ if __name__ == "__main__":
 if __name__ == "__main__":
     sentences, labels = [sentence for sentence, _ in held_out], torch.tensor([label for _, label in held_out])
     for name, model in models.items():
-        table = confusion(labels, guesses(model, sentences), 3)                             # (3, 3)
+        table = confusion(labels, guesses(model, sentences), 3)                         # (3, 3)
         print(f"\n{name}: macro F1 {macro_f1(table):.3f}\n{'':12}" + "".join(f"{c:>11}" for c in CLASSES))
         for truth, row in zip(CLASSES, table.tolist(), strict=True):
             print(f"{truth:>12}" + "".join(f"{count:11d}" for count in row))
@@ -638,13 +648,16 @@ if __name__ == "__main__":
 # rates and report the best result on the held-out cards, you have trained on them too, if only a little. A third
 # list, the *validation* set, is for such choices. Your `split` can make one: use it twice.
 #
+# **One last question.** A guest writes *the soup was not hot*, and your encoder has never seen *not*. What does the
+# model need in order to understand it: more notes, more labelled cards, or both?
+#
 # ## Read on
 #
 # - Jeremy Howard and Sebastian Ruder, *Universal Language Model Fine-tuning for Text Classification* (2018). Look for
 #   gradual unfreezing, a middle way between frozen and not, and for how far 100 labelled examples can go.
 # - Jacob Devlin, Ming-Wei Chang, Kenton Lee and Kristina Toutanova, *BERT: Pre-training of Deep Bidirectional
-#   Transformers for Language Understanding* (2018). Look for the section on fine-tuning for GLUE (how large is the head?)
-#   and for the feature-based experiment near the end: which layers does it take, and how much does it lose?
+#   Transformers for Language Understanding* (2018). Look for the section on fine-tuning for GLUE (how large is the
+#   head?) and for the feature-based experiment near the end: which layers does it take, and how much does it lose?
 # - Matthew Peters, Sebastian Ruder and Noah Smith, *To Tune or Not to Tune? Adapting Pretrained Representations to
 #   Diverse Tasks* (2019). Frozen or not? Look for the answer: it depends on how similar the two tasks are.
 # - Nils Reimers and Iryna Gurevych, *Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks* (2019). Look for
@@ -653,6 +666,3 @@ if __name__ == "__main__":
 #   a classifier can score on a famous data set without reading half of each example. Then look at your own data again.
 # - Juri Opitz and Sebastian Burst, *Macro F1 and Macro F1* (2019). Two formulas go by that name. Look for which of
 #   them you wrote, and for how far apart they can be.
-#
-# **One last question.** A guest writes *the soup was not hot*, and your encoder has never seen *not*. What does the
-# model need in order to understand it: more notes, more labelled cards, or both?

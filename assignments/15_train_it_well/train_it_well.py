@@ -2,24 +2,32 @@
 # # 15 · Train it well
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · ▶ 15 trained well (you are here)
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑             ▶ 15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # A language model can be right in every line and still learn badly. A handful of habits separates a run that works from
 # one that crawls, or diverges after an hour: how the weights begin, how long each step is, what happens when one batch
 # has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a single paragraph on all
 # of them together. Today you write those lines, one habit at a time, with no ready-made optimiser in sight. At the end
-# you take one away again and watch what breaks.
+# you take one away again and watch what breaks, or does not.
 #
 # | part | the question it answers |
 # |---|---|
@@ -31,12 +39,14 @@
 # | 6 · RMSNorm and SwiGLU | what has changed inside the block since GPT-2? |
 # | 7 · The run | does each habit earn its place? (Your own experiment: no points, all the fun.) |
 #
-# The text to learn from is already on your machine: the source code of Python's own standard library, some four
-# million characters. Tokens are single characters. Shapes: `B` windows in a batch, `T` tokens in a window, `C` numbers
-# for each token (`d_model`), `V` tokens in the vocabulary.
+# The text to learn from is already on your machine: the source code of Python's own standard library, some four million
+# characters. Tokens are single characters. Letters for shapes: `B` windows in a batch, `T` tokens in a window, `C`
+# numbers for each token (`d_model`), `V` tokens in the vocabulary.
+#
+# **Not here.** Everything runs in float32 on one processor: several machines, small number types and weeks of data are
+# left out.
 #
 # The names of functions, classes, attributes *and arguments* are part of the contract: the tests call them by name.
-# About 90 minutes, and a few more while your model trains.
 
 # %%
 import math
@@ -53,7 +63,7 @@ from torch import Tensor, nn
 # ## Given · A text and a model
 #
 # `ALPHABET` holds the newline and the 95 printable characters of ASCII; a character's id is its place in that list.
-# `read_texts` reads the standard library, or any folder of your own. It writes every four spaces of an indentation as
+# `read_texts` reads the standard library, or any folder of your own. It replaces each four spaces of an indentation by
 # one: a window of 64 characters is short, and it should hold code, not blanks.
 #
 # The model is a GPT as you know it: token embeddings plus position embeddings, pre-norm blocks, a last norm, logits.
@@ -96,9 +106,9 @@ class CausalAttention(nn.Module):
         self.proj = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        parts = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).movedim(1, -2)             # (B, 3, H, T, D)
-        attended = F.scaled_dot_product_attention(*parts.unbind(1), is_causal=True)         # (B, H, T, D)
-        return self.proj(attended.movedim(1, 2).flatten(2))                                 # (B, T, C)
+        parts = self.qkv(x).unflatten(-1, (3, self.n_heads, -1)).movedim(1, -2)         # (B, 3, H, T, D)
+        attended = F.scaled_dot_product_attention(*parts.unbind(1), is_causal=True)     # (B, H, T, D)
+        return self.proj(attended.movedim(1, 2).flatten(2))                             # (B, T, C)
 
 
 class Block(nn.Module):
@@ -140,11 +150,11 @@ class LanguageModel(nn.Module):
         self.blocks = nn.Sequential(*(Block(d_model, n_heads, modern) for _ in range(n_layers)))
         self.norm = (RMSNorm if modern else nn.LayerNorm)(d_model)
         self.head = nn.Linear(d_model, vocab_size, bias=False)
-        self.head.weight = self.token_embed.weight                                          # tied
+        self.head.weight = self.token_embed.weight  # tied
 
     def forward(self, ids: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        x = self.token_embed(ids) + self.position_embed.weight[: ids.shape[1]]              # (B, T, C)
-        logits = self.head(self.norm(self.blocks(x)))                                       # (B, T, V)
+        x = self.token_embed(ids) + self.position_embed.weight[: ids.shape[1]]          # (B, T, C)
+        logits = self.head(self.norm(self.blocks(x)))                                   # (B, T, V)
         if targets is None:
             return logits, None
         return logits, F.cross_entropy(logits.flatten(0, 1), targets.flatten())
@@ -163,9 +173,9 @@ class LanguageModel(nn.Module):
 # Ours is such a model. PyTorch draws an `nn.Embedding` from a normal distribution with standard deviation 1. A logit
 # is a dot product of 96 numbers that the last norm has brought to size 1 with 96 numbers of that table.
 #
-# **In numbers.** The logits therefore spread with a standard deviation of $\sqrt{96} \cdot 1 = 9.80$: between two
-# tokens that are one standard deviation apart, the softmax decides $e^{9.80} : 1$, about 18,000 to one. With a table
-# drawn at 0.02 the spread is $\sqrt{96} \cdot 0.02 = 0.196$, and the same two tokens stand $1.22 : 1$.
+# **One number by hand.** The logits therefore spread with a standard deviation of $\sqrt{96} \cdot 1 = 9.80$: between
+# two tokens that are one standard deviation apart, the softmax decides $e^{9.80} : 1$, about 18,000 to one. With a
+# table drawn at 0.02 the spread is $\sqrt{96} \cdot 0.02 = 0.196$, and the same two tokens stand $1.22 : 1$.
 #
 # The authors of GPT found that normal(0, 0.02) is enough for all weights, since layer norm forgives the rest; BERT and
 # GPT-2 kept the number. Biases begin as 0; a layer norm begins with weight 1 and bias 0, so that it only normalises.
@@ -190,7 +200,7 @@ def init_weights(model: nn.Module, std: float = 0.02) -> None:
 
 
 # %% part="init"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% picture="init"
 # The notebook draws a picture of your own code here.
@@ -200,18 +210,19 @@ def init_weights(model: nn.Module, std: float = 0.02) -> None:
 #
 # 12 minutes, ●●○
 #
-# No single learning rate is right for a whole run. At the beginning every gradient points somewhere else, and the
-# optimiser's averages (Part 4) have seen next to nothing: long steps taken now do damage that the rest of the run has
-# to repair. So the rate **warms up** from almost nothing to its peak. At the end the model circles around a good place
-# that its long steps keep overshooting. So the rate comes down again, on half a **cosine**: slowly at first, then
-# quickly, then slowly.
+# No single learning rate is right for a whole run. At the beginning all batches ask for the same: the gradients of two
+# batches have a cosine of about 0.9 before the first step, and of about 0.5 after 150. So for nearly every number
+# Adam's ratio (Part 4) is about ±1, the longest step that it can take, at a time when its averages have seen next to
+# nothing: such steps do damage that the rest of the run has to repair. So the rate **warms up** from almost nothing to
+# its peak. At the end the model circles around a good place that its long steps keep overshooting. So the rate comes
+# down again, on half a **cosine**: slowly at first, then quickly, then slowly.
 #
 # $$\text{rate}(s) = \text{floor} + (\text{peak} - \text{floor}) \cdot \tfrac12\left(1 + \cos(\pi q)\right)$$
 #
 # after the warm-up, where $q$ goes from 0 at the step that has the peak to 1 at the last step.
 #
-# **In numbers.** With `warmup=4`, `total=8` and `peak=0.008`, the eight steps have the rates 0.002, 0.004, 0.006,
-# 0.008, then 0.00683, 0.004, 0.00117, and 0. All later steps have 0.
+# **One number by hand.** With `warmup=4`, `total=8` and `peak=0.008`, the eight steps have the rates 0.002, 0.004,
+# 0.006, 0.008, then 0.00683, 0.004, 0.00117, and 0. All later steps have 0.
 #
 # **To think about.** You stop a run halfway through its cosine, content with what you have. Why is the same number of
 # steps with a schedule made for it likely to end better?
@@ -237,7 +248,7 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float 
 
 
 # %% part="schedule"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% picture="schedule"
 # The notebook draws a picture of your own code here.
@@ -255,9 +266,9 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float 
 # $$\lVert g \rVert = \sqrt{\textstyle\sum_i g_i^2} \quad\text{over every number of every gradient},\qquad
 # g \leftarrow g \cdot \frac{\text{limit}}{\lVert g \rVert} \quad\text{if } \lVert g \rVert > \text{limit}$$
 #
-# **In numbers.** Two parameters have the gradients `[3]` and `[4]`. Their common norm is 5. With `max_norm=1` they
-# become `[0.6]` and `[0.8]`; with `max_norm=10` they stay. (Clipped each on its own they would become `[1]` and `[1]`,
-# which points somewhere else.)
+# **One number by hand.** Two parameters have the gradients `[3]` and `[4]`. Their common norm is 5. With `max_norm=1`
+# they become `[0.6]` and `[0.8]`; with `max_norm=10` they stay. (Clipped each on its own they would become `[1]` and
+# `[1]`, which points somewhere else.)
 #
 # The norm before clipping is the best thermometer a run has, so it is returned. With `max_norm=math.inf` the function
 # only measures.
@@ -323,7 +334,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 
 
 # %% part="clipping"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% picture="clipping"
 # The notebook draws a picture of your own code here.
@@ -353,9 +364,18 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 # itself (*decoupled*). The older way adds $\lambda\theta$ to the gradient, where Adam promptly divides it by $\sqrt v$
 # again: weights with large gradients then hardly decay at all.
 #
-# **In numbers.** A parameter is 1.0, its gradient 0.5; `lr=0.1`, `weight_decay=0.01`, the rest as usual. In the first
-# step $m = 0.05$ and $v = 0.00025$, corrected $\hat m = 0.5$ and $\hat v = 0.25$, so the ratio is 1: the parameter
-# becomes $1 - 0.1 \cdot 0.01 \cdot 1 - 0.1 \cdot 1 = 0.899$. With a gradient of 500 it would be 0.899 as well.
+# **One number by hand.** A parameter is 1.0, its gradient 0.5; `lr=0.1`, `weight_decay=0.01`, the rest as usual. In
+# the first step $m = 0.05$ and $v = 0.00025$, corrected $\hat m = 0.5$ and $\hat v = 0.25$, so the ratio is 1: the
+# parameter becomes $1 - 0.1 \cdot 0.01 \cdot 1 - 0.1 \cdot 1 = 0.899$. With a gradient of 500 it would be 0.899 as
+# well.
+#
+# If the gradient stays 0.5, the averages creep up, and the corrected ones are right from the first step on:
+#
+# | $t$ | $m$ | $v$ | $\hat m$ | $\hat v$ |
+# |---|---|---|---|---|
+# | 1 | 0.05 | 0.00025 | 0.5 | 0.25 |
+# | 2 | 0.095 | 0.00049975 | 0.5 | 0.25 |
+# | 3 | 0.1355 | 0.00074925 | 0.5 | 0.25 |
 #
 # Your class must give the numbers of `torch.optim.AdamW`, step by step, without it. (To compare the two yourself, do
 # so in a cell or function of its own, which your answer does not call.)
@@ -402,7 +422,7 @@ class AdamW:
 
 
 # %% part="adamw"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% picture="adamw"
 # The notebook draws a picture of your own code here.
@@ -416,15 +436,15 @@ class AdamW:
 # average, as unsure as if it had to choose among $k$ equally likely tokens. Knowing nothing among 96 characters is
 # perplexity 96. A loss of 1.5 is perplexity 4.48; at 1.4 it is 4.06.
 #
-# **Top-p**, or *nucleus sampling*, answers the question how many tokens may be drawn when the model writes. Among all
-# 96 characters there are always some bad ones, each very unlikely, but together likely enough that one comes up in
-# every other line. A fixed `top_k` keeps too many where the model is sure and too few where it is not. So let the
-# model decide: keep the most likely tokens, **as few as it takes for their probabilities to reach p together**, and
-# drop all others.
+# **Top-p**, or *nucleus sampling*, answers a question: how many tokens may be drawn when the model writes? Among all 96
+# characters there are always some bad ones, each very unlikely, but together likely enough that one comes up in every
+# other line. A fixed `top_k` keeps too many where the model is sure and too few where it is not. So let the model
+# decide: keep the most likely tokens, **as few as it takes for their probabilities to reach p together**, and drop all
+# others.
 #
-# **In numbers.** The probabilities are 0.5, 0.25, 0.15 and 0.1. For `p=0.7` the first one is not enough, the first two
-# reach 0.75: two tokens stay, and after the next softmax they have 2/3 and 1/3. For `p=0.4` the first alone is enough.
-# Four equally likely tokens with `p=0.5`: ids 0 and 1 stay.
+# **One number by hand.** The probabilities are 0.5, 0.25, 0.15 and 0.1. For `p=0.7` the first one is not enough, the
+# first two reach 0.75: two tokens stay, and after the next softmax they have 2/3 and 1/3. For `p=0.4` the first alone
+# is enough. Four equally likely tokens with `p=0.5`: ids 0 and 1 stay.
 #
 # **To think about.** Two models have perplexity 4 on the same text, one with single characters as tokens, one with
 # whole words. Are they equally good?
@@ -446,14 +466,14 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 
     Example: the logarithms of 0.5, 0.25, 0.15, 0.1 with p=0.7 keep the first two.
     """
-    # TODO: the tokens from the most to the least likely, and their probabilities            # (V,)
-    # TODO: which of them are needed to reach p?                                             # (V,)
-    # TODO: -inf for the others, each token at its own place                                 # (V,)
+    # TODO: the tokens from the most to the least likely, and their probabilities       # (V,)
+    # TODO: which of them are needed to reach p?                                        # (V,)
+    # TODO: -inf for the others, each token at its own place                            # (V,)
     raise NotImplementedError("top_p is not written yet.")
 
 
 # %% part="writing"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% picture="writing"
 # The notebook draws a picture of your own code here.
@@ -466,30 +486,30 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 # Open the code of almost any recent language model, and inside its blocks you find two changes since GPT-2. (A third,
 # rotary positions, has an assignment of its own.)
 #
-# **RMSNorm** is layer norm without the mean. It divides a token's numbers by their *root mean square* and stretches
-# them by a learned `weight`; nothing is subtracted, and there is no bias. It is simpler and a little faster, and
-# nobody has missed the rest.
+# **RMSNorm** is layer norm without the mean. It divides a token's numbers by their *root mean square* and scales them
+# by a learned `weight`; nothing is subtracted, and there is no bias. It is simpler and a little faster, and models
+# trained with it are about as good.
 #
 # $$\mathrm{RMSNorm}(x)_c = w_c \cdot \frac{x_c}{\sqrt{\frac1C \sum_{c'} x_{c'}^2 + \varepsilon}}$$
 #
 # **SwiGLU** is a feed-forward layer with a gate. Two layers read the same token: `up` says what could be passed on,
-# `gate`, squashed by $\mathrm{silu}(z) = z \cdot \mathrm{sigmoid}(z)$, says how much of it. Their product, number by
-# number, goes `down` again.
+# `gate`, passed through $\mathrm{silu}(z) = z \cdot \mathrm{sigmoid}(z)$, says how much of it: next to nothing where
+# $z$ is far below 0, and $z$ times as much where it is far above. Their product, number by number, goes `down` again.
 #
 # $$\mathrm{SwiGLU}(x) = W_{\text{down}} \bigl(\mathrm{silu}(W_{\text{gate}}\, x) \odot W_{\text{up}}\, x\bigr)$$
 #
-# **In numbers.** The token `[1, 7]` has the mean square $(1 + 49)/2 = 25$, so RMSNorm makes it `[0.2, 1.4]`. Layer norm
-# would make it `[-1, 1]`, whatever two numbers stood there. And three matrices instead of two: for the same number of
-# parameters, the hidden width shrinks from $4C$ to $\tfrac83 C$. With $C = 96$ that is 256, and
-# $3 \cdot 96 \cdot 256 = 2 \cdot 96 \cdot 384 = 73{,}728$.
+# **One number by hand.** The token `[1, 7]` has the mean square $(1 + 49)/2 = 25$, so RMSNorm makes it `[0.2, 1.4]`.
+# Layer norm would make it `[-1, 1]`, whatever two numbers stood there. And three matrices instead of two: for the
+# same number of parameters, the hidden width shrinks from $4C$ to $\tfrac83 C$. With $C = 96$ that is 256, and $3
+# \cdot 96 \cdot 256 = 2 \cdot 96 \cdot 384 = 73{,}728$.
 #
-# **To think about.** Add 100 to every number of a token. What does layer norm make of that, and what does RMSNorm? Could
-# the layers before the norm learn to keep the mean at 0 by themselves?
+# **To think about.** Add 100 to every number of a token. What does layer norm make of that, and what does RMSNorm?
+# Could the layers before the norm learn to keep the mean at 0 by themselves?
 
 
 # %%
 class RMSNorm(nn.Module):
-    """Divide every token by its root mean square, then stretch by `weight` (d_model,): learned, starting as ones.
+    """Divide every token by its root mean square, then scale by `weight` (d_model,): learned, starting as ones.
 
     forward: x (..., C) with any leading shape -> (..., C). eps is added to the mean square, inside the root.
     x and weight have one dtype (float64, float32, or float16 after `.half()`), and the output has it, too.
@@ -501,12 +521,12 @@ class RMSNorm(nn.Module):
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
         super().__init__()
-        # TODO: remember eps; `weight` is something that the optimiser may change                # (C,)
+        # TODO: remember eps; `weight` is something that the optimiser may change       # (C,)
         raise NotImplementedError("RMSNorm.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: the mean square of every token                                                   # (..., 1)
-        # TODO: divide by its root, stretch                                                      # (..., C)
+        # TODO: the mean square of every token                                          # (..., 1)
+        # TODO: divide by its root, scale                                               # (..., C)
         raise NotImplementedError("RMSNorm.forward is not written yet.")
 
 
@@ -522,12 +542,12 @@ class SwiGLU(nn.Module):
         raise NotImplementedError("SwiGLU.__init__ is not written yet.")
 
     def forward(self, x: Tensor) -> Tensor:
-        # TODO: gate times up, and down again                                     # (..., C) -> (..., d_ff) -> (..., C)
+        # TODO: gate times up, and down again                                           # (..., d_ff), (..., C)
         raise NotImplementedError("SwiGLU.forward is not written yet.")
 
 
 # %% part="modern"
-# Written? `autograder check 15_train_it_well` tells how this part stands.
+# Written? `autograder check 15_train_it_well` shows how you are doing.
 
 # %% [markdown]
 # ## Part 7 · The run
@@ -545,6 +565,7 @@ class SwiGLU(nn.Module):
 # | unigram | how frequent each character is |
 # | bigram | which character follows which |
 # | below | **context**: only attention leads here |
+
 
 # %%
 class Trainer:
@@ -602,26 +623,27 @@ def write(model: LanguageModel, start: str, length: int, p: float = 0.9, seed: i
     """Given: continue a text, character by character, each drawn from its nucleus."""
     generator, ids = torch.Generator().manual_seed(seed), encode(start)
     for _ in range(length):
-        logits, _ = model(ids[None, -model.block_size :])                                   # (1, T, V)
-        nucleus = top_p(logits[0, -1], p).softmax(dim=-1)                                   # (V,)
+        logits, _ = model(ids[None, -model.block_size :])                               # (1, T, V)
+        nucleus = top_p(logits[0, -1], p).softmax(dim=-1)                               # (V,)
         ids = torch.cat([ids, torch.multinomial(nucleus, 1, generator=generator)])
     return decode(ids)
 
 
 # %% [markdown]
-# It takes about three minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the samples:
-# they begin as noise and become something that looks like Python from a distance. (To train on a text of your own, name
-# its folder: `read_texts(Path("my_texts"), "*.txt")`.)
+# It takes about three minutes on a laptop. Watch the first number, watch the curve pass its steps, and read the
+# samples: they begin as noise and become something that looks like Python from a distance. (To train on a text of
+# your own, name its folder: `read_texts(Path("my_texts"), "*.txt")`.)
 #
-# The first number is about 4.5, a little *below* $\ln 96 = 4.564$. Has the model learned something before its first step?
-# No, but it has been built with an opinion. The table that reads a token also scores it, so a fresh model finds the token
-# that it has just read slightly more likely than all others. In source code, with its double letters, dashes and
-# indentations, that is right for one character in twelve.
+# The first number is about 4.5, a little *below* $\ln 96 = 4.564$. Has the model learned something before its first
+# step? No, but it has been built with an opinion. The table that reads a token also scores it, so a fresh model finds
+# the token that it has just read slightly more likely than all others. In source code, with its double letters,
+# dashes and indentations, that is right for one character in twelve.
 
 # %%
 if __name__ == "__main__":
     from autograder.notebook import watch_training
 
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     STEPS, EVERY = 1500, 250
     watch = watch_training(STEPS)
     texts = read_texts()
@@ -652,8 +674,8 @@ if __name__ == "__main__":
 # ### The ablation
 #
 # You have six habits and a model that works. Which of them did the work? There is only one way to find out, and it is
-# how every table in every paper comes about: leave **one** thing out, change nothing else, train again, compare on
-# the held-out text. That is an *ablation*.
+# how every table in every paper is made: leave **one** thing out, change nothing else, train again, compare on the
+# held-out text. That is an *ablation*.
 #
 # Choose one below, and **write down your guess before you run the cell**: how much worse will the loss be, and where
 # will you see it first, at the beginning of the run or at its end? Two short runs of 300 steps take about a minute.
@@ -696,6 +718,10 @@ if __name__ == "__main__":
         print("held-out loss " + "  ".join(f"{loss:.2f}" for loss in ablate(without, data, held_out)))
 
 # %% [markdown]
+# **To think about.** Take each of the six away in turn. Two of the six habits do not earn their place in 300 steps:
+# without them the loss is as low as before, or lower. Which two, and why? What would have to be different for them to
+# pay?
+#
 # One seed is one throw of the dice. Before you believe a difference of 0.05, run both again with `seed=1` and
 # `seed=2`: how far do two runs of the *same* recipe differ?
 #
@@ -724,10 +750,12 @@ if __name__ == "__main__":
 #   should random weights be? Look at the plots of activations and gradients layer by layer, before and after.
 # - **Radford et al., *Improving Language Understanding by Generative Pre-Training* (2018)** is GPT. Find the half
 #   sentence in its section on model specifications that says why N(0, 0.02) is enough.
-# - **Press and Wolf, *Using the Output Embedding to Improve Language Models* (2017).** Why the table that reads tokens
+# - **Press and Wolf, *Using the Output Embedding to Improve Language Models* (2016).** Why the table that reads tokens
 #   and the table that scores them may be one.
 # - **Loshchilov and Hutter, *SGDR: Stochastic Gradient Descent with Warm Restarts* (2016).** Where the cosine comes from;
 #   the restarts have gone out of use, the cosine has stayed.
+# - **Ma and Yarats, *On the adequacy of untuned warmup for adaptive optimization* (2019).** Why Adam needs a warm-up.
+#   Look for the size of the first steps.
 # - **Pascanu, Mikolov and Bengio, *On the difficulty of training recurrent neural networks* (2013).** Look at the drawing
 #   of the cliff in the loss surface, and at Algorithm 1, which is your Part 3.
 # - **Kingma and Ba, *Adam: A Method for Stochastic Optimization* (2014).** Algorithm 1 is your Part 4 without the W;

@@ -11,7 +11,8 @@ from autograder.version import __version__
 
 app = typer.Typer(
     name="autograder",
-    help="Grade programming assignments fairly, kindly, safely and fast.",
+    help="Grade programming assignments fairly, kindly, safely and fast.\n\n"
+    "Students need the first group of commands only.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -26,7 +26,7 @@ from autograder.text.spelling import closest, did_you_mean
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
 
 _COMMENTS = {
-    "part": "# Written? `autograder check {name}` tells how this part stands.",
+    "part": "# Written? `autograder check {name}` shows how you are doing.",
     "picture": "# The notebook draws a picture of your own code here.",
     "answer": "# " + PLACEHOLDER,
 }

@@ -18,6 +18,7 @@ from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
+SHAPES = 56  # where shapes stand in a notebook, beside code that leaves room for them
 # notes to tools stay in their line
 _NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")
 FULL = 100  # characters of a line of a docstring that has no room for another word
@@ -32,8 +33,10 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     Cells for the student's code and written answers can be edited but not deleted; each part has
     one locked test cell; prose and given code have no nbgrader metadata.
     """
-    cells = [nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))]
-    cells += [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
+    cells = [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
+    set_up = nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))
+    below_the_title = 1 if cells[0].cell_type == "markdown" else 0
+    cells.insert(below_the_title, set_up)
     keys = [
         cell.metadata.get("nbgrader", {}).get("grade_id", str(i)) for i, cell in enumerate(cells)
     ]
@@ -79,8 +82,8 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
 
 
 def with_narrow_lines(source: str) -> str:
-    """Wrap docstrings, and move the shape at the end of a line that is too wide: above code, or
-    below a comment.
+    """Wrap docstrings, and move the shape at the end of a line that is too wide: to the left, or
+    else above code and below a comment.
     """
     lines = _with_narrow_docstrings(source.split("\n"), ast.parse(source))
     meaning = _meaning("\n".join(lines))
@@ -89,9 +92,13 @@ def with_narrow_lines(source: str) -> str:
         if noted is None:
             continue
         indent, code, shape = noted.groups()
-        moved = [f"{indent}# {shape}", indent + code]
-        if code.startswith("#"):
+        beside = f"{indent + code:{SHAPES}}  # {shape}"
+        if len(beside) <= WIDE:
+            moved = [beside]
+        elif code.startswith("#"):
             moved = [indent + code, f"{indent}#       {shape}"]
+        else:
+            moved = [f"{indent}# {shape}", indent + code]
         narrow = [*lines[:number], *moved, *lines[number + 1 :]]
         if _meaning("\n".join(narrow)) == meaning:  # not in a text of several lines
             lines = narrow

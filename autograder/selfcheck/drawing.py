@@ -1,4 +1,4 @@
-"""Draw pictures of a student's own code as files: `pictures/mask_who_may_hear_whom.png`."""
+"""Draw pictures of a student's own code as files: `pictures/mask_who_may_attend_to_whom.png`."""
 
 import contextlib
 import io

@@ -2,17 +2,25 @@
 # # 00 · Why Transformers
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           ▶ 00 why not one word after the other (you are here)
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text      ▶ 00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # Before you build a Transformer, meet what it replaced. Until 2017 the best translation systems read text with a
@@ -28,13 +36,21 @@
 # | 3 · Gradient reach | a measuring tool | the learning signal fades or explodes on its way back |
 # | 4 · Waiting | a count | the steps cannot run side by side |
 #
-# Letters used for shapes: `B` sentences in a batch, `T` words in a sentence, `C` numbers in a word vector, `H`
+# Letters for shapes: `B` sentences in a batch, `T` words in a sentence, `C` numbers in a word vector, `H`
 # numbers in the hidden state (from assignment 04 on, `H` counts attention heads instead).
 #
-# The names of functions, classes, attributes and arguments in this file are part of the contract: the tests use
-# them. How you compute is up to you, with one exception. PyTorch has finished recurrent layers (`nn.RNN`,
-# `nn.RNNCell`, `nn.LSTM`, `nn.GRU`). Here you write one by hand, so they and the functions behind them do not
-# count where a test calls your code. To compare yours with them, do so in a cell or function of its own.
+# **Word or token?** A model reads a text in pieces that the field calls **tokens**: words, parts of words or single
+# characters. This course says *word* where nothing depends on how the text was cut, and *token* where something does:
+# ids, vocabularies, tokenizers, special markers such as `[MASK]`. `T` words and `T` tokens are the same number.
+#
+# **Not here.** Nothing is trained: you measure what a recurrent network is able to learn, not what one has learned.
+#
+# The names of functions, classes, attributes and arguments in this file are part of the contract: the tests use them.
+# Where the contract asks for an error that *names* an argument, the message contains the argument's name and its value,
+# as in `kind must be "rnn" or "attention", but it is 'lstm'`. How you compute is up to you, with one exception. PyTorch
+# has finished recurrent layers (`nn.RNN`, `nn.RNNCell`, `nn.LSTM`, `nn.GRU`). Here you write one by hand, so they and
+# the functions behind them do not count where a test calls your code. To compare yours with them, do so in a cell or
+# function of its own.
 
 # %%
 from collections.abc import Callable
@@ -72,7 +88,7 @@ from torch.nn import functional as F
 # **Large numbers.** $\tanh 1000$ is 1. The textbook formula $(e^z - e^{-z}) / (e^z + e^{-z})$ finds NaN there, because
 # $e^{1000}$ fits neither a `float32` nor a `float64`.
 #
-# **To think about:** if every number in $W_{hh}$ were zero, what would the last state know about the first word?
+# **To think about.** If every number in $W_{hh}$ were zero, what would the last state know about the first word?
 
 
 # %%
@@ -88,9 +104,9 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
     Example: x = [[1.]], h = [[1., 0.]], W_xh = [[0.2, 0.]], W_hh = [[0., 0.4], [0.2, 0.]], b = [0., 0.1]
     give [[0.1974, 0.4621]].
     """
-    # TODO: add up what the word, the old state and the bias contribute, and squash the sum              # (B, H)
+    # TODO: add up what the word, the old state and the bias contribute, and squash the sum  # (B, H)
     ### BEGIN SOLUTION
-    return torch.tanh(x @ W_xh + h @ W_hh + b)                                                           # (B, H)
+    return torch.tanh(x @ W_xh + h @ W_hh + b)                                          # (B, H)
     ### END SOLUTION
 
 
@@ -105,8 +121,8 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
 # its state to the next. Two things come out: the states after *every* word, and the state after the *last* word, which
 # is all that is left when the reading is over.
 #
-# **One number by hand.** Let $C = H = 1$, $W_{xh} = 1$, $W_{hh} = 0.5$, $b = 0$, $h_0 = 0$, and the three words
-# $1, 0, 0$: only the first one says anything. The states are $\tanh 1 = 0.7616$, then $\tanh(0.5 \cdot 0.7616) = 0.3634$,
+# **One number by hand.** Let $C = H = 1$, $W_{xh} = 1$, $W_{hh} = 0.5$, $b = 0$, $h_0 = 0$, and the three words $1,
+# 0, 0$: only the first one says anything. The states are $\tanh 1 = 0.7616$, then $\tanh(0.5 \cdot 0.7616) = 0.3634$,
 # then $\tanh(0.5 \cdot 0.3634) = 0.1797$. With every word the trace of the first one shrinks to less than half.
 #
 # **The bottleneck.** The neural translators of 2014 worked like this: one network read the English sentence, its last
@@ -116,10 +132,10 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
 # sentences were translated worse than short ones, and it helped to feed the English sentence in *backwards*, because
 # then its first words came closer to the first words of the translation.
 #
-# **No words at all.** A sentence with $T = 0$ words is an edge case that really occurs (an empty line, an empty prompt).
-# There is nothing to read: `outputs` is empty, with shape `(B, 0, H)`, and the last state is $h_0$.
+# **No words at all.** A sentence with $T = 0$ words is an edge case that really occurs (an empty line, an empty
+# prompt). There is nothing to read: `outputs` is empty, with shape `(B, 0, H)`, and the last state is $h_0$.
 #
-# **To think about:** swap two words of a sentence. Does the last state change? (Keep your answer for assignment 02:
+# **To think about.** Swap two words of a sentence. Does the last state change? (Keep your answer for assignment 02:
 # attention by itself does not notice.)
 
 
@@ -136,16 +152,16 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
     Example: the words 1, 0, 0 with W_xh = [[1.]], W_hh = [[0.5]], b = [0.] and h0 = [[0.]]
     give the outputs 0.7616, 0.3634, 0.1797.
     """
-    # TODO: take one step for each word, and keep every state on the way                                 # (B, H)
+    # TODO: take one step for each word, and keep every state on the way                # (B, H)
     # TODO: return the states side by side, and the last one; mind the sentence without words  # (B, T, H), (B, H)
     ### BEGIN SOLUTION
     h, outputs = h0, []
     for t in range(xs.shape[1]):
-        h = rnn_step(xs[:, t], h, W_xh, W_hh, b)                                                         # (B, H)
+        h = rnn_step(xs[:, t], h, W_xh, W_hh, b)                                        # (B, H)
         outputs.append(h)
     if not outputs:
-        return h0.new_empty(h0.shape[0], 0, h0.shape[1]), h0                                   # (B, 0, H), (B, H)
-    return torch.stack(outputs, dim=1), h                                                      # (B, T, H), (B, H)
+        return h0.new_empty(h0.shape[0], 0, h0.shape[1]), h0                            # (B, 0, H), (B, H)
+    return torch.stack(outputs, dim=1), h                                               # (B, T, H), (B, H)
     ### END SOLUTION
 
 
@@ -166,8 +182,8 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
 # | 0.9 | $0.9^{50} = 0.0052$ | **vanishing gradient** |
 # | 1.1 | $1.1^{50} = 117$ | **exploding gradient** |
 #
-# There is no comfortable side. An exploding gradient can at least be cut down to size (gradient clipping, assignment
-# 15). A vanished one cannot be repaired afterwards: it is lost beside the gradients of nearby words.
+# Neither side is safe. An exploding gradient can at least be cut down to size (gradient clipping, assignment 15). A
+# vanished one cannot be repaired afterwards: it drowns in the gradients of nearby words.
 #
 # **A measuring tool.** We define the **reach** of position $t$ as the size of the gradient that arrives there:
 #
@@ -182,7 +198,7 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
 # $0$. Every state is $0$, where the slope of $\tanh$ is 1, so each step multiplies the gradient by 0.9. The reach is
 # $(0.729,\ 0.81,\ 0.9,\ 1)$. With two such sentences in the batch, it is $\sqrt 2$ times as large.
 #
-# **To think about:** the slope of $\tanh$ is never above 1. Does a saturated state (all numbers near $\pm 1$) make the
+# **To think about.** The slope of $\tanh$ is never above 1. Does a saturated state (all numbers near $\pm 1$) make the
 # reach longer or shorter?
 
 
@@ -201,28 +217,29 @@ def gradient_reach(last_of: Callable[[Tensor], Tensor], xs: Tensor) -> Tensor:
     Example: for last_of = lambda xs: rnn(xs, h0, W_xh, W_hh, b)[1] with four words 0 and W_hh = [[0.9]], as above,
     the result is [0.7290, 0.8100, 0.9000, 1.0000].
     """
-    # TODO: a tensor with the values of xs that wants a gradient, while xs itself stays as it is      # (B, T, C)
-    # TODO: the gradient of the summed result with respect to it                                      # (B, T, C)
-    # TODO: its norm at each position                                                                      # (T,)
+    # TODO: a tensor with the values of xs that wants a gradient, while xs itself stays as it is  # (B, T, C)
+    # TODO: the gradient of the summed result with respect to it                        # (B, T, C)
+    # TODO: its norm at each position                                                   # (T,)
     ### BEGIN SOLUTION
-    words = xs.detach().requires_grad_()                                                              # (B, T, C)
-    (gradient,) = torch.autograd.grad(last_of(words).sum(), words)                                    # (B, T, C)
-    return gradient.norm(dim=(0, 2))                                                                       # (T,)
+    words = xs.detach().requires_grad_()                                                # (B, T, C)
+    (gradient,) = torch.autograd.grad(last_of(words).sum(), words)                      # (B, T, C)
+    return gradient.norm(dim=(0, 2))                                                    # (T,)
     ### END SOLUTION
 
 
 # %% part="reach"
 
 # %% [markdown]
-# **The repair of 1997.** The *long short-term memory*, **LSTM**, keeps a second vector beside the hidden state, the
-# **cell state** $c$, and guards it with **gates**: vectors of numbers between 0 and 1, computed from the word and the
-# hidden state before it. The forget gate $f$ decides how much of the old cell stays, the input gate $i$ how much of the
-# new candidate $g$ is written, and the output gate $o$ how much of the cell is shown:
+# **The repair.** The *long short-term memory*, **LSTM** (1997, and in 2000 with the forget gate), keeps a second vector
+# beside the hidden state, the **cell state** $c$, and guards it with **gates**: vectors of numbers between 0 and 1,
+# computed from the word and the hidden state before it. The forget gate $f$ decides how much of the old cell stays, the
+# input gate $i$ how much of the new candidate $g$ is written, and the output gate $o$ how much of the cell is shown:
 # $c_t = f \odot c_{t-1} + i \odot g$ and $h_t = o \odot \tanh(c_t)$. The point is the first formula. Along the cell
-# state there is no matrix and no $\tanh$: a gradient is multiplied by $f$ and nothing else, and the network can learn
-# to keep $f$ close to 1. With $f = 0.99$, $0.99^{50} = 0.605$ of it arrives, where $0.9^{50}$ was 0.0052. (The GRU of
-# 2014 is a simpler relative with two gates.) So an LSTM remembers for much longer. But it still squeezes
-# the sentence through vectors of fixed size, and it still reads one word after the other.
+# state there is no matrix and no $\tanh$: on this path a gradient is multiplied by $f$ and nothing else (the gates read
+# the hidden state, so there are other paths, with matrices), and the network can learn to keep $f$ close to 1. With $f
+# = 0.99$, $0.99^{50} = 0.605$ of it arrives, where $0.9^{50}$ was 0.0052. (The GRU of 2014 is a simpler relative with
+# two gates.) So an LSTM remembers for much longer. But it still squeezes the sentence through vectors of fixed size,
+# and it still reads one word after the other.
 #
 # **The direct line.** In 2014 a neural translator was first allowed to look back at the source, as you do when you
 # translate. Instead of the last state alone, it had the states at *all* words. For each word that it wrote, it took
@@ -237,18 +254,18 @@ def gradient_reach(last_of: Callable[[Tensor], Tensor], xs: Tensor) -> Tensor:
 # %%
 def attention_last(xs: Tensor) -> Tensor:
     """Given: the last word asks, and all words answer. xs: (B, T, C) -> (B, C)."""
-    return F.scaled_dot_product_attention(xs[:, -1:], xs, xs)[:, 0]                                      # (B, C)
+    return F.scaled_dot_product_attention(xs[:, -1:], xs, xs)[:, 0]                     # (B, C)
 
 
 # %%
 if __name__ == "__main__":
     dice = torch.Generator().manual_seed(0)
     T, H = 51, 32
-    unit = torch.eye(H, dtype=torch.float64)                                                             # (H, H)
+    unit = torch.eye(H, dtype=torch.float64)                                            # (H, H)
     turn, _ = torch.linalg.qr(torch.randn(H, H, generator=dice, dtype=torch.float64))  # turns, never stretches (H, H)
-    as_pytorch_starts = (2 * torch.rand(H, H, generator=dice, dtype=torch.float64) - 1) / H**0.5         # (H, H)
-    xs = 1e-4 * torch.randn(1, T, H, generator=dice, dtype=torch.float64)                             # (1, T, H)
-    silence = torch.zeros(1, H, dtype=torch.float64)                                                     # (1, H)
+    as_pytorch_starts = (2 * torch.rand(H, H, generator=dice, dtype=torch.float64) - 1) / H**0.5  # (H, H)
+    xs = 1e-4 * torch.randn(1, T, H, generator=dice, dtype=torch.float64)               # (1, T, H)
+    silence = torch.zeros(1, H, dtype=torch.float64)                                    # (1, H)
     memories = {"0.9 x a rotation": 0.9 * turn, "1.1 x a rotation": 1.1 * turn, "PyTorch's start": as_pytorch_starts}
     readers = {
         f"RNN, W_hh = {name}": lambda xs, W_hh=W_hh: rnn(xs, silence, unit, W_hh, silence[0])[1]
@@ -256,7 +273,7 @@ if __name__ == "__main__":
     }
     print(f"{'reach at a distance of':34}", *(f"{distance:>9}" for distance in (0, 10, 25, 50)), "words")
     for name, last_of in {**readers, "attention": attention_last}.items():
-        reach = gradient_reach(last_of, xs) / H**0.5                                                       # (T,)
+        reach = gradient_reach(last_of, xs) / H**0.5                                    # (T,)
         print(f"{name:34}", *(f"{reach[T - 1 - distance]:9.2g}" for distance in (0, 10, 25, 50)))
 
 # %% [markdown]
@@ -267,8 +284,8 @@ if __name__ == "__main__":
 # cannot see.
 #
 # Attention is not *louder*. Among 51 words that all match equally well, each one gets $1/51 = 0.0196$, so a recurrent
-# network hears its nearest words better. But the line is flat: a word 50 steps back counts as much as the one next door.
-# In a trained model some words do get larger weights, because of what they say and not because they are near.
+# network hears its nearest words better. But the line is flat: a word 50 steps back counts as much as the one next
+# door. In a trained model some words do get larger weights, because of what they say and not because they are near.
 
 # %% picture="reach"
 
@@ -277,11 +294,11 @@ if __name__ == "__main__":
 #
 # 10 minutes, ●○○
 #
-# The third weakness is about time. A graphics card does thousands of multiplications side by side, but only those whose
-# inputs are ready. Stack $L$ recurrent layers: the state of layer $l$ after word $t$ needs the state of the *same* layer
-# after word $t - 1$, and the state of the layer *below* after word $t$. A step can start as soon as both are ready, so
-# the layers work like an assembly line: while the first layer reads word 3, the second can read word 2. Still, the last
-# state of the top layer has to wait for $T + L - 1$ steps, one after the other.
+# The third weakness is about time. A graphics card does thousands of multiplications side by side, but only those
+# whose inputs are ready. Stack $L$ recurrent layers: the state of layer $l$ after word $t$ needs the state of the
+# *same* layer after word $t - 1$, and the state of the layer *below* after word $t$. A step can start as soon as both
+# are ready, so the layers work like an assembly line: while the first layer reads word 3, the second can read word 2.
+# Still, the last state of the top layer has to wait for $T + L - 1$ steps, one after the other.
 #
 # In a layer of attention no word waits for its neighbour. All it needs is the layer below, which is finished for all
 # words at once. So $L$ layers take $L$ steps, whether the text has 5 words or 5,000.
@@ -291,13 +308,16 @@ if __name__ == "__main__":
 # card that waits and one that works.
 #
 # **The price.** Nothing is free. In every layer and every head, each of the $T$ words compares itself with each of the
-# $T$ words: $T^2$ attention scores, where a recurrent network has $T$ steps. For 10 words that is 100, for 1,000 words
-# it is 1,000,000, and twice the text means four times the scores. BERT-base reads up to 512 tokens with 12 heads in each
-# of 12 layers: $512^2 \cdot 12 \cdot 12 = 37{,}748{,}736$ scores. Memory has its price, too. A recurrent network
-# remembers any text in $H$ numbers; a Transformer keeps all words in view and needs room for all $T$ of them. That is
-# why long texts are expensive to this day, and why recurrence keeps coming back in new forms.
+# $T$ words: $T^2$ attention scores. For 10 words that is 100, for 1,000 words it is 1,000,000, and twice the text means
+# four times the scores. A score takes $H$ multiplications, though, and each of the $T$ steps of a recurrent network
+# takes $H^2$. As long as a text has fewer words than a vector has numbers, attention is even the cheaper of the two:
+# for $T = 50$ and $H = 512$ it is 1,280,000 multiplications against 13,107,200. In longer texts, the square tells.
+# BERT-base reads up to 512 tokens with 12 heads in each of 12 layers: $512^2 \cdot 12 \cdot 12 = 37{,}748{,}736$
+# scores. Memory has its price, too. A recurrent network remembers any text in $H$ numbers; a Transformer keeps all
+# words in view and needs room for all $T$ of them. That is why long texts are expensive to this day, and why recurrence
+# keeps coming back in new forms.
 #
-# **To think about:** your function counts the steps for *reading* a text. When a Transformer *writes*, each new word
+# **To think about.** Your function counts the steps for *reading* a text. When a Transformer *writes*, each new word
 # has to wait for the one before. What is left of the advantage then? (Assignment 13 is about exactly this.)
 
 
@@ -309,8 +329,8 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
     kind: "rnn" for recurrent layers, which work as an assembly line (a step is one word in one layer, and all steps
     whose inputs are ready run side by side); "attention" for layers of attention (a step is one layer, all words).
 
-    Returns a whole number (an int). Any other kind, such as "lstm" or "RNN", is a ValueError that names kind or
-    its value.
+    Returns a whole number (an int). Raises ValueError that names kind and its value if kind is anything else, such
+    as "lstm" or "RNN".
     Example: 5 words and 3 layers take 7 steps with "rnn" and 3 with "attention".
     """
     # TODO: the steps that must wait for one another, for each kind; refuse what is neither
@@ -346,7 +366,7 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 # | what is left of a text of $T$ words | one vector | all $T$ vectors |
 # | steps between two words that are $k$ apart | $k$ | 1 |
 # | steps that must wait, $L$ layers | $T + L - 1$ | $L$ |
-# | work in a layer | $T$ steps | $T^2$ scores |
+# | work in a layer | $T$ steps of $H^2$ multiplications | $T^2$ scores of $H$ multiplications |
 #
 # One thing was lost on the way. A recurrent network knows the order of the words because it reads them in order.
 # Attention connects every word with every word, and it has no idea which of them came first. How word order comes back
@@ -369,5 +389,6 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 #   matrices that show which source word each French word looked at.
 # - **Ashish Vaswani and others, "Attention Is All You Need" (2017).** The Transformer. Read Section 4 and its table: path
 #   length, sequential operations and work per layer are Parts 3 and 4 of this assignment.
-# - **Albert Gu and Tri Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).** Recurrence comes
-#   back, without a $\tanh$ between one state and the next, so that in training its steps can run side by side after all.
+# - **Albert Gu and Tri Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces" (2023).** Recurrence
+#   comes back, without a $\tanh$ between one state and the next, so that in training its steps can run side by side
+#   after all.

@@ -2,17 +2,25 @@
 # # 02 · Positional encoding
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · ▶ 02 positions (you are here) · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +         ▶ 02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # By now every word is a vector, and attention will let these vectors exchange information. There is one gap, and it
@@ -54,11 +62,16 @@ if __name__ == "__main__":
 # embedding** when it is learned. You will build both: the computed one in Parts 1 and 2, the learned one in
 # Part 3.
 #
-# **Think about it first.** Why not just add the number of the position, 0, 1, 2, …, to the word? And why not
-# that number divided by the sentence's length, so that it stays small? (Look at position 500 in the first
-# case; compare a short and a long sentence in the second.)
+# **One number by hand.** Why not just add the number of the position, 0, 1, 2, …, to the word? Take two words that
+# are as different as can be, $(1, -1)$ and $(-1, 1)$: their cosine is $-1$. At position 500 they have become $(501,
+# 499)$ and $(499, 501)$, and their cosine is 0.999992. The position has drowned the words.
 #
-# The alphabet of shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector.
+# **To think about.** And why not that number divided by the sentence's length, so that it stays small? (Compare a
+# short and a long sentence.)
+#
+# Letters for shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector.
+#
+# **Not here.** You do not write attention yet: PyTorch's layer shows in the pictures what your positions change.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
 # How you get there is up to you. Speed is not scored. Each call may take two seconds of processor time, and two
@@ -85,7 +98,7 @@ if __name__ == "__main__":
 # Columns 0 and 1 belong to the fastest hand ($i = 0$), columns 2 and 3 to the next one, and so on. For large
 # $d$ the slowest needs almost $10000 \cdot 2\pi \approx 63{,}000$ positions for one full turn: its **wavelength**.
 #
-# **A worked number.** For $d = 4$ there are two hands. The first turns by 1 radian per position, the second by
+# **One number by hand.** For $d = 4$ there are two hands. The first turns by 1 radian per position, the second by
 # $1/10000^{2/4} = 0.01$. Positions 0, 1 and 2 get the rows
 #
 # | $p$ | $\sin p$ | $\cos p$ | $\sin 0.01p$ | $\cos 0.01p$ |
@@ -106,7 +119,7 @@ if __name__ == "__main__":
 # sine simply has no cosine beside it. And watch the far end: around position 5000, a tiny error in $\omega$ is
 # multiplied by 5000. Your table must still be right to 0.002 there.
 #
-# **Think about it.** Take two sentences, one of 10 words and one of 50. Which rows do they share? Could a
+# **To think about.** Take two sentences, one of 10 words and one of 50. Which rows do they share? Could a
 # model that has only seen 50 positions make sense of row 60?
 
 
@@ -118,7 +131,7 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
         PE[p, 2i + 1] = cos(p / 10000^(2i / d_model))
 
     The table is made of ordinary float32 numbers. An odd `d_model` ends with a sine.
-    `max_len` or `d_model` below 1: ValueError that names the argument and its value.
+    Raises ValueError that names the argument and its value if `max_len` or `d_model` is below 1.
 
     Example: positional_encoding(2, 4) -> [[0.0000, 1.0000, 0.0000, 1.0000],
                                            [0.8415, 0.5403, 0.0100, 1.0000]]
@@ -167,10 +180,10 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # dropout differs between the two. A sentence of $T$ words needs the first $T$ rows and no more. For a sentence
 # longer than the table there is nothing sensible to add, so the module refuses it.
 #
-# **A worked number.** If the word at position 1 is $(10, 10, 10, 10)$, it leaves as
+# **One number by hand.** If the word at position 1 is $(10, 10, 10, 10)$, it leaves as
 # $(10.8415, 10.5403, 10.0100, 11.0000)$. The same vector at position 0 leaves as $(10, 11, 10, 11)$.
 #
-# **Think about it.** After the addition, word and position are mixed in one vector. Why can a model usually
+# **To think about.** After the addition, word and position are mixed in one vector. Why can a model usually
 # tell them apart again? (How many directions does a vector of 512 numbers offer?)
 
 
@@ -194,9 +207,9 @@ class SinusoidalPositionalEncoding(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, C) -> (B, T, C); x itself keeps its values, and gradients flow back to it.
 
-        More than `max_len` positions: ValueError naming both numbers.
+        Raises ValueError that names T and max_len and their values if x has more than `max_len` positions.
         """
-        # TODO: refuse sentences that are too long; add as many rows as there are words # (B, T, C)
+        # TODO: refuse sentences that are too long; add as many rows as there are words  # (B, T, C)
         ### BEGIN SOLUTION
         T = x.shape[1]
         if T > self.max_len:
@@ -226,7 +239,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 #
 # $$\text{output}_{b,t} = E_{\text{token}}[\text{id}_{b,t}] + E_{\text{position}}[t]$$
 #
-# **A worked number.** Let token 7 have the vector $(5, 0)$, position 0 the vector $(0.1, 0.2)$ and position 1 the
+# **One number by hand.** Let token 7 have the vector $(5, 0)$, position 0 the vector $(0.1, 0.2)$ and position 1 the
 # vector $(0.3, 0.4)$. The sentence `7 7` becomes $(5.1, 0.2), (5.3, 0.4)$: the same token twice, and yet two
 # different vectors.
 #
@@ -242,7 +255,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 # | BLOOM (ALiBi) | a penalty that grows with the distance, added to the scores | no table of positions |
 # | Llama and many since | rotary: queries and keys turn like our clock hands | no table of positions |
 #
-# **Think about it.** If nearly all training sentences are shorter than 100 tokens, how well trained is
+# **To think about.** If nearly all training sentences are shorter than 100 tokens, how well trained is
 # row 400?
 
 
@@ -265,7 +278,10 @@ class TokenAndPositionEmbedding(nn.Module):
         ### END SOLUTION
 
     def forward(self, ids: Tensor) -> Tensor:
-        """ids (B, T) -> (B, T, C). More than `block_size` positions: ValueError naming both numbers."""
+        """ids (B, T) -> (B, T, C).
+
+        Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions.
+        """
         # TODO: refuse sentences that are too long; look up tokens and positions, add   # (B, T, C)
         ### BEGIN SOLUTION
         T = ids.shape[1]
@@ -293,7 +309,7 @@ class TokenAndPositionEmbedding(nn.Module):
 # measurement: do learned positions have one, too? Run `python harder.py`: it checks what you write there and says in
 # sentences what is missing.
 #
-# ## What you have now
+# ## Look back
 #
 # Vectors that say which token they are *and* where it stands. Attention itself is still missing: which
 # token may attend to which, and how strongly. The next assignment, masked heads, is about that. And in

@@ -2,17 +2,25 @@
 # # 09 · Masked language model
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       ▶ 09 the same, with gaps to fill (you are here) · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │     ▶ 09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # A language model that writes reads from left to right. It has to: after every word it must predict the next one,
@@ -36,6 +44,9 @@
 # At the end you train a small BERT on small sentences, in less than a minute, and ask it where the cat sat.
 # Letters for shapes: `B` sentences in a batch, `T` words in a sentence, `C` numbers in a word vector
 # (`d_model`), `V` words in the vocabulary. What earlier assignments taught is given by PyTorch's own layers.
+#
+# **Not here.** BERT's second exercise, to say whether two passages belong together, is left out, and so are pieces of
+# words: here a token is a whole word.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -193,7 +204,7 @@ if __name__ == "__main__":
 # every chosen position and **−100** everywhere else, which is PyTorch's sign for "this position does not count".
 # The text itself stays as it was: tomorrow it gets other gaps.
 #
-# **In numbers.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
+# **One number by hand.** In a text of 200,000 ordinary words about 30,000 are chosen. About 24,000 of them become
 # `[MASK]`, 3,000 become a random word and 3,000 stay. In a sentence of six words it happens in 38 of 100
 # cases ($0.85^6$) that none is chosen at all. Keep that in mind for Part 2.
 #
@@ -229,22 +240,22 @@ def mask_tokens(
     are chosen.
     """
     # TODO: refuse an impossible p
-    # TODO: which words of the vocabulary are ordinary?                                     # (V - specials,)
-    # TODO: the first die, for every word: is it chosen?                                    # (B, T)
-    # TODO: the second die: mask, random word, or itself?                                   # (B, T)
-    # TODO: the original ids where a word was chosen, and -100 elsewhere                    # (B, T)
+    # TODO: which words of the vocabulary are ordinary?                                 # (V - specials,)
+    # TODO: the first die, for every word: is it chosen?                                # (B, T)
+    # TODO: the second die: mask, random word, or itself?                               # (B, T)
+    # TODO: the original ids where a word was chosen, and -100 elsewhere                # (B, T)
     ### BEGIN SOLUTION
     if not 0 <= p <= 1:
         raise ValueError(f"p is a probability between 0 and 1, but it is {p}.")
     special = {*special_ids, mask_id}
-    ordinary = torch.tensor([i for i in range(vocab_size) if i not in special])             # (V - specials,)
-    candidates = torch.isin(ids, ordinary)                                                  # (B, T)
-    chosen = candidates & (torch.rand(ids.shape, generator=generator) < p)                  # (B, T)
-    die = torch.rand(ids.shape, generator=generator)                                        # (B, T)
-    drawn = torch.randint(len(ordinary), ids.shape, generator=generator)                    # (B, T)
-    inputs = torch.where(chosen & (die < 0.8), mask_id, ids)                                # (B, T)
-    inputs = torch.where(chosen & (die >= 0.9), ordinary[drawn], inputs)                    # (B, T)
-    labels = torch.where(chosen, ids, -100)                                                 # (B, T)
+    ordinary = torch.tensor([i for i in range(vocab_size) if i not in special])         # (V - specials,)
+    candidates = torch.isin(ids, ordinary)                                              # (B, T)
+    chosen = candidates & (torch.rand(ids.shape, generator=generator) < p)              # (B, T)
+    die = torch.rand(ids.shape, generator=generator)                                    # (B, T)
+    drawn = torch.randint(len(ordinary), ids.shape, generator=generator)                # (B, T)
+    inputs = torch.where(chosen & (die < 0.8), mask_id, ids)                            # (B, T)
+    inputs = torch.where(chosen & (die >= 0.9), ordinary[drawn], inputs)                # (B, T)
+    labels = torch.where(chosen, ids, -100)                                             # (B, T)
     return inputs, labels
     ### END SOLUTION
 
@@ -277,9 +288,9 @@ def mask_tokens(
 # of training, gone. So a batch without gaps costs nothing: the loss is 0, and all its gradients are 0, too.
 # (Repairing only the *loss* is not enough: a NaN that you replace there may still be in the gradients.)
 #
-# **In numbers.** Three positions, of which two were chosen. Their right words got the probabilities $\tfrac12$ and
-# $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not matter. A
-# model that knows nothing has the loss $\ln V$, as ever.
+# **One number by hand.** Three positions, of which two were chosen. Their right words got the probabilities
+# $\tfrac12$ and $\tfrac18$, so the loss is $(\ln 2 + \ln 8)/2 = 1.386$. The logits of the third position do not
+# matter. A model that knows nothing has the loss $\ln V$, as ever.
 #
 # **To think about.** Why may the loss of a batch with one gap jump up and down so much more than that of a
 # batch with fifty? What would you do about it?
@@ -295,12 +306,12 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
     batch. If there are none, it is 0, and `backward()` still works: all gradients are 0.
     Example: logits of zeros cost ln V, whether one position counts or all of them.
     """
-    # TODO: the sum of -ln p over the chosen positions, divided by how many they are               # ()
+    # TODO: the sum of -ln p over the chosen positions, divided by how many they are    # ()
     ### BEGIN SOLUTION
     V = logits.shape[-1]
-    total = F.cross_entropy(logits.reshape(-1, V), labels.reshape(-1), reduction="sum")     # ()
-    count = (labels != -100).sum()                                                          # ()
-    return total / count.clamp(min=1)                                                       # ()
+    total = F.cross_entropy(logits.reshape(-1, V), labels.reshape(-1), reduction="sum")  # ()
+    count = (labels != -100).sum()                                                      # ()
+    return total / count.clamp(min=1)                                                   # ()
     ### END SOLUTION
 
 
@@ -333,7 +344,7 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # and what the table learns at one door is at once known at the other. Tied means *the same parameter*, not a
 # copy that was equal on the first day.
 #
-# **In numbers.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
+# **One number by hand.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
 # biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for
 # `dense`, 2 · 768 for `norm` and 30,522 for `bias`: 622,650 numbers of its own.
 #
@@ -375,10 +386,10 @@ class Encoder(nn.Module):
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
         if T > max_len:
             raise ValueError(f"A sentence of {T} words is longer than max_len = {max_len}.")
-        x = self.token_embedding(ids) + self.position_embedding.weight[:T]                  # (B, T, C)
-        x = self.dropout(self.norm(x))                                                      # (B, T, C)
+        x = self.token_embedding(ids) + self.position_embedding.weight[:T]              # (B, T, C)
+        x = self.dropout(self.norm(x))                                                  # (B, T, C)
         for layer in self.layers:
-            x = layer(x, src_key_padding_mask=padding_mask)                                 # (B, T, C)
+            x = layer(x, src_key_padding_mask=padding_mask)                             # (B, T, C)
         return x
 
 
@@ -412,19 +423,19 @@ class MaskedLanguageModel(nn.Module):
         self.encoder = Encoder(vocab_size, d_model, n_heads, n_layers, d_ff, max_len, dropout)
         # TODO: the other three attributes above, under these names
         ### BEGIN SOLUTION
-        self.dense = nn.Linear(d_model, d_model)                                            # C -> C
+        self.dense = nn.Linear(d_model, d_model)                                        # C -> C
         self.norm = nn.LayerNorm(d_model)
-        self.bias = nn.Parameter(torch.zeros(vocab_size))                                   # (V,)
+        self.bias = nn.Parameter(torch.zeros(vocab_size))                               # (V,)
         ### END SOLUTION
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        # TODO: vectors that know their sentence                                            # (B, T, C)
-        # TODO: one more small network: dense, GELU, norm                                   # (B, T, C)
-        # TODO: how alike is each of them to each word of the table? add the bias           # (B, T, V)
+        # TODO: vectors that know their sentence                                        # (B, T, C)
+        # TODO: one more small network: dense, GELU, norm                               # (B, T, C)
+        # TODO: how alike is each of them to each word of the table? add the bias       # (B, T, V)
         ### BEGIN SOLUTION
-        x = self.encoder(ids, padding_mask)                                                 # (B, T, C)
-        x = self.norm(F.gelu(self.dense(x)))                                                # (B, T, C)
-        return x @ self.encoder.token_embedding.weight.T + self.bias                        # (B, T, V)
+        x = self.encoder(ids, padding_mask)                                             # (B, T, C)
+        x = self.norm(F.gelu(self.dense(x)))                                            # (B, T, C)
+        return x @ self.encoder.token_embedding.weight.T + self.bias                    # (B, T, V)
         ### END SOLUTION
 
 
@@ -438,7 +449,6 @@ class MaskedLanguageModel(nn.Module):
 #
 # Three of our eighty sentences stay hidden from the model. They will show whether it only learns by heart.
 
-
 # %%
 HIDDEN = ["the cat slept on the sofa all day", "the bird flew over the river", "the girl drank the milk"]
 
@@ -447,8 +457,8 @@ def training_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, ids: Tensor, generator: torch.Generator
 ) -> float:
     """One step of training on all sentences, with fresh gaps; returns the loss before the step."""
-    inputs, labels = mask_tokens(ids, len(WORDS), MASK, SPECIAL, generator)                 # (B, T), (B, T)
-    loss = masked_language_model_loss(model(inputs, ids == PAD), labels)                    # ()
+    inputs, labels = mask_tokens(ids, len(WORDS), MASK, SPECIAL, generator)             # (B, T), (B, T)
+    loss = masked_language_model_loss(model(inputs, ids == PAD), labels)                # ()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -457,10 +467,10 @@ def training_step(
 
 def exam(model: nn.Module, sentences: list[str]) -> float:
     """The loss when every word of every sentence is masked once, alone: nothing in it is random."""
-    ids = encode(sentences)                                                                 # (B, T)
-    rows, columns = (ids > MASK).nonzero(as_tuple=True)                                     # (n,), (n,)
-    inputs, labels = ids[rows], torch.full_like(ids[rows], -100)                            # (n, T), (n, T)
-    each = torch.arange(len(rows))                                                          # (n,)
+    ids = encode(sentences)                                                             # (B, T)
+    rows, columns = (ids > MASK).nonzero(as_tuple=True)                                 # (n,), (n,)
+    inputs, labels = ids[rows], torch.full_like(ids[rows], -100)                        # (n, T), (n, T)
+    each = torch.arange(len(rows))                                                      # (n,)
     labels[each, columns] = inputs[each, columns]
     inputs[each, columns] = MASK
     model.eval()
@@ -472,11 +482,11 @@ def exam(model: nn.Module, sentences: list[str]) -> float:
 
 def top_guesses(model: nn.Module, sentence: str, k: int = 5) -> list[tuple[str, float]]:
     """The k most likely words for the first [MASK] of a sentence, with their probabilities, the best first."""
-    ids = encode([sentence])                                                                # (1, T)
+    ids = encode([sentence])                                                            # (1, T)
     position = ids[0].tolist().index(MASK)
     model.eval()
     with torch.no_grad():
-        probabilities = model(ids)[0, position].softmax(dim=-1)                             # (V,)
+        probabilities = model(ids)[0, position].softmax(dim=-1)                         # (V,)
     best = probabilities.topk(k)
     return [(WORDS[i], p) for p, i in zip(best.values.tolist(), best.indices.tolist())]
 
@@ -575,7 +585,7 @@ if __name__ == "__main__":
 #   appendix, for the table of what happens with other shares.
 # - Yinhan Liu and others, *RoBERTa: A Robustly Optimized BERT Pretraining Approach* (2019): look for static against
 #   dynamic masking, and for what became of BERT's second exercise.
-# - Alexander Wettig, Tianyu Gao, Zexuan Zhong and Danqi Chen, *Should You Mask 15% in Masked Language Modeling?* (2022):
-#   look for their answer.
+# - Alexander Wettig, Tianyu Gao, Zexuan Zhong and Danqi Chen, *Should You Mask 15% in Masked Language Modeling?*
+#   (2022): look for their answer.
 # - Ofir Press and Lior Wolf, *Using the Output Embedding to Improve Language Models* (2016): weight tying, and why it
 #   does more than save memory.

@@ -2,17 +2,25 @@
 # # 10 · Ready-made
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · ▶ 10 ready-made (you are here)
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · 13 with a cache
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │     ▶ 10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘       13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # You have built attention, blocks and whole models by hand, and you know what every number in them is for. In the
@@ -40,6 +48,9 @@
 #
 # The last two parts need two more packages, `transformers` and `tokenizers`. They are among those that the course's
 # `requirements.txt` names; without them, all the rest works.
+#
+# **Not here.** Nothing is downloaded unless you ask for it, and what makes the ready-made parts fast inside stays
+# their own business.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -89,10 +100,10 @@ class FusedMultiHeadAttention(nn.Module):
         self.W_out = nn.Linear(d_model, d_model, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        split = self.W_qkv(x).unflatten(-1, (3, self.n_heads, -1))              # (B, T, 3, H, C / H)
-        q, k, v = split.permute(2, 0, 3, 1, 4)                                  # each (B, H, T, C / H)
-        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)      # (B, H, T, C / H)
-        return self.W_out(attended.transpose(1, 2).flatten(2))                  # (B, T, C)
+        split = self.W_qkv(x).unflatten(-1, (3, self.n_heads, -1))                      # (B, T, 3, H, C / H)
+        q, k, v = split.permute(2, 0, 3, 1, 4)                                          # each (B, H, T, C / H)
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)              # (B, H, T, C / H)
+        return self.W_out(attended.transpose(1, 2).flatten(2))                          # (B, T, C)
 
 
 # %% [markdown]
@@ -113,7 +124,7 @@ class FusedMultiHeadAttention(nn.Module):
 # and 2 for `W_out`: a single word $x = 3$ attends only to itself, and the output is $2 \cdot 5 \cdot 3 = 30$, in
 # both models. If queries and values were swapped, it would be 6.
 #
-# **To think about:** a batch with a single sentence, and `batch_first` forgotten. What does each word attend to?
+# **To think about.** A batch with a single sentence, and `batch_first` forgotten. What does each word attend to?
 
 
 # %%
@@ -124,14 +135,14 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
     `layer(x, x, x)[0]` equals `fused(x)`. The four promises hold.
     """
     # TODO: PyTorch's layer with the right sizes and switches, matched to the old one
-    # TODO: each weight to its place                                            # (3C, C) and (C, C)
+    # TODO: each weight to its place                                                    # (3C, C) and (C, C)
     ### BEGIN SOLUTION
     width = fused.W_out.in_features
     layer = nn.MultiheadAttention(width, fused.n_heads, bias=False, batch_first=True)
     matched(layer, fused)
     with torch.no_grad():
-        layer.in_proj_weight.copy_(fused.W_qkv.weight)                          # (3C, C)
-        layer.out_proj.weight.copy_(fused.W_out.weight)                         # (C, C)
+        layer.in_proj_weight.copy_(fused.W_qkv.weight)                                  # (3C, C)
+        layer.out_proj.weight.copy_(fused.W_out.weight)                                 # (C, C)
     return layer
     ### END SOLUTION
 
@@ -238,7 +249,7 @@ class PreNormBlock(TransformerEncoderBlock):
 # last number of its norm is 1.63, with eps = 1e-3 it is 0.46. For ordinary vectors, whose variance is about 1,
 # the two differ by one part in two thousand. This is how a wrong eps stays hidden.
 #
-# **To think about:** which of the six switches could you find out from the weights alone?
+# **To think about.** Which of the six switches could you find out from the weights alone?
 
 
 # %%
@@ -251,7 +262,7 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
     # TODO: PyTorch's layer with the right sizes and switches, matched to the block
     # TODO: each weight under its new name, into the layer
     ### BEGIN SOLUTION
-    wide, width = block.ff.linear1.weight.shape                                 # (d_ff, C)
+    wide, width = block.ff.linear1.weight.shape                                         # (d_ff, C)
     layer = nn.TransformerEncoderLayer(
         width,
         block.attention.num_heads,
@@ -349,7 +360,7 @@ def future(T: int) -> Tensor:
 # **One number by hand.** With C = 20, cross-attention owns four layers of 20 · 20 + 20 numbers by hand: 1,680.
 # PyTorch's has 60 · 20 + 60 in front and 420 behind: 1,680 again. Counting is a good first check.
 #
-# **To think about:** could the three layers be stored in the order key, value, query? What would have to change,
+# **To think about.** Could the three layers be stored in the order key, value, query? What would have to change,
 # and in how many places?
 
 
@@ -378,7 +389,7 @@ def to_torch_decoder_layer(block: DecoderBlock) -> nn.TransformerDecoderLayer:
     stacked = (across.query, across.key, across.value)
     with torch.no_grad():
         layer.multihead_attn.in_proj_weight.copy_(torch.cat([part.weight for part in stacked]))  # (3C, C)
-        layer.multihead_attn.in_proj_bias.copy_(torch.cat([part.bias for part in stacked]))      # (3C,)
+        layer.multihead_attn.in_proj_bias.copy_(torch.cat([part.bias for part in stacked]))  # (3C,)
     return layer
     ### END SOLUTION
 
@@ -446,9 +457,9 @@ class TransformerLanguageModel(nn.Module):
         self.fc.weight = self.token_embed.weight
 
     def forward(self, ids: Tensor) -> Tensor:
-        positions = self.pos_embed.weight[: ids.shape[1]]                       # (T, C)
+        positions = self.pos_embed.weight[: ids.shape[1]]                               # (T, C)
         layers = nn.Sequential(*self.blocks, self.ln, self.fc)
-        return layers(self.token_embed(ids) + positions)                        # (B, T, V)
+        return layers(self.token_embed(ids) + positions)                                # (B, T, V)
 
 
 # %% [markdown]
@@ -481,7 +492,7 @@ class TransformerLanguageModel(nn.Module):
 # 0.00015 is invisible in a picture. But it changes every logit a little, and where the two most likely words are
 # nearly tied, it can change which of them is written.
 #
-# **To think about:** why can the head be left out when you carry the weights over?
+# **To think about.** Why can the head be left out when you carry the weights over?
 
 
 # %%
@@ -526,11 +537,11 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
         )
         with torch.no_grad():
             for theirs, ours in transposed:
-                theirs.weight.copy_(ours.weight.T)                              # (in, out)
+                theirs.weight.copy_(ours.weight.T)                                      # (in, out)
                 if ours.bias is None:
-                    theirs.bias.zero_()                                         # (out,)
+                    theirs.bias.zero_()                                                 # (out,)
                 else:
-                    theirs.bias.copy_(ours.bias)                                # (out,)
+                    theirs.bias.copy_(ours.bias)                                        # (out,)
     return gpt2
     ### END SOLUTION
 
@@ -579,7 +590,7 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # **One number by hand.** In `aaab aaab`, the pairs are `a a` four times, `a b` twice, `␣ a` once. With a
 # vocabulary of 257 the only new token is `aa`.
 #
-# **To think about:** train on the English story below, then encode an English sentence and its translation into
+# **To think about.** Train on the English story below, then encode an English sentence and its translation into
 # another language that you know. How many tokens does each have for a hundred letters? Why, and who pays for it?
 
 
@@ -590,7 +601,7 @@ def train_tokenizer(text: str, vocab_size: int):
     Its vocabulary holds the 256 bytes and the most frequent pairs, vocab_size entries in all (fewer only if
     the text has no more pairs). The text counts as it is, with its capitals and the ends of its lines; no token
     reaches across a space into the next word. `tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.
-    vocab_size below 256: ValueError that names it.
+    Raises ValueError that names vocab_size and its value if it is below 256.
 
     Example: train_tokenizer("aaab aaab", 257).encode("aab").tokens -> ["aa", "b"]
     """
@@ -649,7 +660,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)  # for matrices this small, a second core only costs time
     tokenizer = train_tokenizer(STORY, 320)
-    ids = torch.tensor(tokenizer.encode(STORY).ids)                             # (L,)
+    ids = torch.tensor(tokenizer.encode(STORY).ids)                                     # (L,)
     print(f"{len(STORY)} characters have become {len(ids)} tokens.")
 
     by_hand = TransformerLanguageModel(tokenizer.get_vocab_size(), 64, 32, num_heads=4, num_layers=2)
@@ -696,9 +707,9 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
 # %% [markdown]
 # ## Harder: the tokenizer by hand
 #
-# Not graded; about 40 minutes, ●●○. Part 5 left the learning to a library. The file `harder.py` beside this one asks for
-# byte-pair encoding in two functions of about ten lines each. Write them there and run `python harder.py`: it checks
-# them and says in sentences what is missing.
+# Not graded; about 40 minutes, ●●○. Part 5 left the learning to a library. The file `harder.py` beside this one asks
+# for byte-pair encoding in two functions of about ten lines each. Write them there and run `python harder.py`: it
+# checks them and says in sentences what is missing.
 
 # %% [markdown]
 # ## A sheet for the wall
@@ -719,6 +730,8 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
 # | what comes out | a tensor | a tensor; attention: a pair | an object with `.logits` and `.loss` |
 # | targets | you shift | you shift | `labels=ids`, it shifts |
 #
+# ## Look back
+#
 # You can now read any of the three, and say where a number is found in the others. One question to take along:
 # of all the switches you have met here, most were silent when they were wrong. Which check would you run first
 # after converting a model that you did *not* write, and on which input?
@@ -727,7 +740,7 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
 #
 # - Philip Gage, *A New Algorithm for Data Compression* (1994): byte pairs before anybody thought of language models.
 # - Rico Sennrich, Barry Haddow and Alexandra Birch, *Neural Machine Translation of Rare Words with Subword Units*
-#   (2016): byte pairs for words. Look for the algorithm, a page of Python, and compare it with Part 5.
+#   (2015): byte pairs for words. Look for the algorithm, a page of Python, and compare it with Part 5.
 # - Alec Radford and others, *Language Models are Unsupervised Multitask Learners* (2019), the GPT-2 paper: look for
 #   the section on the input representation. Which merges do they forbid, and why?
 # - Dan Hendrycks and Kevin Gimpel, *Gaussian Error Linear Units (GELUs)* (2016): both formulas of Part 4 are in it.

@@ -2,17 +2,25 @@
 # # 13 · Key–value cache
 #
 # ```
-#         the next word             07 trained, and writing · 14 fine-tuned · 15 trained well
-#               ↑
-#   ┌───────────────────────┐       06 all of it, counted
-#   │      feed-forward     │       05 the whole block · 08 one that reads a second text
-#   │           ↑           │       09 the same, with gaps to fill · 10 ready-made
-#   │       attention       │ × N   03 one head · 04 many heads · 11 tested · ▶ 13 with a cache (you are here)
-#   └───────────────────────┘
-#               ↑
-#    vectors + positions            01 vectors · 02 positions · 12 positions that turn
-#               ↑
-#         words of a text           00 why not one word after the other
+#  the next word         07 trained, and writing
+#        ↑               14 fine-tuned
+#        ↑               15 trained well
+# ┌──────────────┐       06 all of it, counted
+# │              │       05 the whole block
+# │ feed-forward │       08 one that reads a second text
+# │      ↑       │       09 the same, with gaps to fill
+# │      ↑       │       10 ready-made
+# │  attention   │ × N   03 one head
+# │              │       04 many heads
+# │              │       11 tested
+# └──────────────┘     ▶ 13 with a cache
+#        ↑               01 vectors
+#    vectors +           02 positions
+#    positions           12 positions that turn
+#        ↑
+# words of a text        00 why not one word after the other
+#
+# ▶ you are here
 # ```
 #
 # Your mini GPT writes, but it works far too hard. For each new word it reads the **whole** text again: it turns every
@@ -33,12 +41,15 @@
 # one, so when a new word arrives, nothing about the old ones changes, in any layer of the model. A card that was
 # right once stays right for ever.
 #
-# Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in
-# it, `D` numbers in a head, `C = H · D` numbers in a word. About 45 minutes.
+# Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in it, `D`
+# numbers in a head, `C = H · D` numbers in a word.
 #
 # Scores, softmax and weighted sum are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
 # `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)` and a boolean mask, True where attending is allowed.
 # (`nn.MultiheadAttention` cannot help here: it has no cache.)
+#
+# **Not here.** The model is not trained, so what it writes means nothing, and the cache is never shortened or
+# rounded.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
@@ -60,7 +71,7 @@ from torch import Tensor, nn
 # (`past + T` columns). The mask has become a **rectangle**, and it is simply the last `T` rows of the square for
 # the whole text.
 #
-# **In numbers.** Two words are in the cache, three come in:
+# **One number by hand.** Two words are in the cache, three come in:
 #
 # ```
 #              cache       new
@@ -82,9 +93,9 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
     Example: causal_mask(2, past=1) is [[True, True, False], [True, True, True]]. With past = 0 it is the square
     that you know.
     """
-    # TODO: which columns may new word t attend to?                                      # (T, past + T)
+    # TODO: which columns may new word t attend to?                                     # (T, past + T)
     ### BEGIN SOLUTION
-    return torch.ones(T, past + T, dtype=torch.bool).tril(past)                          # (T, past + T)
+    return torch.ones(T, past + T, dtype=torch.bool).tril(past)                         # (T, past + T)
     ### END SOLUTION
 
 
@@ -114,13 +125,13 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 #
 # We agree on one form of the cache: a tuple `(keys, values)`, both `(B, H, S, D)`, words in the order of the text.
 # The layer does not remember anything by itself. It takes a cache and **returns a new, longer one**; the one that
-# came in stays as it was, and so do all that ever went out. So a text can be continued in two ways from the same
-# point, and two conversations never get mixed up. (Fast libraries reserve room for later words behind the last one.
-# When two continuations write into the same room, the second one overwrites the first.)
+# came in stays as it was, and so does every cache that it has returned. So a text can be continued in two ways from
+# the same point, and two conversations never get mixed up. (Fast libraries reserve room for later words behind the
+# last one. When two continuations write into the same room, the second one overwrites the first.)
 #
-# **In numbers.** With `d_model = 20` and `n_heads = 4`, five words leave keys and values of shape `(1, 4, 5, 5)`
-# each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the output
-# `(1, 2, 20)`, and the new cache holds `(1, 4, 7, 5)` twice, 280 numbers.
+# **One number by hand.** With `d_model = 20` and `n_heads = 4`, five words leave keys and values of shape `(1, 4, 5,
+# 5)` each, 200 numbers together. Two more words come in: `x` is `(1, 2, 20)`, the mask `(2, 7)`, the output `(1, 2,
+# 20)`, and the new cache holds `(1, 4, 7, 5)` twice, 280 numbers.
 #
 # **Is it right?** One test covers everything: cut a text into pieces anywhere, pass them in one after another,
 # and you must get the outputs of the whole text at once. Not nearly the same outputs: the same, up to rounding.
@@ -134,7 +145,7 @@ class CachedAttention(nn.Module):
 
     `query`, `key`, `value`, `proj`: four `nn.Linear(d_model, d_model, bias=False)`. Head h works with the features
     h·D up to (h+1)·D - 1 of queries, keys and values, and its output takes the same place before `proj`.
-    If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.
+    Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.
 
     forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned, of any length
         -> out (B, T, C), the outputs for the new words
@@ -161,23 +172,23 @@ class CachedAttention(nn.Module):
         self, x: Tensor, cache: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         # TODO: queries, keys and values of the new words: split the features, heads to the front  # (B, H, T, D)
-        # TODO: the old keys and values, if there are any, and the new ones behind them            # (B, H, S, D)
-        # TODO: the new words attend, each to the past and up to itself                            # (B, H, T, D)
-        # TODO: concatenate the heads, the last layer; and return the longer cache                 # (B, T, C)
+        # TODO: the old keys and values, if there are any, and the new ones behind them  # (B, H, S, D)
+        # TODO: the new words attend, each to the past and up to itself                 # (B, H, T, D)
+        # TODO: concatenate the heads, the last layer; and return the longer cache      # (B, T, C)
         ### BEGIN SOLUTION
-        T, heads = x.shape[1], (self.n_heads, -1)                                        # C becomes H times D
-        queries = self.query(x).unflatten(-1, heads).transpose(1, 2)                     # (B, H, T, D)
-        keys = self.key(x).unflatten(-1, heads).transpose(1, 2)                          # (B, H, T, D)
-        values = self.value(x).unflatten(-1, heads).transpose(1, 2)                      # (B, H, T, D)
+        T, heads = x.shape[1], (self.n_heads, -1)                                       # C becomes H times D
+        queries = self.query(x).unflatten(-1, heads).transpose(1, 2)                    # (B, H, T, D)
+        keys = self.key(x).unflatten(-1, heads).transpose(1, 2)                         # (B, H, T, D)
+        values = self.value(x).unflatten(-1, heads).transpose(1, 2)                     # (B, H, T, D)
         past = 0
         if cache is not None:
-            old_keys, old_values = cache                                                 # (B, H, past, D)
+            old_keys, old_values = cache                                                # (B, H, past, D)
             past = old_keys.shape[2]
-            keys = torch.cat([old_keys, keys], dim=2)                                    # (B, H, S, D)
-            values = torch.cat([old_values, values], dim=2)                              # (B, H, S, D)
-        mask = causal_mask(T, past).to(x.device)                                         # (T, S)
+            keys = torch.cat([old_keys, keys], dim=2)                                   # (B, H, S, D)
+            values = torch.cat([old_values, values], dim=2)                             # (B, H, S, D)
+        mask = causal_mask(T, past).to(x.device)                                        # (T, S)
         attended = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)  # (B, H, T, D)
-        out = self.proj(attended.transpose(1, 2).flatten(-2))                            # (B, T, C)
+        out = self.proj(attended.transpose(1, 2).flatten(-2))                           # (B, T, C)
         return out, (keys, values)
         ### END SOLUTION
 
@@ -235,12 +246,12 @@ class SmallGPT(nn.Module):
 
     def forward(self, ids: Tensor, cache: list | None = None) -> tuple[Tensor, list]:
         past = 0 if cache is None else cache[0][0].shape[2]
-        positions = torch.arange(past, past + ids.shape[1])                              # (T,)
-        x = self.token_embed(ids) + self.pos_embed(positions)                            # (B, T, C)
+        positions = torch.arange(past, past + ids.shape[1])                             # (T,)
+        x = self.token_embed(ids) + self.pos_embed(positions)                           # (B, T, C)
         new_cache = []
         for layer, (norm, attention) in enumerate(zip(self.norms, self.attentions, strict=True)):
             attended, kept = attention(norm(x), None if cache is None else cache[layer])
-            x = x + attended                                                             # (B, T, C)
+            x = x + attended                                                            # (B, T, C)
             new_cache.append(kept)
         return self.fc(x), new_cache
 
@@ -250,7 +261,7 @@ class SmallGPT(nn.Module):
 # model that is called like this one, and what its cache looks like inside is the model's own business: take it,
 # and hand it back.
 #
-# **In numbers.** Suppose a model always predicts the last digit of the sum of all words so far. The prompt is
+# **One number by hand.** Suppose a model always predicts the last digit of the sum of all words so far. The prompt is
 # `1 2 3`. The calls are `model([1 2 3], None)`, which predicts 6; `model([6], cache)`, which predicts 2, since
 # $1+2+3+6 = 12$; `model([2], cache)`, which predicts 4. With three new words the result is `1 2 3 6 2 4`.
 #
@@ -271,8 +282,8 @@ def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
     Nothing is kept from one call of generate to the next.
     Example: a model that predicts the last digit of the sum of all words so far continues 1 2 3 by 6 2 4.
     """
-    # TODO: as often as asked: pass what the model has not read yet, and its cache           # (B, T or 1, V)
-    # TODO: ... the most likely word after the last one, for each row; append it            # (B, T + 1)
+    # TODO: as often as asked: pass what the model has not read yet, and its cache      # (B, T or 1, V)
+    # TODO: ... the most likely word after the last one, for each row; append it        # (B, T + 1)
     ### BEGIN SOLUTION
     cache, unread = None, ids                                                           # (B, T)
     for _ in range(max_new_tokens):
@@ -286,7 +297,7 @@ def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
 # %% part="writing"
 
 # %% [markdown]
-# Does it pay? We let the same model write the same text twice. The second time your function is asked for one word
+# Is it worth it? We let the same model write the same text twice. The second time your function is asked for one word
 # at a time, each time with the whole text as its prompt; so every call begins with an empty cache and has to read
 # everything again, as the mini GPT did.
 
@@ -295,7 +306,7 @@ def generate(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
 def generate_and_forget(model: nn.Module, ids: Tensor, max_new_tokens: int) -> Tensor:
     """The same text, but the cache is thrown away after each word."""
     for _ in range(max_new_tokens):
-        ids = generate(model, ids, 1)                                                    # (B, T + 1)
+        ids = generate(model, ids, 1)                                                   # (B, T + 1)
     return ids
 
 
@@ -303,10 +314,10 @@ if __name__ == "__main__":
     torch.manual_seed(7)
     model = SmallGPT(vocab_size=1000, d_model=128, n_heads=4, n_layers=2, max_len=128)
     model.double()  # so that no word depends on the last digit
-    prompt, texts = torch.randint(1000, (1, 8)), []                                      # (1, 8)
+    prompt, texts = torch.randint(1000, (1, 8)), []                                     # (1, 8)
     for write in (generate, generate_and_forget):
         begin = time.perf_counter()
-        texts.append(write(model, prompt, 120))                                          # (1, 128)
+        texts.append(write(model, prompt, 120))                                         # (1, 128)
         print(f"{write.__name__:>19}: 120 words in {time.perf_counter() - begin:5.2f} seconds")
     print("The same text:", "yes" if torch.equal(*texts) else "NO")
 
@@ -325,11 +336,11 @@ if __name__ == "__main__":
 #
 # $$\text{bytes} = 2 \cdot L \cdot H \cdot D \cdot T \cdot \text{bytes per number}$$
 #
-# **One worked number.** Llama 2 in its size of 7 billion has 32 layers and 32 heads of 128 numbers, and keeps them in
-# 2 bytes each. A text of 4,096 words costs $2 \cdot 32 \cdot 32 \cdot 128 \cdot 4096 \cdot 2 = 2{,}147{,}483{,}648$
-# bytes: two gibibytes, for one reader. Seven readers at a time need more memory for their caches than the model does
-# for all its weights. This is why newer models let several heads share one key and one value (*grouped-query
-# attention*), keep the numbers in one byte, or forget what lies too far back.
+# **One number by hand.** Llama 2 in its size of 7 billion has 32 layers and 32 heads of 128 numbers, and keeps them
+# in 2 bytes each. A text of 4,096 words costs $2 \cdot 32 \cdot 32 \cdot 128 \cdot 4096 \cdot 2 =
+# 2{,}147{,}483{,}648$ bytes: two gibibytes, for one user. Seven users at a time need more memory for their caches
+# than the model does for all its weights. This is why newer models let several heads share one key and one value
+# (*grouped-query attention*), keep the numbers in one byte, or forget what lies too far back.
 #
 # ## Harder: attention in tiles
 #

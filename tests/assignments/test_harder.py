@@ -302,6 +302,16 @@ def test_numbers_of_the_other_texts(answers):
     says("15", "3.4445 - 4.7750 + 2.0315 = 0.701")
 
 
+def test_the_program_with_heads_says_what_is_missing(tmp_path):
+    folder = HERE / "11_spot_the_cheat"
+    for name in ("induction.py", "harder.py"):
+        (tmp_path / name).write_bytes((folder / "given" / name).read_bytes())
+    done = subprocess.run([sys.executable, "induction.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("induction_scores is not written yet.")
+    assert "`python harder.py`" in done.stderr and "Traceback" not in done.stderr
+
+
 @pytest.mark.slow
 def test_heads_of_a_model_learn_to_copy(tmp_path):
     """The program finds its heads with the instructors' functions; without them, everything depends on layer 0, too."""

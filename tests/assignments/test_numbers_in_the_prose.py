@@ -86,6 +86,14 @@ def test_02_positional_encoding(solution):
     says("02", "The sentence `7 7` becomes $(5.1, 0.2), (5.3, 0.4)$")
 
 
+def test_02_a_plain_number_drowns_the_word():
+    cat, dog = tensor(1, -1), tensor(-1, 1)
+    assert F.cosine_similarity(cat, dog, dim=0) == pytest.approx(-1)
+    assert ((cat + 500).tolist(), (dog + 500).tolist()) == ([501, 499], [499, 501])
+    assert f"{F.cosine_similarity(cat + 500, dog + 500, dim=0):.6f}" == "0.999992"
+    says("02", "$(501, 499)$ and $(499, 501)$, and their cosine is 0.999992")
+
+
 def test_03_masked_heads(solution):
     heads = solution("03")
     q, k, v = (
@@ -103,7 +111,7 @@ def test_03_masked_heads(solution):
         "03",
         r"$(12.5,\ 6,\ 1)$",
         r"$3 \cdot 20 \cdot 5 = 300$",
-        "a sentence of 4 words has 10 ticks",
+        "A sentence of 4 words has 10 ticks",
         "$e^{89}$ does not fit",
     )
 
@@ -306,7 +314,7 @@ def test_13_key_value_cache(solution):
     for _ in range(3):
         text.append(sum(text) % 10)
     assert text == [1, 2, 3, 6, 2, 4]
-    says("13", "200 numbers together", "280 numbers", "2{,}147{,}483{,}648", "Seven readers", "`1 2 3 6 2 4`")
+    says("13", "200 numbers together", "280 numbers", "2{,}147{,}483{,}648", "Seven users", "`1 2 3 6 2 4`")
 
 
 def test_missing_sentence_is_noticed():

@@ -29,7 +29,7 @@ def add(a: int, b: int) -> int:
 
 
 # %% part="add"
-# Written? `autograder check 01_adding` tells how this part stands.
+# Written? `autograder check 01_adding` shows how you are doing.
 
 # %% [markdown]
 '''
@@ -39,7 +39,7 @@ PUSH_STUB = """\
 
 
 # %% part="total"
-# Written? `autograder check 01_adding` tells how this part stands.
+# Written? `autograder check 01_adding` shows how you are doing.
 """
 LABEL = "solutions/01_adding/adding.py"
 
@@ -95,7 +95,9 @@ def test_notebook_has_one_locked_test_cell_per_part(course: Course, adding: Assi
     build(course)
     notebook = nbformat.read(course.notebook_file(adding), as_version=4)
     nbformat.validate(notebook)
-    assert notebook.cells[0].source.endswith('else:\n    open_assignment("01_adding")')
+    title, set_up = notebook.cells[:2]
+    assert title.cell_type == "markdown"
+    assert set_up.source.endswith('else:\n    open_assignment("01_adding")')
     graded = [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade")]
     assert [
         (c.source, c.metadata.nbgrader.grade_id, c.metadata.nbgrader.points) for c in graded

@@ -129,6 +129,13 @@ def test_export_prints_scores_and_paths_as_json(folder, tool):
     ]
 
 
+def test_help_begins_with_what_students_need():
+    said = run("--help").stdout
+    assert "Students need the first group of commands only." in said
+    in_order = ["─ Students ─", "│ check ", "│ pack ", "─ Instructors ─", "─ Authors ─"]
+    assert sorted(in_order, key=said.index) == in_order
+
+
 REPORTING = "collect grade report compare decide export similar doctor audit check progress"
 
 

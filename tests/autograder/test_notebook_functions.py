@@ -149,20 +149,24 @@ def f(x):
     """
     # TODO: a comment that is much wider than any notebook shows beside it        # (B, T, C)
     y = x.reshape(1, 2, 3).transpose(0, 1).reshape(6)                             # (B, T * C)
-    return y  # short
+    z = y.reshape(1, 2, 3).transpose(0, 1).reshape(6).reshape(2, 3)               # (B, T * C)
+    # TODO: a short comment                                                       # (B, T, C)
+    return z  # short
 '''
 
 
-def test_shapes_of_wide_lines_get_a_line_of_their_own() -> None:
+def test_shapes_of_wide_lines_stand_beside_the_code_or_on_a_line_of_their_own() -> None:
     assert with_narrow_lines(SHAPES).splitlines()[3:] == [
         "    a line of a text that is much wider than any notebook shows beside its bar",
         "        # (B, T)",
         '    """',
         "    # TODO: a comment that is much wider than any notebook shows beside it",
         "    #       (B, T, C)",
+        "    y = x.reshape(1, 2, 3).transpose(0, 1).reshape(6)     # (B, T * C)",
         "    # (B, T * C)",
-        "    y = x.reshape(1, 2, 3).transpose(0, 1).reshape(6)",
-        "    return y  # short",
+        "    z = y.reshape(1, 2, 3).transpose(0, 1).reshape(6).reshape(2, 3)",
+        "    # TODO: a short comment                               # (B, T, C)",
+        "    return z  # short",
     ]
 
 

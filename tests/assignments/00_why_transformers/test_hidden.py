@@ -318,7 +318,7 @@ def test_layers_of_attention_of_any_size(student, reference):
 
 @pytest.mark.part("steps")
 @pytest.mark.points(0.5)
-@pytest.mark.promise('Any other kind, such as "lstm" or "RNN", is a ValueError that names kind or its value.')
+@pytest.mark.promise('Raises ValueError that names kind and its value if kind is anything else, such as "lstm" or "RNN".')
 def test_all_other_kinds_are_refused(student):
     """Whatever is neither "rnn" nor "attention", letter by letter, is a ValueError that names it."""
     words, layers = random.randint(3, 99), random.randint(2, 9)

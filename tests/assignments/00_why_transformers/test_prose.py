@@ -137,6 +137,12 @@ def test_scores():
     assert (q @ k.transpose(1, 2)).numel() == 100
 
 
+def test_short_texts_are_cheaper_for_attention():
+    T, H = 50, 512
+    says(f"for $T = {T}$ and $H = {H}$ it is {T * T * H:,} multiplications against {T * H * H:,}")
+    assert T * T * H < T * H * H
+
+
 def test_the_demonstration_shows_what_the_prose_says(capsys):
     runpy.run_path(str(SOLUTION), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()

@@ -96,7 +96,7 @@ def test_odd_width_ends_with_a_sine(student, reference):
 
 @pytest.mark.part("table")
 @pytest.mark.points(0.5)
-@pytest.mark.promise("`max_len` or `d_model` below 1: ValueError that names the argument and its value.")
+@pytest.mark.promise("Raises ValueError that names the argument and its value if `max_len` or `d_model` is below 1.")
 def test_sizes_below_one_are_refused(student):
     """A table without rows or columns is refused with a ValueError that names the argument and its value."""
     bad = -between(1, 999)
@@ -199,7 +199,9 @@ def test_module_follows_to_float64(student):
 
 @pytest.mark.part("module")
 @pytest.mark.points(0.25)
-@pytest.mark.promise("More than `max_len` positions: ValueError naming both numbers.")
+@pytest.mark.promise(
+    "Raises ValueError that names T and max_len and their values if x has more than `max_len` positions."
+)
 def test_sentence_longer_than_the_table_is_refused(student):
     """A sentence of exactly max_len words is welcome; one more word is a ValueError that names both numbers."""
     max_len = between(5, 9)
@@ -320,7 +322,9 @@ def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
 
 @pytest.mark.part("learned")
 @pytest.mark.points(0.5)
-@pytest.mark.promise("More than `block_size` positions: ValueError naming both numbers.")
+@pytest.mark.promise(
+    "Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions."
+)
 def test_no_position_for_one_more_token(student):
     """A sentence of exactly block_size tokens is welcome; one more is a ValueError that names both numbers."""
     block_size = between(5, 9)

@@ -324,7 +324,9 @@ def test_fused_heads_keep_to_themselves(student, reference):
 @by_hand
 @pytest.mark.part("fused")
 @pytest.mark.points(0.5)
-@pytest.mark.promise("Raises ValueError, naming both numbers, if `d_model` is not divisible by `n_heads`.")
+@pytest.mark.promise(
+    "Raises ValueError that names d_model and n_heads and their values if `d_model` is not divisible by `n_heads`."
+)
 def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
     heads, each = random.randint(4, 9), random.randint(2, 9)

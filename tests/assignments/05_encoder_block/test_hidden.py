@@ -190,7 +190,7 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(0.5)
-@pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
+@pytest.mark.promise('Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_unknown_activation_is_refused(student):
     """Another activation than relu and gelu is a ValueError that says its name."""
     made_up = "".join(random.sample("bcdfhjkmnopqstvwxyz", 6))
@@ -201,7 +201,7 @@ def test_unknown_activation_is_refused(student):
 
 @pytest.mark.part("feed_forward")
 @pytest.mark.points(0.25)
-@pytest.mark.promise('any other name ("GELU", say) raises a ValueError naming it.')
+@pytest.mark.promise('Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
     narrow, wide = random.randint(3, 9), random.randint(11, 99)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -178,6 +179,24 @@ def test_only_parts_that_pass_are_taken(given, modules, tmp_path, monkeypatch, c
     assert "your own   03_masked_heads" in told
     assert "PyTorch’s  05_encoder_block        layer_norm" in told
     assert "There is no" in told and "PyTorch’s  04_multi_head_concat" in told
+
+
+def run_alone(program: str, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(HERE / "given" / program), *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def test_my_transformer_run_alone_says_which_layers_are_yours(tmp_path):
+    done = run_alone("my_transformer.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "0 of the 6 layers are your own." in done.stdout and "python gpt2_weights.py" in done.stdout
+
+
+def test_gpt2_weights_explains_its_arguments(tmp_path):
+    done = run_alone("gpt2_weights.py", "--help", folder=tmp_path)
+    assert done.returncode == 0 and "FOLDER" in done.stdout and "how the text begins" in done.stdout
+    unknown = run_alone("gpt2_weights.py", "--words", folder=tmp_path)
+    assert unknown.returncode == 2 and "--words" in unknown.stderr and "Traceback" not in unknown.stderr
 
 
 def some_texts() -> list[str]:

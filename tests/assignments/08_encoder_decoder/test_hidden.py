@@ -153,7 +153,7 @@ def test_padding_in_the_memory_gets_no_attention(student):
 @pytest.mark.part("cross")
 @pytest.mark.points(0.5)
 @pytest.mark.promise(
-    "If n_heads does not divide d_model: ValueError that names d_model or n_heads and its value.",
+    "Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.",
 )
 def test_heads_that_do_not_divide_the_width_are_refused(student):
     """A d_model that n_heads does not divide is a ValueError that names one of them and its value."""
@@ -418,7 +418,9 @@ def test_special_words_have_the_ids_of_the_call(student):
 
 @pytest.mark.part("greedy")
 @pytest.mark.points(1)
-@pytest.mark.promise("and never more than max_len.", "max_len below 1: ValueError that names it.")
+@pytest.mark.promise(
+    "and never more than max_len.", "Raises ValueError that names max_len and its value if it is below 1."
+)
 def test_max_len_is_the_limit(student):
     """No row gets more than max_len words, whether it is done or not; max_len below 1 is a ValueError."""
     rows = some_words(2, 4)

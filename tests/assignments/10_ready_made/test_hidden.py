@@ -459,7 +459,7 @@ def test_pairs_stay_where_they_belong(student):
 @pytest.mark.points(0.25)
 @pytest.mark.promise(
     "vocab_size entries in all (fewer only if the text has no more pairs).",
-    "vocab_size below 256: ValueError that names it.",
+    "Raises ValueError that names vocab_size and its value if it is below 256.",
 )
 def test_vocabulary_has_the_size_asked_for(student):
     """The vocabulary has vocab_size entries; one that cannot hold the 256 bytes is refused."""

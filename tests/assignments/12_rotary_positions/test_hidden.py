@@ -252,7 +252,7 @@ def test_halves_are_turned_as_the_formula_says(student, reference):
 @pytest.mark.part("halves")
 @pytest.mark.points(0.25)
 @pytest.mark.promise(
-    "ValueError that names D and its value when D is odd, in either pairing.",
+    "ValueError that names D and its value if D is odd, in either pairing.",
 )
 def test_odd_halves_are_refused(student):
     """With interleaved=False, too, an odd number of features is a ValueError that names D and its value."""

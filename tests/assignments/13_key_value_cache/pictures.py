@@ -40,7 +40,7 @@ def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
         axes.text(first + (mask.shape[1] - first) / 2 - 0.5, -0.7, "new", ha="center")
     axes.set_xticks(range(mask.shape[1]))
     axes.set_yticks(range(len(mask)), [str(first + row) for row in range(len(mask))])
-    axes.set(xlabel="… hear word s?", ylabel="may word t …")
+    axes.set(xlabel="… attend to word s?", ylabel="may word t …")
     axes.set_title(title, loc="left", fontsize=10, pad=18 if first else 6)
 
 

@@ -584,7 +584,7 @@ def twins(student, reference, name, *sizes):
 @pytest.mark.part("modern")
 @pytest.mark.points(0.5)
 @pytest.mark.promise(
-    "stretch by `weight` (d_model,): learned, starting as ones.",
+    "scale by `weight` (d_model,): learned, starting as ones.",
     "x (..., C) with any leading shape -> (..., C).",
     "x and weight have one dtype (float64, float32, or float16 after `.half()`), and the output has it, too.",
     "Training and eval give the same output.",

@@ -181,6 +181,15 @@ def test_first_step_of_adamw(solution, gradient):
     says("$m = 0.05$ and $v = 0.00025$", r"\hat m = 0.5$ and $\hat v = 0.25$", "= 0.899$", "gradient of 500")
 
 
+def test_three_steps_with_the_same_gradient():
+    m = v = 0.0
+    for t in (1, 2, 3):
+        m, v = 0.9 * m + 0.1 * 0.5, 0.999 * v + 0.001 * 0.5**2
+        corrected = m / (1 - 0.9**t), v / (1 - 0.999**t)
+        assert corrected == pytest.approx((0.5, 0.25))
+        says(f"| {t} | {m:.4g} | {v:.5g} | 0.5 | 0.25 |")
+
+
 def test_perplexities(solution):
     assert [f"{solution.perplexity(loss):.2f}" for loss in (math.log(96), 1.5, 1.4)] == ["96.00", "4.48", "4.06"]
     says("perplexity 96. A loss of 1.5 is perplexity 4.48; at 1.4 it is 4.06.")
@@ -255,3 +264,75 @@ def test_each_habit_can_be_left_out(solution, monkeypatch):
     assert {len(losses) for losses in first.values()} == {2}
     assert first["init_weights"][0] > 3 * math.log(96) > 2 * first["nothing"][0]
     assert solution.LEFT_OUT["cosine"]["floor"] == 5e-3  # the peak of the recipe
+
+
+# ---------------------------------------------------------------- what the prose says about a whole run
+
+
+@pytest.fixture
+def one_thread():
+    """On one thread, which is faster for matrices this small."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def divided(solution, texts):
+    """The text to learn from, and the text that is held out, as in the notebook."""
+    learned = "".join(text for number, text in enumerate(texts) if number % 10)
+    return solution.encode(learned), solution.encode("".join(texts[::10]))
+
+
+def mean_cosine(solution, model, data):
+    """How far the gradients of different batches agree: the mean cosine of each two of six."""
+    generator, gradients = torch.Generator().manual_seed(5), []
+    for _ in range(6):
+        _, loss = model(*solution.windows(data, model.block_size, 32, generator))
+        model.zero_grad()
+        loss.backward()
+        gradients.append(torch.cat([parameter.grad.flatten() for parameter in model.parameters()]))
+    directions = nn.functional.normalize(torch.stack(gradients))
+    cosines = directions @ directions.T
+    return (cosines.sum() - len(gradients)).item() / (len(gradients) * (len(gradients) - 1))
+
+
+def fresh_trainer(solution, data):
+    torch.manual_seed(0)
+    model = solution.LanguageModel(len(solution.ALPHABET), modern=True)
+    solution.init_weights(model)
+    return solution.Trainer(model, data, total=1500)
+
+
+def test_the_first_gradients_agree(solution, divided, one_thread):
+    data, _ = divided
+    assert mean_cosine(solution, fresh_trainer(solution, data).model, data) == pytest.approx(0.9, abs=0.06)
+    says("the gradients of two batches have a cosine of about 0.9 before the first step, and of about 0.5 after 150")
+
+
+@pytest.mark.slow
+def test_the_gradients_agree_less_after_150_steps(solution, divided, one_thread):
+    data, _ = divided
+    trainer = fresh_trainer(solution, data)
+    trainer.run(150)
+    assert mean_cosine(solution, trainer.model, data) == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.slow
+def test_two_habits_do_not_pay_in_300_steps(solution, divided, one_thread, monkeypatch):
+    """The cosine and the weight decay: without them the loss is as low or lower."""
+    monkeypatch.setattr("autograder.notebook.watch_training", lambda *_: lambda *_: None)
+    data, held_out = divided
+    last = {without: solution.ablate(without, data, held_out)[-1] for without in ("nothing", "cosine", "weight decay")}
+    assert last["cosine"] < last["nothing"]
+    assert last["weight decay"] < last["nothing"] + 0.02
+    says("Two of the six habits do not earn their place in 300 steps")
+
+
+def test_what_the_answer_says_about_weight_decay(solution):
+    trainer = solution.Trainer(solution.LanguageModel(4, 8, 2, 1), torch.zeros(99, dtype=torch.long), total=300)
+    peak, decay, T = trainer.schedule["peak"], trainer.adamw.weight_decay, solution.LanguageModel(4, 8, 2, 1).block_size
+    assert (peak, decay) == (0.005, 0.1)
+    assert 0.13 < 1 - (1 - peak * decay) ** 300 < 0.14
+    assert 300 * trainer.batch_size * T == 614_400

@@ -74,7 +74,9 @@ def picture(part: str) -> Picture:
     figure.subplots().plot([1, 3, 2])
     figure.savefig(file, format="png", dpi=100)
     image = base64.b64encode(file.getvalue()).decode()
-    return Picture(part, "who listens to whom", "With the mask, *the* hears itself alone.", image)
+    return Picture(
+        part, "who attends to whom", "With the mask, *the* attends to itself alone.", image
+    )
 
 
 def ada(course: Course) -> Grade:
@@ -200,7 +202,7 @@ def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, PAGES["feedback"])) as page:
         (image,) = page.locator("img").all()
         assert image.evaluate("image => image.complete && image.naturalWidth") == 860
-        assert image.get_attribute("alt").endswith("With the mask, the hears itself alone.")
+        assert image.get_attribute("alt").endswith("With the mask, the attends to itself alone.")
         assert page.locator("figure em").inner_text() == "the"
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 

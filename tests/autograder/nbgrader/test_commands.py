@@ -98,7 +98,7 @@ def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
     room.hand_in(
         "ada",
-        edited(room.stub(), lambda notebook: notebook.cells[0].update(source="open('ran', 'w')")),
+        edited(room.stub(), lambda notebook: notebook.cells[1].update(source="open('ran', 'w')")),
     )
     poisoned = room.folder / "broken"
     (poisoned / "autograder").mkdir(parents=True)
