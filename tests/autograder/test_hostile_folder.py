@@ -244,6 +244,7 @@ OTHERS_FILES = {
     "gradebook/texts.py files_of": "written by a run",
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
+    "nbgrader/inbound.py publish": "the exchange's folder of feedback, where students cannot write",
     "extras/cluster/bundle.py": "the course's own files, packed for a cluster",
     "grading/prepared.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",

@@ -314,8 +314,10 @@ def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
 ) -> None:
     monkeypatch.setattr(painter, "SECONDS", 300.0)
     assignment = COURSE.assignment(name)
-    patient = assignment.limits.model_copy(update={"call_seconds": 100.0, "cpu_seconds": 300.0})
-    assignment = assignment.model_copy(update={"limits": patient})
+    patient = {"call_seconds": 100.0, "cpu_seconds": 300.0}
+    patient |= {"submission_cpu_seconds": 300.0, "submission_seconds": 900.0}
+    limits = assignment.limits.model_copy(update=patient)
+    assignment = assignment.model_copy(update={"limits": limits})
     file = SourceFile(f"{assignment.stem}.py", COURSE.solution_file(assignment).read_text("utf-8"))
     gallery = painter._gallery(COURSE.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from autograder.sandbox.outside.connection import Connection, malformed
 from autograder.sandbox.outside.remote_call import MirroredModule, MirroredPart, attribute, call
 from autograder.sandbox.shared import claims
+from autograder.sandbox.shared.calls import claimed_tensor
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot
 from autograder.sandbox.shared.wire import Handle
 
@@ -202,7 +203,7 @@ class RemoteModule(Mirror, MirroredModule):
         module_state = ModuleState(self)
         tensors = module_state.tensors
         for name, value in claims.table(change["values"]).items():
-            _renew(tensors[name], claims.tensor(value))
+            _renew(tensors[name], claimed_tensor(value))
             self._sent.values[name] = value.clone()
         for name, flag in claims.table(change["flags"]).items():
             self._sent.flags[name] = claims.flag(flag)

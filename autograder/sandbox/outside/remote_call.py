@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from autograder.sandbox.outside.connection import Connection, malformed
 from autograder.sandbox.shared import claims
-from autograder.sandbox.shared.calls import Call, CallReply
+from autograder.sandbox.shared.calls import Call, CallReply, claimed_tensor
 from autograder.sandbox.shared.containers import containers, leaves, mapped
 from autograder.sandbox.shared.errors import StudentError
 from autograder.sandbox.shared.module_state import ModuleState
@@ -166,7 +166,7 @@ class _Boundary(torch.autograd.Function):
             if type(found) is not list or len(found) != len(ctx.kinds):
                 raise ValueError("wrong number of gradients")
             for gradient, kind in zip(found, ctx.kinds):
-                if gradient is not None and _kind(claims.tensor(gradient)) != kind:
+                if gradient is not None and _kind(claimed_tensor(gradient)) != kind:
                     raise ValueError("wrong shape or type of a gradient")
         return (None, None, None, None, *found)
 

@@ -88,5 +88,12 @@ class CallReply:
         return fields
 
 
+def claimed_tensor(claim: Any) -> Tensor:
+    """Return a worker's claim if it is a tensor; raises TypeError."""
+    if not isinstance(claim, Tensor):
+        raise TypeError("a tensor was expected")
+    return claim
+
+
 def _lists(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(row) for row in rows]

@@ -9,8 +9,6 @@ TypeError or ValueError.
 from collections.abc import Iterator
 from typing import Any
 
-from torch import Tensor
-
 
 def text(value: Any) -> str:
     if type(value) is not str:
@@ -34,12 +32,6 @@ def one_of(values: tuple[str, ...], value: Any) -> str:
     if text(value) not in values:
         raise ValueError("a word that there is not")
     return str(value)
-
-
-def tensor(value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise TypeError("a tensor was expected")
-    return value
 
 
 def items(value: Any) -> list[Any] | tuple[Any, ...]:

@@ -32,7 +32,7 @@ for name in ("01_adding/adding", "03_masked_heads/masked_heads"):
         "walks the disk for anything called test_hidden, solutions or CANARY",
         READ
         + """
-engine = [f"autograder/{room}" for room in ("authoring", "cli", "course", "lms", "protocol", "sandbox")]  # public
+engine = [f"autograder/{room}" for room in ("authoring", "cli", "course", "extras", "nbgrader", "sandbox")]  # public
 known = ("python", "packages", "/usr", "/lib", "/sys", *engine)
 for top in ("/", ".", "..", "/home", "/root", "/tmp", "/work", "/mnt", "/srv", "/opt", "/run", "/var", "/box"):
     for folder, folders, files in os.walk(top):
