@@ -271,7 +271,7 @@ def test_the_solution_may_be_asked_where_a_whole_package_is_forbidden(course, gr
 
 
 def test_two_wrong_parts_are_named_as_in_a_sentence(course, grader):
-    edit = (".tril()  # (T, T)", ".tril(-1)")
+    edit = (".tril()", ".tril(-1)")
     grade = graded(grader, HEADS, solution_of(course, HEADS, ATTENTION_WRONG, edit))
     assert "Right, once `attention` and `causal_mask` are right." in {
         test.message for test in of_part(grade, "head")
