@@ -203,7 +203,7 @@ def test_workflows_of_github_run_step_by_step(tmp_path: Path, python: dict[str, 
     forge.machine("checking").github(".github/workflows/course.yml", "check")
     student = forge.machine("student", forge.students["ada"])
     student.github(".github/workflows/check.yml", "check")
-    assert "hidden" not in student.log
+    assert "test_hidden" not in student.log
     first = forge.machine("first")
     first.github(".github/workflows/grade.yml", "grade")
     assert_class_is_graded(forge, first.log)
@@ -228,7 +228,7 @@ def test_pipelines_of_gitlab_run_step_by_step(tmp_path: Path, python: dict[str, 
     assert forge.machine("checking").gitlab(".gitlab-ci.yml", "push") == ["check"]
     student = forge.machine("student", forge.students["ada"])
     assert student.gitlab(".gitlab-ci.yml", "push") == ["check"]
-    assert "hidden" not in student.log
+    assert "test_hidden" not in student.log
     first = forge.machine("first")
     assert first.gitlab(".gitlab-ci.yml", "schedule") == ["grade"]
     assert_class_is_graded(forge, first.log)
