@@ -118,7 +118,7 @@ class Machine:
             self.clone(self.workspace)
             for key, value in job.get("variables", {}).items():
                 whole = value[1:] if value.startswith("$") else ""
-                variables[key] = variables[whole] if whole else value
+                variables[key] = {**self.environment, **variables}[whole] if whole else value
             cached = job.get("cache", {"paths": []})["paths"]
             for path in cached:
                 self.restore("cache", path)
