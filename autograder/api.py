@@ -275,10 +275,7 @@ def watch(
     tell = on_problem or _ignore
     inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
     hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)
-    check_output(Path(output), source, Submission("", ""))
-    check_folder(Path(output))
-    refuse_links(Path(output))
-    folder, moved = choose_output_folder(Path(output), source)
+    folder, moved = _output_folder(Path(output), source, Submission("", ""))
     if folder.resolve().is_relative_to(source.resolve()):
         raise RefusedError(
             f"{folder} lies among the submissions that are watched. Name a folder outside with --output."

@@ -5,7 +5,7 @@ and doctor.
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,7 +34,7 @@ from autograder.cli.tables import (
     show_similar,
     show_to_review,
 )
-from autograder.course.config import course_file
+from autograder.course.config import Course, course_file
 from autograder.records import RefusedError
 
 
@@ -170,29 +170,17 @@ def grade(
     stopped.
     """
     course = api.load_course(course_path)
+    shared: dict[str, Any] = {
+        "assignment": assignment,
+        "jobs": jobs,
+        "unsafe": unsafe,
+        "trust_timestamps": trust_timestamps,
+        "trust_grades": trust_grades,
+    }
     if watch:
         others = {"cluster": cluster, "seed": seed, "regrade": regrade, "pictures": pictures}
         _refuse_beside_watch(others)
-        api.watch(
-            path,
-            course,
-            output,
-            assignment=assignment,
-            jobs=jobs,
-            unsafe=unsafe,
-            trust_timestamps=trust_timestamps,
-            trust_grades=trust_grades,
-            collect=collect,
-            every_minutes=every,
-            on_ready=lambda page: say(
-                f"Watching {path}. What is going on: {page}. Ctrl-C ends it."
-            ),
-            on_grade=lambda grade: show_line(grade, course, as_json),
-            on_postponed=say,
-            on_problem=say,
-        )
-        say("Stopped. What was graded is in the journal; the same command goes on from there.")
-        return DONE
+        return _watch(path, course, output, as_json, collect=collect, every_minutes=every, **shared)
     if collect is not None:
         raise RefusedError("--collect is for --watch; otherwise, run `autograder collect` first.")
     with progress(quiet=as_json) as steps:
@@ -200,15 +188,11 @@ def grade(
             path,
             course,
             output,
-            assignment=assignment,
-            jobs=jobs,
             seed=seed,
             regrade=regrade,
-            unsafe=unsafe,
-            trust_timestamps=trust_timestamps,
-            trust_grades=trust_grades,
             pictures=pictures,
             cluster=cluster,
+            **shared,
             on_grade=steps("Grading"),
             on_picture=steps("Drawing"),
         )
@@ -217,6 +201,22 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
+
+
+def _watch(path: Path, course: Course, output: Path, as_json: bool, **options: Any) -> int:
+    """Grade until Ctrl-C, with the options of `api.watch`."""
+    api.watch(
+        path,
+        course,
+        output,
+        on_ready=lambda page: say(f"Watching {path}. What is going on: {page}. Ctrl-C ends it."),
+        on_grade=lambda grade: show_line(grade, course, as_json),
+        on_postponed=say,
+        on_problem=say,
+        **options,
+    )
+    say("Stopped. What was graded is in the journal; the same command goes on from there.")
+    return DONE
 
 
 def _refuse_beside_watch(options: Mapping[str, object]) -> None:

@@ -18,7 +18,8 @@ PIECE = 1_000_000  # bytes
 EPOCH = (2020, 1, 1, 0, 0, 0)
 FILE = 0o100644
 PROGRAM = 0o100755
-_DRAFT = re.compile(r"\..+\.([1-9]\d{0,8})")
+# of `write_whole`, for a file with a suffix: `.notes.2024` is somebody's own
+_DRAFT = re.compile(r"\..+\.[A-Za-z]\w*\.([1-9]\d{0,8})")
 
 
 def add_files(digest: "hashlib._Hash", folder: Path) -> None:

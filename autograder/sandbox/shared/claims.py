@@ -29,9 +29,10 @@ def flag(value: Any) -> bool:
 
 
 def one_of(values: tuple[str, ...], value: Any) -> str:
-    if text(value) not in values:
+    word = text(value)
+    if word not in values:
         raise ValueError("a word that there is not")
-    return str(value)
+    return word
 
 
 def items(value: Any) -> list[Any] | tuple[Any, ...]:
