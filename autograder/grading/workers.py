@@ -10,6 +10,7 @@ from autograder.grading.reference import load_reference
 from autograder.records import SourceFile
 from autograder.sandbox.outside.budget import Budget
 from autograder.sandbox.outside.connection import malformed
+from autograder.sandbox.outside.deadline import CLOCK_FACTOR
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.solution_answers import StandIns
@@ -79,7 +80,11 @@ class WorkerFactory:
 
         `endless` counts the calls that did not end; later ones have less time.
         """
-        worker = self.sandbox.spawn(assignment.limits, assignment.preload)
+        # the budget of a submission adds to the clock what the machine withheld; the fork server,
+        # which cannot know that, waits for as long as the budget ever does
+        seconds = CLOCK_FACTOR * assignment.limits.submission_seconds
+        limits = assignment.limits.model_copy(update={"submission_seconds": seconds})
+        worker = self.sandbox.spawn(limits, assignment.preload)
         return WorkerConnection(worker, assignment.limits.call_seconds, endless, budget)
 
 

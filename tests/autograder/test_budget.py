@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +12,14 @@ from typing import Any
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
 from autograder.grading.watch import Watch
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.outside.budget import MAX_BYTES, Budget
 from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +81,72 @@ def graded(
             Submission("ada", course.assignments[0].name, (SourceFile("adding.py", text),))
         )
     return grade, watch.budgets[0]
+
+
+class StarvedWatch(RecordingWatch):
+    """Gives each submission a clock that has run out, on a machine that had no processor for it."""
+
+    def __init__(self, withheld: float) -> None:
+        super().__init__()
+        self.withheld = withheld
+
+    @contextmanager
+    def submission(self, digest: str, seconds: float, clock_seconds: float) -> Iterator[Budget]:
+        with super().submission(digest, seconds, -1.0) as budget:
+            budget.clock_seconds = clock_seconds
+            budget.withhold(self.withheld)
+            yield budget
+
+
+@pytest.mark.parametrize(("withheld", "is_graded"), [(0.0, False), (LONG, True)])
+def test_time_in_which_the_machine_had_no_processor_is_added_to_the_clock(
+    sandbox: Sandbox, tmp_path: Path, withheld: float, is_graded: bool
+) -> None:
+    grade, _ = graded(sandbox, tmp_path, SOLUTION, LONG, StarvedWatch(withheld))
+    assert (grade.score == grade.max_score) == is_graded
+    assert is_graded or grade.score == 0
+
+
+def test_the_clock_has_an_end_of_its_own() -> None:
+    """Code that starves itself does not stay for ever."""
+    budget = Budget(60.0, 120.0)
+    begun = budget.until
+    budget.withhold(30.0)
+    assert budget.until == begun + 30.0
+    budget.withhold(100_000.0)
+    assert budget.until == begun + 4 * 120.0
+    assert not Budget().is_spent
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux counts it.")
+def test_the_kernel_tells_how_long_a_worker_waited_for_a_processor(sandbox: Sandbox) -> None:
+    """More programs than processors compute: one has to wait. Sleeping is no waiting."""
+    budget = Budget(60.0, 600.0)
+    code = """
+import time
+def compute():
+    end = time.process_time() + 0.5
+    while time.process_time() < end: pass
+def rest(): time.sleep(0.5)
+"""
+    with sandbox.spawn(Limits()) as worker:
+        connection = WorkerConnection(worker, 60, budget=budget)
+        connection.request("load", 120, text=code, filename="waits.py")
+        student = RemoteStudent(connection, [])
+        student.rest()
+        before = budget.until
+        busy = [
+            subprocess.Popen([sys.executable, "-I", "-c", "while True: pass"])
+            for _ in range(1 + (os.cpu_count() or 1))
+        ]
+        try:
+            student.compute()
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        assert worker.seconds_waited() > 0
+    assert before < budget.until
 
 
 def said(grade: Grade) -> list[str]:

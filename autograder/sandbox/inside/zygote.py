@@ -10,7 +10,7 @@ on the data socket unread. It ends with all its workers when the grader closes t
       |   {"limits": …} + data, output, status ->                 |
       |   <- "\n"                    |---- fork ----------------->|
       |== status ====================|                            |
-      |   <- " " + a descriptor of /proc/self/stat ---------------|
+      |   <- " " + /proc/self/stat and schedstat -----------------|
       |   closed by the grader: kill |---- setup (pipe) ----------|
       |   <- how the worker ended    |   <- why it could not be isolated
       |== data ===================================================| 3
@@ -50,7 +50,8 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
-STATISTICS = b" "  # comes with a worker's /proc/self/stat; JSON may begin with it
+STATISTICS = b" "  # comes with descriptors of these files; JSON may begin with it
+STATISTICS_FILES = ("/proc/self/stat", "/proc/self/schedstat")
 
 Entry = Callable[[socket.socket], None]
 
@@ -272,15 +273,17 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
 
 
 def send_statistics(status: socket.socket) -> None:
-    """Send the grader a descriptor of this process's statistics in the kernel: its state and its
-    processor time.
+    """Send the grader descriptors of this process's statistics in the kernel: its state, its
+    processor time, and how long it waited for a processor.
     """
-    try:
-        statistics = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # another system
-        return
-    socket.send_fds(status, [STATISTICS], [statistics])
-    os.close(statistics)
+    descriptors = []
+    with suppress(OSError):  # another system, or a kernel without the second one
+        for path in STATISTICS_FILES:
+            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    if descriptors:
+        socket.send_fds(status, [STATISTICS], descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# the end on the clock; the processor time used; that of the test which runs; bytes
-STATE = struct.Struct("=dddd")
+from autograder.sandbox.outside.deadline import CLOCK_FACTOR, seconds_waited
+
+# the end on the clock; the processor time used; that of the test which runs; bytes; time withheld
+STATE = struct.Struct("=ddddd")
 # received from all workers; receiving, comparing and dropping them takes other processes' time
 MAX_BYTES = 256 << 20
-FIELDS = ("until", "used", "running", "received")
+FIELDS = ("until", "used", "running", "received", "withheld")
 LEAST = 0.1  # seconds for what has begun
 
 
@@ -22,7 +24,9 @@ class Budget:
     clock.
 
     The processor time is that of its workers, loading included, and that of the grader in its
-    tests. The state is in `memory`, which processes may share: a process that replaces another one
+    tests. Time in which they were ready to run, but other processes had all processors, is added to
+    the end on the clock, up to five times `clock_seconds` in all, because code can bring that
+    about. The state is in `memory`, which processes may share: a process that replaces another one
     has what is left.
     """
 
@@ -30,14 +34,16 @@ class Budget:
         self, seconds: float = math.inf, clock_seconds: float = math.inf, memory: Any = None
     ) -> None:
         self.seconds = seconds
+        self.clock_seconds = clock_seconds
         self._memory = bytearray(STATE.size) if memory is None else memory
-        if not self.until:
+        if not self._state()["until"]:
             self._write(until=time.monotonic() + clock_seconds)
 
     @property
     def until(self) -> float:
         """The end on the clock (time.monotonic)."""
-        return self._state()["until"]
+        state = self._state()
+        return state["until"] + min(state["withheld"], (CLOCK_FACTOR - 1) * self.clock_seconds)
 
     @property
     def used(self) -> float:
@@ -68,6 +74,10 @@ class Budget:
     def use(self, seconds: float) -> None:
         self._write(used=self.used + seconds)
 
+    def withhold(self, seconds: float) -> None:
+        """Count time in which a process was ready to run and had no processor."""
+        self._write(withheld=self._state()["withheld"] + seconds)
+
     def receive(self, size: int) -> None:
         """Count what a worker has sent."""
         self._write(received=self.received + size)
@@ -77,12 +87,14 @@ class Budget:
         """Count the processor time of this process inside, or `at_most` if the process is ended at
         this limit.
         """
-        before = time.process_time()
+        used_before = time.process_time()
+        waited_before = seconds_this_thread_waited()
         self._write(running=at_most)
         try:
             yield
         finally:
-            self._write(used=self.used + time.process_time() - before, running=0.0)
+            self._write(used=self.used + time.process_time() - used_before, running=0.0)
+            self.withhold(seconds_this_thread_waited() - waited_before)
 
     def settle(self, late: bool) -> None:
         """Count the test in which a process ended: all of its time if it was too late, nothing
@@ -96,3 +108,14 @@ class Budget:
 
     def _write(self, **changed: float) -> None:
         self._memory[: STATE.size] = STATE.pack(*{**self._state(), **changed}.values())
+
+
+def seconds_this_thread_waited() -> float:
+    """Return how long this thread was ready to run and had no processor; 0.0 if the system does not
+    tell.
+    """
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return seconds_waited(file.read())
+    except OSError:
+        return 0.0

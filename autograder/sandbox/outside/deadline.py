@@ -34,6 +34,14 @@ class Timed(Protocol):
     def wants_processor(self) -> bool: ...
 
 
+def seconds_waited(schedstat: bytes) -> float:
+    """Return how long a thread waited for a processor, from Linux's `schedstat` of it: the time it
+    ran, the time it waited (both in nanoseconds), and how often it ran.
+    """
+    fields = schedstat.split()
+    return int(fields[1]) / 1e9 if len(fields) == 3 else 0.0
+
+
 class Deadline:
     """The deadline of a call that may use `seconds` of the worker's processor time from now on.
 

@@ -50,6 +50,7 @@ class WorkerConnection(Connection):
         self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
         self._budget = budget or Budget()
         self._counted = 0.0
+        self._waited = 0.0
         self._until = math.inf
         self._number = 0
         self._callbacks_inside = 0
@@ -200,12 +201,15 @@ class WorkerConnection(Connection):
         self._count()
 
     def _count(self) -> None:
-        """Count what the worker has used since it was last counted: its threads can also work
-        between two calls.
+        """Count the processor time that the worker has used, and waited for, since it was last
+        counted: its threads can also work between two calls.
         """
         used = self.worker.processor_seconds()
         self._budget.use(max(0.0, used - self._counted))
         self._counted = max(used, self._counted)
+        waited = self.worker.seconds_waited()
+        self._budget.withhold(max(0.0, waited - self._waited))
+        self._waited = max(waited, self._waited)
 
     def _raise_if_dead(self) -> None:
         if self._dead is not None:

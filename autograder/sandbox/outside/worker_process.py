@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from autograder.records import InfrastructureError
-from autograder.sandbox.inside.zygote import STATISTICS
+from autograder.sandbox.inside.zygote import STATISTICS, STATISTICS_FILES
+from autograder.sandbox.outside.deadline import seconds_waited
 
 END_SECONDS = 10
 BRIEF_SECONDS = 2
+STATE = 0  # which of a worker's files of statistics
+SCHEDULING = 1
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -41,7 +44,7 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         self._output = output
         self._status = status
         self._ending: Ending | None = None
-        self._statistics: int | None = None
+        self._statistics: list[int] = []  # descriptors of its /proc/self/stat and schedstat
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -65,14 +68,24 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         """Return whether the worker runs, or waits for a processor or the disk; False if it sleeps."""
         return self._read_statistics()[:1] in ([b"R"], [b"D"])
 
+    def seconds_waited(self) -> float:
+        """Return how long its main thread was ready to run and had no processor; 0.0 after its end,
+        and if the system does not provide it.
+        """
+        return seconds_waited(self._read(SCHEDULING))
+
     def _read_statistics(self) -> list[bytes]:
         """Return the fields of its /proc/self/stat from the state on; none after its end."""
-        if self._statistics is None and self._ending is None:
+        return self._read(STATE).rpartition(b")")[2].split()
+
+    def _read(self, number: int) -> bytes:
+        """Read one of the files that its descriptors name; nothing after its end."""
+        if not self._statistics and self._ending is None:
             self._statistics = _receive_statistics(self._status)
-        if self._statistics is not None:
+        if number < len(self._statistics):
             with suppress(OSError):
-                return os.pread(self._statistics, 1024, 0).rpartition(b")")[2].split()
-        return []
+                return os.pread(self._statistics[number], 1024, 0)
+        return b""
 
     def end(self, kill: bool = True) -> Ending:
         """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it
@@ -94,9 +107,9 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
             self.socket.close()
             self._status.close()
             self._output.close()
-            if self._statistics is not None:
-                os.close(self._statistics)
-                self._statistics = None
+            for descriptor in self._statistics:
+                os.close(descriptor)
+            self._statistics = []
 
     def _await_ending(self, kill: bool) -> Ending:
         report = None if kill else receive(self._status, BRIEF_SECONDS)
@@ -137,13 +150,13 @@ def receive(connection: socket.socket, seconds: float, end: bytes | None = None)
     return text
 
 
-def _receive_statistics(connection: socket.socket) -> int | None:
-    """Receive the descriptor that a worker sends first; None if it has not arrived."""
+def _receive_statistics(connection: socket.socket) -> list[int]:
+    """Receive the descriptors that a worker sends first; none if they have not arrived."""
     try:
         connection.settimeout(0)
         if connection.recv(1, socket.MSG_PEEK) != STATISTICS:
-            return None
-        _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        return descriptors[0] if descriptors else None
+            return []
+        _, descriptors, _, _ = socket.recv_fds(connection, 1, len(STATISTICS_FILES))
+        return descriptors
     except OSError:
-        return None
+        return []
