@@ -95,11 +95,12 @@ def _findings(findings: Iterable[Finding], already_said: set[str]) -> Iterator[R
     for results in by_cause(finding.result for finding in findings_by_test.values()):
         name = findings_by_test[results[0].name].mistake
         question = results[0].hint
-        if name:
-            yield _hanging(Text("?", "cyan"), Text(f"This looks familiar: {name}.", "cyan"))
+        sentences = [f"This looks familiar: {name}."] if name else []
         if question and question not in already_said:
-            yield _indented(Text(question, "cyan"))
             already_said.add(question)
+            sentences.append(question)
+        if sentences:
+            yield _hanging(Text("?", "cyan"), Text("\n".join(sentences), "cyan"))
         shared = shared_message(results)
         above = bool(shared) and shared not in already_said
         if above:
