@@ -75,6 +75,8 @@ def check_owner(folder: Path, trusted: bool = False) -> str:
                 _refusal(folder, f"{name} is not sealed with your key ({key.source})")
             )
     present = [name for name in OURS if os.path.lexists(folder / name)]
+    if present == [FILE_NAME] and b"\n" not in _read(folder / FILE_NAME):
+        return key.problem  # a run was killed while it wrote its first line
     if present and _seal(key.key, FILE_NAME, b"") not in sealed:
         raise RefusedError(
             _refusal(folder, f"{present[0]} is there, but no seal of your key ({key.source})")

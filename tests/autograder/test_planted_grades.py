@@ -334,6 +334,27 @@ def test_a_seal_is_of_a_name_and_a_text(tmp_path: Path) -> None:
         OpenRun(tmp_path)
 
 
+@pytest.mark.parametrize("left", ["", "0123"])
+def test_run_killed_while_it_wrote_its_first_seal_does_not_lock_the_folder(
+    tmp_path: Path, left: str
+) -> None:
+    (tmp_path / "seals.txt").write_text(left)
+    check_owner(tmp_path)
+    seal(tmp_path, "run.json", b"{}")
+    (tmp_path / "run.json").write_text("{}")
+    check_owner(tmp_path)
+
+
+@pytest.mark.parametrize("beside", ["", "index.html"])
+def test_seal_of_somebody_else_is_refused(tmp_path: Path, beside: str) -> None:
+    """A whole line, or an unfinished one beside something that counts."""
+    (tmp_path / "seals.txt").write_text("0123" if beside else "0123\n")
+    if beside:
+        (tmp_path / beside).write_text("")
+    with pytest.raises(RefusedError, match="no seal of your key"):
+        check_owner(tmp_path)
+
+
 def test_seal_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
     """A disk was full in the middle of a line, also of the first one."""
     for length in (5, 40):
