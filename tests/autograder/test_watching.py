@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import json
-import re
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
