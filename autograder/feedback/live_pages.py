@@ -38,8 +38,7 @@ def postponement(course: Course, submission: Submission, until: datetime) -> str
     times = "once" if quota == 1 else f"{quota} times"
     return (
         f"Work for {submission.assignment} was graded {times} within an hour, as often as this course allows. "
-        f"What was handed in since is graded at {_clock_time(course, until)}; if more is handed in until then, "
-        "the newest."
+        f"The newest version that is handed in until {_clock_time(course, until)} is graded then."
     )
 
 

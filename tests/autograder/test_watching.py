@@ -210,10 +210,10 @@ def test_quota_postpones_with_a_sentence_and_grades_the_newest_later(room: Room)
     assert len(room.postponed) == 3
     assert room.postponed[-1].startswith(
         "ada: Work for 01_adding was graded 2 times within an hour, as often as this course allows. "
-        "What was handed in since is graded at 13:00:0"
+        "The newest version that is handed in until 13:00:0"
     )
     page = room.grades / f"feedback/ada/{NAME}.html"
-    assert "is graded at 13:00:0" in page.read_text()
+    assert "is handed in until 13:00:0" in page.read_text()
     room.seconds = 3600
     room.run(20, grading)
     last = room.journal()[-1]
