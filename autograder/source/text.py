@@ -142,6 +142,10 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
             yield f"{filename} cell {number}", plain_cell(cell_source(cell))
 
 
+def no_display(*objects: Any, **options: Any) -> None:
+    """Show nothing, in place of the `display` of a notebook."""
+
+
 class NoShell:
     """A replacement for IPython during grading: magics and shell commands do nothing.
 

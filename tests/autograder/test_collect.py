@@ -641,6 +641,21 @@ def test_latest_attempt_of_brightspace_and_blackboard_is_collected(
     )
 
 
+def test_blackboard_logins_with_underscores_are_not_mixed(packed, gather, tmp_path):
+    files = {
+        "Adding_x_y_attempt_2026-11-27-23-58-10_adding.py": "x_y\n",
+        "Adding_y_attempt_2026-11-27-23-58-10_adding.py": "y\n",
+    }
+    report = gather(packed("adding.zip", files), assignment=NAME)
+    assert tree(tmp_path / "submitted") == {}
+    assert len(report.odd) == 2 and all("Blackboard's text with" in odd for odd in report.odd)
+    files["Adding_ada_1_attempt_2026-11-27-23-58-10.txt"] = "Name: Ada Lovelace (ada_1)\n"
+    files["Adding_ada_1_attempt_2026-11-27-23-58-10_adding.py"] = "ada_1\n"
+    gather(packed("adding.zip", files), assignment=NAME)
+    texts = {f"{login}/{NAME}/adding.py": f"{login}\n" for login in ("ada_1", "x_y", "y")}
+    assert tree(tmp_path / "submitted") == texts
+
+
 @pytest.mark.parametrize(
     "earlier, later",
     [

@@ -419,6 +419,11 @@ def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_gr
             "Participant 1001,Ada Lovelace,,Very good",
             r"scale in words \(Very",
         ),
+        (
+            "Identifier,Full name,Grade,Maximum grade",
+            'Participant 1001,Ada Lovelace,,"1,000.00"',
+            "maximum of `Grade` was not found, so no score",
+        ),
     ],
 )
 def test_moodle_worksheet_without_a_maximum_in_points_is_refused(
@@ -429,6 +434,18 @@ def test_moodle_worksheet_without_a_maximum_in_points_is_refused(
     with pytest.raises(RefusedError, match=sentence):
         ask("moodle", grades=(ada(),), sheet=sheet)
     assert not (tmp_path / "worksheet-filled.csv").exists()
+
+
+def test_moodles_dash_is_no_score_and_first_and_last_names_have_columns(ask, tmp_path):
+    sheet = tmp_path / "worksheet.csv"
+    sheet.write_text(
+        "Identifier,First name,Last name,Grade,Maximum grade\nParticipant 7,Ada,Lovelace,-,100.00\n",
+        "utf-8",
+    )
+    grade = Grade("Ada Lovelace", NAME, "graded", 7.5, 10)
+    exported = ask("moodle", grades=(grade,), sheet=sheet)
+    assert not exported.problems and "replaced" not in exported.summary
+    assert "Ada,Lovelace,75,100.00" in (tmp_path / "worksheet-filled.csv").read_text("utf-8")
 
 
 @pytest.mark.parametrize("excused", ["EX", "ex", "Ex", "n/a"])

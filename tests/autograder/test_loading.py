@@ -93,6 +93,40 @@ def test_missing_module_that_is_not_used_costs_nothing(line: str) -> None:
     assert told["errors"] == [] and module.answer() == 1 and told["absent"]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "import no_seaborn as sns\nsns.set_theme(style='white')",
+        "import no_pandas as pd\npd.set_option('display.width', 9)",
+        "from no_colab import drive\ndrive.mount('/content/drive')\nimport no_wandb\nno_wandb.init()",
+        "import no_wandb\ndef begin():\n    no_wandb.init()\nbegin()",
+    ],
+)
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+def test_a_call_of_a_missing_module_at_the_top_does_not_stop_the_file(
+    lines: str, name: str
+) -> None:
+    text = f"from __future__ import annotations\n{lines}\ndef answer(x: unknown) -> int:\n    return x\n"
+    module, told = load(cells(text) if name.endswith(".ipynb") else text, name)
+    assert told["errors"] == [] and module.answer(1) == 1 and told["absent"]
+
+
+@pytest.mark.parametrize(
+    "line", ["sns = no_sns.load()", "raise ImportError('own')", "import_module('no_sns')", "1 / 0"]
+)
+def test_other_errors_at_the_top_stop_the_file(line: str) -> None:
+    text = (
+        f"import no_sns\nfrom importlib import import_module\n{line}\ndef answer():\n    return 1\n"
+    )
+    module, told = load(text)
+    assert len(told["errors"]) == 1 and not hasattr(module, "answer")
+
+
+def test_a_notebook_shows_things_and_goes_on() -> None:
+    module, told = load(cells("display(1, raw=True)\ndef answer():\n    return 1"), "net.ipynb")
+    assert told["errors"] == [] and module.answer() == 1
+
+
 USES = {
     "call": "def f(x):\n    return rearrange(x)",
     "call without arguments": "def f(x):\n    return rearrange()",

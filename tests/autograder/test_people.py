@@ -428,6 +428,40 @@ def test_first_and_last_names_have_columns_in_many_languages(table, header, row)
 
 
 @pytest.mark.parametrize(
+    "title, cell",
+    [
+        ("tutor name", "Grace Hopper"),
+        ("Tutor_Email", "grace@example.org"),
+        ("Supervisor Name", "Grace Hopper"),
+        ("Name of the teacher", "Grace Hopper"),
+        ("TA login", "grace7"),
+        ("Partner GitHub username", "grace7"),
+        ("Emergency contact name", "Grace Hopper"),
+        ("Name der Betreuerin", "Grace Hopper"),
+        ("midterm", "85"),
+        ("MIDTERM", "85"),
+        ("Friday", "85"),
+        ("Number of absences", "85"),
+    ],
+)
+def test_a_column_about_others_or_of_points_identifies_no_student(table, title, cell):
+    roster = read_roster(table("roster.csv", f"student,name,{title}\nada42,Ada Lovelace,{cell}\n"))
+    assert roster.find(anything(cell)) is None
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("ID", "Matric ID", "user_id", "UserID", "ETHID", "netid", "uid", "Student ids", "id_2"),
+        *("Identity", "Examination number", "Institution number", "GitHub handle", "E-Mail"),
+    ],
+)
+def test_a_column_of_ids_identifies_a_student(table, title):
+    roster = read_roster(table("roster.csv", f"student,name,{title}\nada42,Ada Lovelace,x7\n"))
+    assert roster.find(anything("x7")) is not None
+
+
+@pytest.mark.parametrize(
     "cell, sections",
     [
         ("A", {"A"}),

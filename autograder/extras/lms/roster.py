@@ -24,11 +24,23 @@ FILE_NAME = "roster.csv"  # beside course.yml
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
 # `Title (123)` is an assignment of Canvas
-_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$", re.IGNORECASE)
+_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$|number of", re.IGNORECASE)
+# a column about somebody else than the student
+_OTHER_PEOPLE = re.compile(
+    r"tut[oe]u?r|teach|lectur|instruct|supervis|advis[eo]r|mentor|coach|prof\b|profess?or|\bt\.?a\b|assistant|"
+    r"grader|marker|examiner|examinator|reviewer|parent|guardian|mother|father|emergency|partner|\bpeer|buddy|team.?mate|"
+    r"betreu|dozent|lehr|eltern|enseign|encadr|docent",
+    re.IGNORECASE,
+)
 _LOGIN = re.compile(r"user ?_?name|login|file ?name", re.IGNORECASE)
 _NAME = re.compile(r"name", re.IGNORECASE)
 _EITHER = re.compile(r"student|alias|participant", re.IGNORECASE)
-_ID = re.compile(r"id|mail|login|user|number|canvas|moodle|gradescope|github", re.IGNORECASE)
+# "midterm" and "paid" hold an "id", too
+_ID = re.compile(
+    r"mail|login|user|number|canvas|moodle|gradescope|github|identi|"
+    r"(?:(?<![^\W_])|user|student|net|sis|u|(?-i:(?<=[a-zA-Z])(?=ID)))ids?(?![^\W\d_])",
+    re.IGNORECASE,
+)
 _PARTICIPANT = re.compile(r"(?P<word>\D*[^\W\d_]\D*?)(?P<gap>\s*)(?P<number>\d+)")
 _BETWEEN_SECTIONS = re.compile(r",? (?:and|und|et|y|e|en|och|og|i|ja) |[,;] ?")
 
@@ -198,7 +210,7 @@ def read_roster(path: Path | None) -> Roster:
             continue
         if identity in people:
             raise RefusedError(f"{sheet.name} has the id {identity} twice.")
-        called = _first_and_last(sheet, row) or sheet.cell(row, name)
+        called = first_and_last(sheet, row) or sheet.cell(row, name)
         people[identity] = Person(
             identity,
             called,
@@ -245,7 +257,7 @@ def _description(title: str, cell: str, is_canvas_number: bool) -> Described:
     """Return what a cell says of a student, as the title of its column tells."""
     if is_canvas_number:
         return Described((Id(cell, "canvas"),))
-    if _NOT_TELLING.search(title):
+    if _NOT_TELLING.search(title) or _OTHER_PEOPLE.search(title.replace("_", " ")):
         return Described()
     if plain(title) in _NAMES or (_NAME.search(title) and not _LOGIN.search(title)):
         return Described((), (cell,))
@@ -284,7 +296,7 @@ def _last_and_first(sheet: Sheet, row: int) -> tuple[str, str]:
     )
 
 
-def _first_and_last(sheet: Sheet, row: int) -> str:
+def first_and_last(sheet: Sheet, row: int) -> str:
     last, first = _last_and_first(sheet, row)
     return f"{first} {last}".strip()
 

@@ -104,7 +104,14 @@ for _name in _RAISING:
 
 def _anew(error: ImportError) -> ImportError:
     """Return an error like this one, without its traceback."""
-    return type(error)(*error.args, name=error.name, path=error.path)
+    anew = type(error)(*error.args, name=error.name, path=error.path)
+    anew.__dict__["is_of_stand_in"] = True
+    return anew
+
+
+def is_absent(error: ImportError) -> bool:
+    """Whether a stand-in raised this, because something was used that is not there."""
+    return "is_of_stand_in" in error.__dict__
 
 
 def top_imports(tree: ast.Module) -> set[int]:

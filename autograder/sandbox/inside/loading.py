@@ -2,7 +2,11 @@
 defined before it.
 """
 
+import __future__
+
 import ast
+import functools
+import operator
 import signal
 import sys
 import threading
@@ -13,13 +17,16 @@ from typing import Any
 
 import torch
 
-from autograder.sandbox.inside.absent import Missing, absent_allowed
+from autograder.sandbox.inside.absent import Missing, absent_allowed, is_absent
 
 Place = tuple[str, int]  # the name of a piece, and a line of it
 
 # repeated, because an exception in a callback or in __del__ is printed and lost
 AGAIN_SECONDS = 0.5
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
 SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
 
 
@@ -96,12 +103,32 @@ def run_piece(
         tree.body = [node for node in tree.body if node.lineno < stops[0]] + _definitions_at(
             stops, tree
         )
-    code = compile(tree, name, "exec")
     with absent_allowed(name, tree) as missing, limit.applied():
-        exec(code, *spaces)
+        _run(tree, name, spaces)
     if stops:
         raise LoadingTimeoutError
     return missing
+
+
+def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> None:
+    """Run statements; a call at the top that needs a missing module, such as `sns.set_theme()`,
+    defines nothing, and what follows it still runs.
+    """
+    code = compile(tree, name, "exec", dont_inherit=True)
+    futures = code.co_flags & _FUTURES
+    while True:
+        try:
+            exec(code, *spaces)
+            return
+        except ImportError as error:
+            line = line_of(error, name)
+            at = max(
+                (number for number, node in enumerate(tree.body) if node.lineno <= line), default=0
+            )
+            if not is_absent(error) or not line or not isinstance(tree.body[at], ast.Expr):
+                raise
+        tree = ast.Module(tree.body[at + 1 :], [])
+        code = compile(tree, name, "exec", futures, dont_inherit=True)
 
 
 def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:

@@ -94,7 +94,7 @@ class Server:
         self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
-        space.update(__file__=filename, get_ipython=source.NoShell)
+        space.update(__file__=filename, get_ipython=source.NoShell, display=source.no_display)
         if filename.endswith(".ipynb"):
             sys.modules["autograder.notebook"] = source.silent_notebook()
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}

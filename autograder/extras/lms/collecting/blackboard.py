@@ -7,7 +7,8 @@ latest attempt counts.
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,8 +61,8 @@ class BlackboardCollector(Collector):
                 files.append(replace(entry, name=match["file"]))
             else:
                 texts[match["head"]] = entry
-        for head, by_time in attempts.items():
-            student = _student(head, texts.get(head))
+        for head, student in _students(attempts, texts, findings).items():
+            by_time = attempts[head]
             latest = max(by_time)
             where = student.name or student.login
             if len(by_time) > 1:
@@ -83,15 +84,41 @@ class BlackboardCollector(Collector):
         return findings
 
 
-def _student(head: str, text: File | None) -> _Student:
-    """Return whose attempt this is, as the first line of Blackboard's text says, or else the end of
-    the file's name.
+def _students(
+    heads: Iterable[str], texts: Mapping[str, File], findings: Findings
+) -> dict[str, _Student]:
+    """Return whose attempts these are, as the first lines of Blackboard's texts say.
+
+    Without a text, the login is what follows the title that the others have; a login can hold
+    underscores as well. Those that would have one login are reported as odd.
     """
-    if text is not None:
-        match = _STUDENT.fullmatch(_first_line(text))
-        if match and head.endswith(f"_{match['login']}"):
-            return _Student(match["login"], match["name"])
-    return _Student(head.rpartition("_")[2])
+    told = {head: _told(head, texts[head]) for head in heads if head in texts}
+    students = {head: student for head, student in told.items() if student is not None}
+    titles = {head.removesuffix(f"_{student.login}") for head, student in students.items()}
+    title = titles.pop() if len(titles) == 1 else ""
+    for head in heads:
+        if head not in students:
+            behind = head.removeprefix(f"{title}_")
+            students[head] = _Student(behind if title and behind != head else _last(head))
+    shared = Counter(student.login for student in students.values())
+    for head, student in list(students.items()):
+        if shared[student.login] > 1 and told.get(head) is None:
+            findings.odd.append(
+                f"{shown(head)} was left out: its student is not clear, as Blackboard's text with the name is missing."
+            )
+            del students[head]
+    return students
+
+
+def _told(head: str, text: File) -> _Student | None:
+    match = _STUDENT.fullmatch(_first_line(text))
+    if match is None or not head.endswith(f"_{match['login']}"):
+        return None
+    return _Student(match["login"], match["name"])
+
+
+def _last(head: str) -> str:
+    return head.rpartition("_")[2]
 
 
 def _first_line(text: File) -> str:

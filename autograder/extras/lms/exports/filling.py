@@ -14,6 +14,7 @@ from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 
+NO_SCORE = ("", "-")  # Moodle writes the dash
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 
@@ -158,7 +159,7 @@ class Filling:
         self.filled += 1
         if old != new and (before is None or number(before) != new):
             self.sheet.fill(row, column, new.replace(".", ",") if comma else new)
-            self.changed += bool(old)
+            self.changed += old not in NO_SCORE
 
     def finish(self) -> Exported:
         """Write the filled sheet beside the downloaded one; without a filled cell, write nothing

@@ -8,7 +8,7 @@ from autograder.course.config import Assignment
 from autograder.extras.lms import moodle_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
-from autograder.extras.lms.roster import hidden_name, participant
+from autograder.extras.lms.roster import first_and_last, hidden_name, participant
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
@@ -81,7 +81,8 @@ def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
     keys = (sheet.cell(row, sheet.column(*titles)) for titles in identifying)
     ids = [Id(number, SITE) if number else Id(participant_cell), *map(Id, filter(None, keys))]
     who = sheet.column(*moodle_columns.NAME)
-    if who is None:  # of a language without a title here, or without names
+    name = sheet.cell(row, who) or first_and_last(sheet, row)
+    if not name and who is None:  # of a language without a title here, or without names
         cells = (
             sheet.cell(row, column) for column in range(len(sheet.header)) if column != identifier
         )
@@ -92,7 +93,7 @@ def _student(sheet: Sheet, row: int, identifier: int) -> SheetRow:
             ),
             participant_cell,
         )
-    return SheetRow(Described(tuple(ids), (sheet.cell(row, who),)), sheet.cell(row, who))
+    return SheetRow(Described(tuple(ids), (name,)), name)
 
 
 def _column_of_participants(sheet: Sheet) -> int | None:
@@ -118,7 +119,7 @@ def _maximum(sheet: Sheet, column: int) -> str:
         return min(cells)
     grades = {sheet.cell(row, column) for row in range(len(sheet.rows))} - {"", "-"}
     words = sorted(
-        cell for cell in (cells if titled is not None else grades) if read_number(cell) is None
+        cell for cell in (cells if titled is not None else grades) if any(map(str.isalpha, cell))
     )
     if words:
         raise RefusedError(
