@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from autograder.authoring.checked import needs_check, remember
+from autograder.authoring.checked import due, remember
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
 from autograder.authoring.promises import broken_promises
@@ -55,10 +55,11 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`),
     promises that the stub does not make, stubs that cannot be imported, and gaps without their TODO
     or NotImplementedError are reported as sentences. Raises CourseError like `build`. Assignments
-    that did not change since they had no problem are left out, but for one (see `checked`).
+    that did not change since they had no problem are left out, but for one that is derived again
+    (see `checked`).
     """
-    digests = needs_check(course, course.select(names))
-    assignments = course.select(digests)
+    to_check = due(course, course.select(names))
+    assignments = course.select(to_check.digests)
     texts = _texts(course, assignments)
     differences = [_stale(course, file, text) for file, text in texts.items()]
     problems = [difference for difference in differences if difference]
@@ -70,9 +71,10 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
         problems += leaks(course, assignment, texts)
         problems += broken_promises(course, assignment)
         problems += _unwritten_gaps(course, assignment)
-    problems += _import_problems(course, map(course.stub_file, assignments), texts)
+    changed = [a for a in assignments if a.name in to_check.changed]
+    problems += _import_problems(course, map(course.stub_file, changed), texts)
     if not problems:
-        remember(course, digests)
+        remember(course, to_check.digests)
     return problems
 
 
@@ -183,6 +185,8 @@ def _import_problems(course: Course, stubs: Iterable[Path], texts: dict[Path, st
                 if file.parent == stub.parent and file.suffix == ".py" and file != stub:
                     copy.with_name(file.name).write_text(text, encoding="utf-8")
             labels[str(copy)] = course.label(stub)
+        if not labels:
+            return []
         command = [sys.executable, "-I", "-c", filled("import_stubs.py"), *labels]
         try:
             process = subprocess.run(

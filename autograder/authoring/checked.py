@@ -11,6 +11,7 @@ import json
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -20,20 +21,34 @@ from autograder.text.files import add_files, write_whole
 
 RECORD = Path("build") / "checked.json"
 ENGINE = Path(__file__).resolve().parents[1]
-WRITERS = ("jupytext", "nbformat")  # with other versions, the same sources may give other files
+# With other versions, the same sources may give other files, or stubs that cannot be imported.
+PACKAGES = ("jupytext", "nbformat", "torch", "numpy")
 
 
-def needs_check(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
-    """Return the assignments that changed since they were found up to date, and one of the others,
-    with digests.
+@dataclass(frozen=True)
+class Due:
+    """The assignments to check, by name with their digests: those that changed since they were
+    found up to date, and one that was drawn.
     """
-    digests = _digests(course, assignments)
+
+    changed: dict[str, str]
+    drawn: dict[str, str]
+
+    @property
+    def digests(self) -> dict[str, str]:
+        return {**self.changed, **self.drawn}
+
+
+def due(course: Course, assignments: Sequence[Assignment]) -> Due:
+    """Return the assignments that changed since they were found up to date, and one of the others."""
+    digests = digests_of(course, assignments)
     remembered = _remembered(course)
     unchanged = [name for name, digest in digests.items() if remembered.get(name) == digest]
     drawn = random.sample(unchanged, min(1, len(unchanged)))
-    return {
-        name: digest for name, digest in digests.items() if name in drawn or name not in unchanged
-    }
+    return Due(
+        {name: digest for name, digest in digests.items() if name not in unchanged},
+        {name: digests[name] for name in drawn},
+    )
 
 
 def remember(course: Course, digests: Mapping[str, str]) -> None:
@@ -55,15 +70,17 @@ def _remembered(course: Course) -> dict[str, str]:
     return record if isinstance(record, dict) else {}
 
 
-def _digests(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
+def digests_of(course: Course, assignments: Sequence[Assignment]) -> dict[str, str]:
     """Return a digest of all that an assignment's released files are derived from or compared with."""
-    versions = [sys.version, *(metadata.version(package) for package in WRITERS)]
+    versions = [sys.version, *map(_version, PACKAGES)]
     common = hashlib.sha256("\0".join([course.model_dump_json(), *versions]).encode())
     add_files(common, ENGINE)
     digests = {}
     for assignment in assignments:
         digest = common.copy()
         digest.update(assignment.model_dump_json().encode())
+        for module in assignment.preload:
+            digest.update(f"\0{_version(module.partition('.')[0])}".encode())
         add_files(digest, course.solution_folder(assignment))
         add_files(digest, course.suite_folder(assignment))
         add_files(digest, course.release_folder(assignment))
@@ -72,3 +89,10 @@ def _digests(course: Course, assignments: Sequence[Assignment]) -> dict[str, str
             digest.update(f"{file.name}\0".encode("utf-8", "surrogateescape"))
         digests[assignment.name] = digest.hexdigest()
     return digests
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

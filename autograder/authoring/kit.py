@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from autograder.text.files import zipped
 FOLDER = "kit"
 SCRIPT = "install.py"
 SECONDS = 300
+BESIDE_THE_ENGINE = ("pyproject.toml", "README.md", "LICENSE")  # what a wheel is built from
+BUILDERS = ("pip", "setuptools")
 # what pip adds to a wheel's files
 _OF_THE_INSTALLATION = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
@@ -34,6 +37,22 @@ def kit(wheel: Path | None = None) -> dict[str, bytes]:
     """
     name, content = _own_wheel() if wheel is None else _read(wheel)
     return {name: content, SCRIPT: Path(install.__file__).read_bytes()}
+
+
+def add_sources(digest: "hashlib._Hash", wheel: Path | None = None) -> None:
+    """Add all that `kit` is made from, beside the engine's own text, to a digest; raises CourseError
+    if `wheel` is none.
+    """
+    if wheel is not None:
+        name, content = _read(wheel)
+        digest.update(name.encode() + b"\0" + content)
+        return
+    for name in BESIDE_THE_ENGINE:
+        file = Path(autograder.__file__).parents[1] / name
+        digest.update(file.read_bytes() if file.is_file() else b"\0")
+    for package in (distribution.NAME, *BUILDERS):
+        with suppress(metadata.PackageNotFoundError):
+            digest.update(str(metadata.distribution(package).read_text("METADATA")).encode())
 
 
 def _read(wheel: Path) -> tuple[str, bytes]:
@@ -55,7 +74,7 @@ def _built(source: Path) -> tuple[str, bytes]:
         shutil.copytree(
             source / "autograder", copy / "autograder", ignore=shutil.ignore_patterns("__pycache__")
         )
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
+        for name in BESIDE_THE_ENGINE:
             if (source / name).is_file():
                 shutil.copy(source / name, copy)
         command = module_command(

@@ -8,17 +8,19 @@ written.
 import io
 import itertools
 import json
+import random
 import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 from autograder.authoring.build import check
 from autograder.authoring.hints_file import has_hints, hints_path
+from autograder.authoring.kept_release import keep, kept_files, release_digest
 from autograder.authoring.kit import FOLDER as KIT
 from autograder.authoring.kit import SCRIPT, kit
 from autograder.authoring.leaks import gives_away, words_of
@@ -88,12 +90,7 @@ def release(
     tell(f"Checking that {counted_are(len(assignments), 'assignment')} up to date")
     result = Release(problems=check(course, names))
     if not result.problems:
-        tell("Building the kit")
-        result.files = _files(course, assignments, wheel)
-        tell(
-            f"Looking for solutions, hidden tests and mistakes in {counted(len(result.files), 'file')}"
-        )
-        result.problems = list(leaks(course, assignments, result.files))
+        _collect(result, course, assignments, wheel, tell)
     if result.problems:
         return result
     if _is_archive(output):
@@ -105,6 +102,39 @@ def release(
         for name, content in result.files.items():
             write_whole(output / name, content)
     return result
+
+
+def _collect(
+    result: Release,
+    course: Course,
+    assignments: Sequence[Assignment],
+    wheel: Path | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Collect the files and their leaks; files in which there was none before are looked at with one
+    assignment, drawn at random.
+    """
+    digest = release_digest(course, assignments, wheel, _as_they_are(course))
+    kept = kept_files(course, digest)
+    if kept is None:
+        tell("Building the kit")
+    result.files = kept or _files(course, assignments, wheel)
+    tell(
+        f"Looking for solutions, hidden tests and mistakes in {counted(len(result.files), 'file')}"
+    )
+    suspects = random.sample(assignments, min(1, len(assignments))) if kept else assignments
+    result.problems = list(leaks(course, suspects, result.files))
+    if kept or result.problems:
+        return
+    if digest == release_digest(course, assignments, wheel, _as_they_are(course)):
+        keep(course, digest, result.files)  # else a source changed meanwhile
+
+
+def _as_they_are(course: Course) -> dict[str, bytes]:
+    """Return the files beside the assignments that a release takes from the course."""
+    constraints = course.root / CONSTRAINTS
+    files = {CONSTRAINTS: constraints.read_bytes()} if constraints.is_file() else {}
+    return {**files, **_guides(course.root, GUIDE)}
 
 
 def leaks(
@@ -174,9 +204,7 @@ def _files(
     files |= {f"{KIT}/{name}": content for name, content in installers.items()}
     needed = [f"./{KIT}/{name}" for name in installers if name != SCRIPT] + _packages(assignments)
     files[REQUIREMENTS] = "".join(f"{line}\n" for line in needed).encode()
-    if (constraints := course.root / CONSTRAINTS).is_file():
-        files[CONSTRAINTS] = constraints.read_bytes()
-    files |= _guides(course.root, GUIDE)
+    files |= _as_they_are(course)
     words = _words(course, list(assignments), files)
     files |= {name: filled(template, words).encode("utf-8") for name, template in PAGES.items()}
     container = {"course": json.dumps(course.title), "install": words["install"]}

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from autograder.api import load_course
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
 from autograder.cli.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
+from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
 

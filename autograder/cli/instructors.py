@@ -1,5 +1,7 @@
 """The commands for instructors: collect, grade, report, compare, decide, export, return, similar
 and doctor.
+
+Each imports what it needs: the commands of students and authors start without it.
 """
 
 from collections.abc import Mapping
@@ -9,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
 from autograder.cli.options import (
@@ -25,14 +26,6 @@ from autograder.cli.options import (
     Unsafe,
     path_argument,
     path_option,
-)
-from autograder.cli.tables import (
-    show_class,
-    show_comparison,
-    show_decided,
-    show_line,
-    show_similar,
-    show_to_review,
 )
 from autograder.course.config import Course, course_file
 from autograder.records import RefusedError
@@ -84,6 +77,8 @@ def collect(
     """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that
     `grade` reads.
     """
+    from autograder import api
+
     if "" in archives:
         raise RefusedError("The path is empty.")  # often a variable of a script that is not set
     with progress(quiet=as_json) as steps:
@@ -169,6 +164,9 @@ def grade(
     """Grade a class, each submission in its own sandbox; an interrupted run continues where it
     stopped.
     """
+    from autograder import api
+    from autograder.cli.tables import show_class
+
     course = api.load_course(course_path)
     shared: dict[str, Any] = {
         "assignment": assignment,
@@ -205,6 +203,9 @@ def grade(
 
 def _watch(path: Path, course: Course, output: Path, as_json: bool, **options: Any) -> int:
     """Grade until Ctrl-C, with the options of `api.watch`."""
+    from autograder import api
+    from autograder.cli.tables import show_line
+
     api.watch(
         path,
         course,
@@ -240,6 +241,8 @@ def report(
     as_json: AsJson = False,
 ) -> int:
     """Write the report pages again from a journal, without grading."""
+    from autograder import api
+
     with progress(quiet=as_json) as steps:
         pages = api.report(
             grades,
@@ -265,6 +268,9 @@ def compare(
 
     In a course, its decisions are laid over both.
     """
+    from autograder import api
+    from autograder.cli.tables import show_comparison
+
     # then `compare` says what is wrong
     is_given = course_file(course_path).is_file() or not course_path.exists()
     comparison = api.compare(old, new, course_path if is_given else None)
@@ -324,6 +330,9 @@ def decide(
 
     Writes decisions.yml.
     """
+    from autograder import api
+    from autograder.cli.tables import show_decided, show_to_review
+
     if pick:
         submissions = api.to_review(grades, course_path, border, within)
         show(as_json, lambda: submissions, lambda: show_to_review(console, submissions))
@@ -378,6 +387,8 @@ def export(
     as_json: AsJson = False,
 ) -> int:
     """Export a class's grades, or an assignment's autograder, to another tool."""
+    from autograder import api
+
     exported = api.export(
         to,
         grades,
@@ -425,6 +436,8 @@ def return_feedback(
     as_json: AsJson = False,
 ) -> int:
     """Return each student's feedback to a branch of the student's repository."""
+    from autograder import api
+
     with progress(quiet=as_json) as steps:
         returned = api.return_feedback(
             grades,
@@ -463,6 +476,9 @@ def similar(
     """List pairs of submissions that are unusually alike, as a starting point for review, not as a
     verdict.
     """
+    from autograder import api
+    from autograder.cli.tables import show_similar
+
     pairs = api.similar(path, assignment, course_path, most=most, least=least / 100, page=output)
     page = {"page": str(output)} if output else {}
     show(as_json, lambda: {**pairs.as_record(), **page}, lambda: show_similar(console, pairs))
@@ -479,6 +495,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> int:
     """Show in which sandbox tiers grading works on this machine, and why not in others."""
+    from autograder import api
     from autograder.sandbox.doctor.verify import is_sound
 
     with progress(quiet=as_json or walls) as steps:

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from autograder.api import load_course
 from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
 from autograder.cli.options import AsJson, Target, path_option
+from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import find_work, find_works
 

@@ -6,6 +6,7 @@ import tokenize
 from collections.abc import Iterator
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_WITH_STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case  # no expression holds a definition
 
 
 def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definition]]:
@@ -16,7 +17,7 @@ def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definiti
         if isinstance(node, Definition):
             yield f"{around}{node.name}", node
             yield from definitions(node, f"{around}{node.name}.")
-        else:
+        elif isinstance(node, _WITH_STATEMENTS):
             yield from definitions(node, around)
 
 

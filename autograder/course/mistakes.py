@@ -187,19 +187,23 @@ def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
 
 
 class _Solution:
-    """The solution's text, with the line ranges of its functions, classes and methods."""
+    """The solution's text, with the ranges of its functions, classes and methods, and of the
+    statements at its margin.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.code = _without_lines(compile(text, "solution", "exec", dont_inherit=True))
-        self.regions: dict[str, tuple[int, int]] = {}
-        line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
-        for name, node in definitions(ast.parse(text)):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            self.regions[name] = (
-                line_starts[first - 1],
-                line_starts[node.end_lineno or node.lineno] - 1,
-            )
+        compile(text, "solution", "exec", dont_inherit=True)
+        self._line_starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
+        tree = ast.parse(text)
+        self.regions = {name: self._region(node) for name, node in definitions(tree)}
+        self._statements = [self._region(node) for node in tree.body]
+        self._code_of_ranges: dict[tuple[int, int], tuple[Any, ...]] = {}
+
+    def _region(self, node: ast.stmt) -> tuple[int, int]:
+        decorators = getattr(node, "decorator_list", ())
+        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        return self._line_starts[first - 1], self._line_starts[node.end_lineno or node.lineno] - 1
 
     def spans(self, edit: _Edit) -> Iterator[_Span]:
         """Yield the possible readings of an edit; raises ValueError unless it matches exactly once."""
@@ -244,15 +248,27 @@ class _Solution:
         for spans in itertools.product(*choices):
             source = self._replaced(spans)
             try:
-                if (
-                    _without_lines(compile(source, "solution", "exec", dont_inherit=True))
-                    != self.code
-                ):
+                if self._differs(source, spans):
                     return source
                 raise ValueError("changes nothing: Python reads it like the solution.")
             except SyntaxError as error:
                 problem = problem or error
         raise ValueError(f"is not Python after its edits: {problem.msg if problem else 'no edit'}.")
+
+    def _differs(self, source: str, spans: tuple[_Span, ...]) -> bool:
+        """Whether Python reads the edited source otherwise; compiled are the statements at the margin
+        that the edits touch, as there may be hundreds of mistakes.
+        """
+        first = min(start for start, _, _ in spans)
+        last = max(end for _, end, _ in spans)
+        begin = max(start for start, _ in self._statements if start <= first)
+        end = min(end for _, end in self._statements if end >= last)
+        if (begin, end) not in self._code_of_ranges:
+            self._code_of_ranges[begin, end] = _code_of(self.text[begin:end])
+        return (
+            _code_of(source[begin : len(source) - len(self.text) + end])
+            != (self._code_of_ranges[begin, end])
+        )
 
     def _replaced(self, spans: tuple[_Span, ...]) -> str:
         pieces = []
@@ -263,6 +279,10 @@ class _Solution:
             pieces += [self.text[at:start], new]
             at = end
         return "".join([*pieces, self.text[at:]])
+
+
+def _code_of(text: str) -> tuple[Any, ...]:
+    return _without_lines(compile(text, "solution", "exec", dont_inherit=True))
 
 
 def _without_lines(code: CodeType) -> tuple[Any, ...]:

@@ -505,6 +505,19 @@ def test_an_assignment_that_did_not_change_is_not_derived_again(
     assert len(derived) == 1
 
 
+def test_a_stub_that_did_not_change_is_not_imported_again(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(course)
+    assert check(course) == []
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr("autograder.authoring.build.subprocess.run", refuse)
+    assert check(course) == []
+
+
 @pytest.mark.parametrize("changed", ["solution_file", "visible_test_file", "stub_file"])
 def test_an_assignment_that_changed_is_checked_again(course: Course, changed: str) -> None:
     course = with_copies(course, ["02_adding", "03_adding"])

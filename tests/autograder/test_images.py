@@ -15,7 +15,6 @@ from autograder.course.config import load_course
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
-DRAW = SimpleNamespace(**runpy.run_path(str(IMAGES / "draw.py")))
 GUIDES = (
     "README.md",
     "docs/students.md",
@@ -24,6 +23,12 @@ GUIDES = (
     "docs/security.md",
     "docs/performance.md",
 )
+
+
+@pytest.fixture(scope="module")
+def draw() -> SimpleNamespace:
+    """The program that draws the pictures."""
+    return SimpleNamespace(**runpy.run_path(str(IMAGES / "draw.py")))
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -45,17 +50,17 @@ def test_pictures_are_small_and_used() -> None:
         assert f"images/{image.name}" in texts, f"{image.name} is shown nowhere"
 
 
-def test_picture_of_the_road_matches_the_course() -> None:
+def test_picture_of_the_road_matches_the_course(draw: SimpleNamespace) -> None:
     with Image.open(IMAGES / "road.png") as image:
         drawn = image.info.get("Description")
-    assert drawn == DRAW.road_in_words(load_course(ROOT)), (
+    assert drawn == draw.road_in_words(load_course(ROOT)), (
         "draw it anew: python docs/images/draw.py road"
     )
 
 
-def test_picture_of_the_road_shows_all_assignments_in_order() -> None:
-    stops = [DRAW.place(number) for number in range(13)]
-    line = DRAW.bends(stops)
+def test_picture_of_the_road_shows_all_assignments_in_order(draw: SimpleNamespace) -> None:
+    stops = [draw.place(number) for number in range(13)]
+    line = draw.bends(stops)
     places = [line.index(stop) for stop in stops]
     assert places == sorted(places)
     steps = [math.dist(one, other) for one, other in zip(line, line[1:])]

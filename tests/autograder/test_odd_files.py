@@ -219,33 +219,36 @@ def test_a_tar_is_read(tmp_path: Path, course: Course, ending: str, mode: str, w
 
 
 TARS = {
-    "way up": (tarball({"../adding.py": RIGHT.encode()}), "invalid name"),
-    "from the root": (tarball({"/etc/adding.py": RIGHT.encode()}), "invalid name"),
+    "way up": (lambda: tarball({"../adding.py": RIGHT.encode()}), "invalid name"),
+    "from the root": (lambda: tarball({"/etc/adding.py": RIGHT.encode()}), "invalid name"),
     "a link": (
-        tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"),
+        lambda: tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"),
         "a link or a device",
     ),
     "a hard link": (
-        tarball({"adding.py": b""}, type=tarfile.LNKTYPE, linkname="/etc/passwd"),
+        lambda: tarball({"adding.py": b""}, type=tarfile.LNKTYPE, linkname="/etc/passwd"),
         "a link or a device",
     ),
-    "a device": (tarball({"adding.py": b""}, type=tarfile.CHRTYPE), "a link or a device"),
-    "a bomb": (tarball({"adding.py": bytes(files.STUDENT_BYTES + (8 << 20))}), "holds more than"),
-    "too large": (tarball({"adding.py": b"#" * (FILE_BYTES + 1)}), "larger than 4 MB"),
+    "a device": (lambda: tarball({"adding.py": b""}, type=tarfile.CHRTYPE), "a link or a device"),
+    "a bomb": (
+        lambda: tarball({"adding.py": bytes(files.STUDENT_BYTES + (8 << 20))}),
+        "holds more than",
+    ),
+    "too large": (lambda: tarball({"adding.py": b"#" * (FILE_BYTES + 1)}), "larger than 4 MB"),
     "too many": (
-        tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}),
+        lambda: tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}),
         "holds more than 1000 files",
     ),
-    "cut off": (tarball({"adding.py": os.urandom(5000)})[:3000], "broken"),
-    "cut off, plain": (tarball({"adding.py": b"#" * 5000}, "w")[:3000], "broken"),
-    "no tar": (gzip.compress(b"x" * 100, mtime=0), "broken"),
+    "cut off": (lambda: tarball({"adding.py": os.urandom(5000)})[:3000], "broken"),
+    "cut off, plain": (lambda: tarball({"adding.py": b"#" * 5000}, "w")[:3000], "broken"),
+    "no tar": (lambda: gzip.compress(b"x" * 100, mtime=0), "broken"),
 }
 
 
 @pytest.mark.parametrize("name", TARS)
 def test_a_hostile_tar_costs_only_itself(tmp_path: Path, course: Course, name: str) -> None:
-    data, sentence = TARS[name]
-    assert sentence in problem_of(tmp_path, course, "ada.tar.gz", data)
+    make, sentence = TARS[name]
+    assert sentence in problem_of(tmp_path, course, "ada.tar.gz", make())
 
 
 def test_check_says_what_a_file_is(released: Path, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import autograder
+from autograder.authoring.kept_release import FOLDER as FOLDER_OF_KEPT
+from autograder.authoring.leaks import gives_away
 from autograder.authoring.release import PAGES, leaks
 from autograder.authoring.release import _files as files_of
 from autograder.authoring.template import FOLDER
@@ -109,7 +111,9 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
 
 def test_archive_is_reproducible(root, wheel, tmp_path):
     first, second = tmp_path / "one" / "course.zip", tmp_path / "two" / "course.zip"
-    assert release(root, wheel, first).exit_code == release(root, wheel, second).exit_code == 0
+    assert release(root, wheel, first).exit_code == 0
+    shutil.rmtree(root / FOLDER_OF_KEPT)
+    assert release(root, wheel, second).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
     with zipfile.ZipFile(first) as archive:
         assert set(archive.namelist()) == {f"course/{name}" for name in EVERYTHING}
@@ -278,15 +282,15 @@ def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp
     assignments = root / "assignments"
     stub = assignments / NAME / "adding.py"
     as_built = stub.read_text("utf-8")
-    for folder in (assignments / NAME, assignments):
+    stub.write_text(SUBTRACTS, "utf-8")
+    monkeypatch.chdir(assignments)
+    for command in (["hint"], ["check", "--picture"]):
+        CliRunner().invoke(app, [*command, str(stub)])
+    for folder in (assignments / NAME, assignments):  # an archive lies where `pack` is called
         monkeypatch.chdir(folder)
-        for answer, commands in (
-            (SUBTRACTS, (["hint"], ["check", "--picture"], ["pack"])),
-            (RIGHT, (["pack"],)),
-        ):
+        for answer in (SUBTRACTS, RIGHT):
             stub.write_text(answer, "utf-8")
-            for command in commands:
-                CliRunner().invoke(app, [*command, str(stub)])
+            CliRunner().invoke(app, ["pack", str(stub)])
     stub.write_text(as_built, "utf-8")
 
     picture = f"{NAME}/pictures/add_a_row_of_sums.png"
@@ -404,7 +408,92 @@ def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     )
 
 
+# ---------------------------------------------------------------------- what was released before
+
+
+@pytest.fixture
+def made(monkeypatch) -> list[str]:
+    """The steps of each release that made its files; none for one whose files were kept."""
+    steps: list[str] = []
+
+    def recorded(course: Course, *arguments) -> dict[str, bytes]:
+        steps.append(course.title)
+        return files_of(course, *arguments)
+
+    monkeypatch.setattr("autograder.authoring.release._files", recorded)
+    return steps
+
+
+def test_unchanged_release_is_not_made_again(root, wheel, tmp_path, made):
+    outputs = [tmp_path / name for name in ("one", "two")]
+    for output in outputs:
+        assert release(root, wheel, output).exit_code == 0
+    assert made == ["A tiny course"]
+    contents = [
+        {name: (output / name).read_bytes() for name in files(output)} for output in outputs
+    ]
+    assert contents[0] == contents[1]
+    assert set(contents[0]) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    "changed", ["constraints.txt", "docs/students.md", "course.yml", "wheel", "engine"]
+)
+def test_release_is_made_again_when_a_source_changed(
+    root, wheel, tmp_path, made, changed, monkeypatch
+):
+    assert release(root, wheel, tmp_path / "one").exit_code == 0
+    if changed == "wheel":
+        write_wheel(wheel.parent, {"autograder/__init__.py": '__version__ = "1"\n'})
+    elif changed == "engine":
+        engine = tmp_path / "engine"
+        engine.mkdir()
+        monkeypatch.setattr("autograder.authoring.checked.ENGINE", engine)
+    else:
+        file = root / changed
+        file.parent.mkdir(exist_ok=True)
+        text = file.read_text("utf-8") if file.is_file() else ""
+        file.write_text(
+            text.replace("A tiny course", "A small course") + "# a line more\n", "utf-8"
+        )
+    done = release(root, wheel, tmp_path / "two")
+    assert done.exit_code == 0, done.stderr
+    assert len(made) == 2
+
+
+def test_leak_in_a_kept_release_is_still_found(root, wheel, tmp_path, made):
+    """A digest that overlooks a source is noticed when its assignment is drawn."""
+    assert release(root, wheel, tmp_path / "one").exit_code == 0
+    (kept,) = (root / FOLDER_OF_KEPT).iterdir()
+    with zipfile.ZipFile(kept, "a") as archive:
+        archive.writestr("notes.txt", SECRET)
+    assert "notes.txt gives away line" in refused(root, wheel, tmp_path / "two")
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive"])
+def test_a_damaged_kept_release_only_costs_time(root, wheel, tmp_path, made, damage):
+    assert release(root, wheel, tmp_path / "one").exit_code == 0
+    (kept,) = (root / FOLDER_OF_KEPT).iterdir()
+    kept.write_bytes(damage or kept.read_bytes()[:-100])
+    assert release(root, wheel, tmp_path / "two").exit_code == 0
+    assert files(tmp_path / "two") == EVERYTHING
+    assert len(made) == 2
+
+
 # ---------------------------------------------------------------------- the kit that goes along
+
+
+def test_no_line_of_the_engine_gives_a_solution_away():
+    """The engine's text is in the wheel that every student receives."""
+    course = load_course(ROOT)
+    engine = [
+        (file.relative_to(ROOT).as_posix(), file.read_text("utf-8"))
+        for file in sorted((ROOT / "autograder").rglob("*.py"))
+    ]
+    assert len(engine) > 200
+    leaks_of_engine = [gives_away(course, a, engine) for a in course.assignments]
+    assert not any(leaks_of_engine), leaks_of_engine
 
 
 @pytest.mark.slow

@@ -255,16 +255,16 @@ def _same_answer(a: Answer, b: Answer) -> bool:
     )
 
 
-def _same_in_any_order(gradients: Any, others: Any) -> bool:
+def _same_in_any_order(ours: Any, theirs: Any) -> bool:
     """Whether gradients are equal in any order, as the order of parameters does not matter."""
-    if type(gradients) is not list or type(others) is not list or len(gradients) != len(others):
-        return _same(gradients, others)
-    left = list(others)
-    for gradient in gradients:
-        place = next((i for i, other in enumerate(left) if _same(gradient, other)), None)
+    if type(ours) is not list or type(theirs) is not list or len(ours) != len(theirs):
+        return _same(ours, theirs)
+    unmatched = list(theirs)
+    for gradient in ours:
+        place = next((i for i, other in enumerate(unmatched) if _same(gradient, other)), None)
         if place is None:
             return False
-        del left[place]
+        del unmatched[place]
     return True
 
 

@@ -14,7 +14,6 @@ import pytest
 import torch
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs Hugging Face's models; install .[dev]")
 
 ROOT = Path(__file__).resolve().parents[3]
 SOLUTION = ROOT / "solutions" / "06_bert_param_count" / "bert_param_count.py"
@@ -23,6 +22,7 @@ SOLUTION = ROOT / "solutions" / "06_bert_param_count" / "bert_param_count.py"
 @pytest.fixture(scope="module")
 def counting():
     """The solution, as a module of its own."""
+    pytest.importorskip("transformers", reason="needs Hugging Face's models; install .[dev]")
     spec = importlib.util.spec_from_file_location("solution_of_bert_param_count", SOLUTION)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module                 # dataclasses look their module up here
@@ -60,6 +60,8 @@ def random_gpt2(draw: random.Random) -> dict:
 
 
 def check_bert(counting, sizes: dict) -> None:
+    import transformers  # for seconds: only where these tests run
+
     config = counting.BertConfig(**sizes)
     with torch.device("meta"):
         model = transformers.BertModel(transformers.BertConfig(**sizes))
@@ -86,6 +88,8 @@ def check_bert(counting, sizes: dict) -> None:
 
 
 def check_gpt2(counting, sizes: dict) -> None:
+    import transformers  # for seconds: only where these tests run
+
     with torch.device("meta"):
         model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes))
     body, block = model.transformer, model.transformer.h[0]
