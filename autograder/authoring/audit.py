@@ -23,8 +23,7 @@ from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes, part_of
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
@@ -296,9 +295,7 @@ def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Cas
 def _mistake_cases(
     course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]
 ) -> Iterator[Case]:
-    parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
-        part = mistake.part or parts[_first_change(solution, mistake.source)]
         yield Case(
             "mistake",
             assignment.name,
@@ -308,16 +305,8 @@ def _mistake_cases(
             (),
             mistake.hint,
             mistake.weight,
-            part,
+            part_of(mistake, solution),
         )
-
-
-def _first_change(solution: str, mistake: str) -> int:
-    """Return the index of the first line that the mistake changes; 0 if it only adds or removes
-    lines at the end.
-    """
-    lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
-    return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
 def _try_all(pool: GraderPool, cases: list[Case]) -> Iterable[AuditFinding]:
