@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.authoring import fixed_inputs, trivial
+from autograder.authoring import catch_audit, fixed_inputs, trivial
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
@@ -215,11 +215,15 @@ def audit_course(
         try:
             tried = [a.name for a in assignments if "solution" in kinds]
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
+            with_catch = [a.name for a in assignments if "mistake" in kinds]
+            catching = {name: pool.submit(catch_audit.problems_of, name) for name in with_catch}
             for finding in _try_all(pool, cases):
                 finding_of[finding.case] = finding
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
+            for name in with_catch:
+                audits[name].problems += catching[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:

@@ -138,11 +138,7 @@ def _definitions(mistake: Mistake) -> dict[str, str]:
     for place in mistake.places:
         whole = place.removesuffix(".__init__")
         texts.setdefault(whole, _text(mistake.source, found[whole]))
-    return {
-        place: text
-        for place, text in texts.items()
-        if place.rpartition(".")[0] not in texts
-    }
+    return {place: text for place, text in texts.items() if place.rpartition(".")[0] not in texts}
 
 
 def _text(source: str, node: Definition) -> str:

@@ -30,12 +30,7 @@ from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.shared.errors import StudentRaisedError
 from autograder.selfcheck.check import OwnServer, time_limit
-from autograder.selfcheck.locked_hints import (
-    LockedHints,
-    RecordingConnection,
-    SteadyServer,
-    take,
-)
+from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, SteadyServer, take
 from autograder.suite.session import SuiteSession
 
 FILE_NAME = "catch.py"
@@ -127,6 +122,7 @@ class Inputs:
 
     calls: dict[str, Callable[..., Any]]
     inputs: dict[str, list[Callable[[], Any]]]
+    random: dict[str, Callable[[], Any]]
 
     def call(self, part: str) -> Callable[..., Any]:
         if part not in self.calls:
@@ -138,7 +134,9 @@ def load_inputs(folder: Path) -> Inputs:
     """Run an assignment's catch.py; raises RefusedError with a sentence if it cannot be used."""
     path = folder / FILE_NAME
     if not path.is_file():
-        raise RefusedError(f"There is no {FILE_NAME} in {folder.resolve()}; keep the files together.")
+        raise RefusedError(
+            f"There is no {FILE_NAME} in {folder.resolve()}; keep the files together."
+        )
     try:
         names = runpy.run_path(str(path))
     except Exception as error:  # the student's own text
@@ -150,7 +148,7 @@ def load_inputs(folder: Path) -> Inputs:
         raise RefusedError(f"{FILE_NAME} has no INPUTS: a dict with an input for each part.")
     calls = {name: value for name, value in names.items() if isinstance(value, FunctionType)}
     listed = {part: given if isinstance(given, list) else [given] for part, given in inputs.items()}
-    return Inputs(calls, listed)
+    return Inputs(calls, listed, names.get("RANDOM_INPUTS", {}))
 
 
 def require_open(hints: LockedHints) -> None:
@@ -267,6 +265,8 @@ def outcome(
 
 class _SteadyOwnServer(OwnServer, SteadyServer):
     """A steady server that Ctrl-C and the alarm can interrupt."""
+
+    every_weight = True
 
 
 @contextlib.contextmanager

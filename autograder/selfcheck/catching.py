@@ -53,7 +53,7 @@ def catch_with_file(work: Work, report: CheckReport, only: str | None = None) ->
     hints = LockedHints(work.folder)
     require_open(hints)
     inputs = load_inputs(work.folder)
-    parts = _parts(hints, only)
+    parts = sorted(_parts(hints, only), key=list(report.by_part()).index)
     module = work.load().module
     results = []
     with suite_of(work.test_file) as session:
@@ -175,7 +175,9 @@ def about_giving_up(given: GivenUp) -> list[Told]:
     wrong = Told(
         "✗",
         f"But your own answer is not the right one: {given.unexpected}",
-        ("Your code makes another mistake, which the visible tests do not see. Read this part's text again.",),
+        (
+            "Your code makes another mistake, which the visible tests do not see. Read this part's text again.",
+        ),
     )
     return [shown, separates, wrong]
 

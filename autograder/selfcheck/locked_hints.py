@@ -68,7 +68,13 @@ class MistakeHint:
 
 
 class SteadyServer(Server):
-    """A server that answers for a module deterministically, independent of the order of calls."""
+    """A server that answers for a module deterministically, independent of the order of calls.
+
+    With `every_weight`, those that are constant at first are replaced, too: right code may begin
+    with biases of zero or with random ones.
+    """
+
+    every_weight = False
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
@@ -88,11 +94,12 @@ class SteadyServer(Server):
         reply = super().perform(call)
         if not isinstance(self.resolve(call.target), type):
             return reply  # the reply may contain weights
-        if torch.equal(torch.default_generator.get_state(), undrawn):
+        drawn = not torch.equal(torch.default_generator.get_state(), undrawn)
+        if not drawn and not self.every_weight:
             return reply  # its weights are not random: the test chose them
         for module in tree_leaves(reply.result):
             if isinstance(module, nn.Module) and id(module) not in before:
-                _replace_random_weights(module)
+                _replace_weights(module, constant_ones=self.every_weight)
         return reply
 
 
@@ -137,13 +144,13 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     )
 
 
-def _replace_random_weights(module: nn.Module) -> None:
-    """Replace weights by values that depend only on their name; constant weights are kept."""
+def _replace_weights(module: nn.Module, constant_ones: bool) -> None:
+    """Replace weights by values that depend only on their name and shape."""
     with torch.no_grad():
         for name, weight in module.named_parameters():
-            if weight.is_meta or not weight.is_floating_point() or weight.numel() < 2:
+            if weight.is_meta or not weight.is_floating_point() or weight.numel() == 0:
                 continue
-            if bool((weight != weight.flatten()[0]).any()):
+            if constant_ones or bool((weight != weight.flatten()[0]).any()):
                 weight.copy_(_fixed_weights(name, weight.shape))
 
 

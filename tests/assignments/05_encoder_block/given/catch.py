@@ -17,10 +17,12 @@ import torch
 # the same weights, made of fixed random numbers, so that only the code differs. There is nothing to change here.
 
 
-def layer_norm(program, x, gamma, beta, eps=1e-5):
-    """x (..., C), gamma (C,), beta (C,): the output, and the gradient of x for some loss."""
+def layer_norm(program, x, gamma, beta, eps=1e-5, gradient=False):
+    """x (..., C), gamma (C,), beta (C,): the output; with gradient, the gradient of x for some loss as well."""
     if gamma.shape != x.shape[-1:] or beta.shape != x.shape[-1:]:
         raise ValueError("x is (..., C), gamma and beta are (C,).")
+    if not gradient:
+        return program.layer_norm(x, gamma, beta, eps)
     x = x.clone().requires_grad_()
     output = program.layer_norm(x, gamma, beta, eps)
     ups_and_downs = torch.arange(output.numel()).remainder(3).to(output.dtype).reshape(output.shape)
@@ -88,7 +90,7 @@ def encoder(program, token_ids, padding_mask=None):
     return output
 
 
-# Your inputs. These are the examples of the text, and none of them catches anything.
+# Your inputs. These are the examples of the text, where it has one, and none of them catches anything.
 
 token = torch.tensor([2.0, 2.0, 6.0, 6.0])
 
@@ -97,7 +99,7 @@ INPUTS = {
     "feed_forward": lambda: token,
     "post_norm": lambda: (token.reshape(1, 1, 4), None, None, True),
     "pre_norm": lambda: (token.reshape(1, 1, 4), None, None, True),
-    "encoder": lambda: torch.tensor([[7]]),
+    "encoder": [],
 }
 
 # The first idea that everybody has, random numbers of the usual shape. Some programs survive these, too.
