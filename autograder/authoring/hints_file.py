@@ -260,7 +260,7 @@ class _Survey:
                     yield self._part_of(test), test, recording
 
     def _part_of(self, name: str) -> str:
-        return next(test.part for test in self._session.tests() if test.name == name)
+        return str(next(test.part for test in self._session.tests() if test.name == name))
 
     def _recordings(
         self, text: str, every: bool = False, of: Collection[str] | None = None

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import runpy
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -120,7 +120,7 @@ class GivenUp:
 class Inputs:
     """A folder's `catch.py`: for each part, the function to call, and the inputs to try."""
 
-    calls: dict[str, Callable[..., Any]]
+    calls: Mapping[str, Callable[..., Any]]
     inputs: dict[str, list[Callable[[], Any]]]
     random: dict[str, Callable[[], Any]]
 

@@ -86,7 +86,7 @@ def give_up_with_file(work: Work, report: CheckReport, letter: str) -> GivenUp:
 
 
 def no_program(letter: str, letters: Sequence[str]) -> RefusedError:
-    there = f"there are {joined(letters, MOST)}" if letters else "none is unlocked yet"
+    there = f"there are {joined(sorted(letters), MOST)}" if letters else "none is unlocked yet"
     return RefusedError(f"There is no program {letter!r} here: {there}.")
 
 

@@ -59,7 +59,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def told(*words: str) -> str:
-    return WIDE.invoke(app, ["catch", *words]).output
+    return said(*words)[1]
+
+
+def said(*words: str) -> tuple[int, str]:
+    """Return the exit code of `catch` and what it prints, in one line."""
+    result = CliRunner().invoke(app, ["catch", *words])
+    return result.exit_code, " ".join(result.output.split())
 
 
 def loaded(text: str = SOLUTION) -> ModuleType:
@@ -114,12 +120,13 @@ def test_code_that_fails_the_part_opens_nothing(folder: Path) -> None:
 def test_an_input_catches_and_the_caught_program_tells_its_story(folder: Path) -> None:
     written(folder, SOLUTION)
     file = folder / FILE_NAME
-    inputs = 'INPUTS["post_norm"] = [lambda: torch.ones(1, 2, 4), lambda: (torch.arange(8.0).reshape(1, 2, 4) ** 2, torch.tensor([[False, True]]))]'
+    squares = "torch.arange(8.0).reshape(1, 2, 4) ** 2, torch.tensor([[False, True]])"
+    inputs = f'INPUTS["post_norm"] = [lambda: torch.ones(1, 2, 4), lambda: ({squares})]'
     file.write_text(
         file.read_text("utf-8").replace("if __name__", f"{inputs}\n\nif __name__"), "utf-8"
     )
     shown = told(str(folder), "--part", "post_norm")
-    assert "Input 1 (8 numbers): G, H, I and J answer like your code." in shown
+    assert "Input 1 (8 numbers): H, I and J answer like your code." in shown
     assert "H is caught: the output differs" in shown
     assert "The padding mask is not used." in shown
     assert "key_padding_mask=None" in shown and "easy to forget" in shown
@@ -157,15 +164,15 @@ def test_random_inputs_are_the_same_for_every_program(folder: Path) -> None:
 
 def test_giving_up_tells_whether_ones_own_code_makes_the_mistake(folder: Path) -> None:
     written(folder, SOLUTION)
-    result = WIDE.invoke(app, ["catch", str(folder), "--give-up", "b"])
-    assert result.exit_code == 0
-    assert "The author's input for B: (tensor([4096.0" in result.output
-    assert "It catches B" in result.output and "makes this mistake" not in result.output
+    code, output = said(str(folder), "--give-up", "b")
+    assert code == 0
+    assert "The author's input for B: (tensor([4096.0" in output
+    assert "It catches B" in output and "makes this mistake" not in output
     written(folder, MISTAKES["variance_as_a_difference"].source)
-    result = WIDE.invoke(app, ["catch", str(folder), "--give-up", "B"])
-    assert result.exit_code == 1
-    assert "your code makes this mistake" in result.output
-    assert f"→ {MISTAKES['variance_as_a_difference'].hint}" in result.output
+    code, output = said(str(folder), "--give-up", "B")
+    assert code == 1
+    assert "your code makes this mistake" in output
+    assert f"→ {MISTAKES['variance_as_a_difference'].hint}" in output
 
 
 def test_giving_up_tells_of_another_mistake_too(folder: Path) -> None:
@@ -179,10 +186,10 @@ def test_giving_up_tells_of_another_mistake_too(folder: Path) -> None:
 
 def test_an_unknown_letter_or_part_is_a_sentence(folder: Path) -> None:
     written(folder, SOLUTION)
-    result = WIDE.invoke(app, ["catch", str(folder), "--give-up", "Z"])
-    assert result.exit_code == 2 and "There is no program 'Z' here: there are A, B" in result.output
-    result = WIDE.invoke(app, ["catch", str(folder), "--part", "attention"])
-    assert result.exit_code == 2 and "`layer_norm`" in result.output
+    code, output = said(str(folder), "--give-up", "Z")
+    assert code == 2 and "There is no program 'Z' here: there are A, B" in output
+    code, output = said(str(folder), "--part", "attention")
+    assert code == 2 and "`layer_norm`" in output
 
 
 @pytest.mark.parametrize(
@@ -197,8 +204,8 @@ def test_an_unknown_letter_or_part_is_a_sentence(folder: Path) -> None:
 def test_a_broken_catch_file_is_a_sentence(folder: Path, text: str, sentence: str) -> None:
     written(folder, SOLUTION)
     (folder / FILE_NAME).write_text(text, "utf-8")
-    result = WIDE.invoke(app, ["catch", str(folder), "--part", "encoder"])
-    assert result.exit_code == 2 and sentence in result.output
+    code, output = said(str(folder), "--part", "encoder")
+    assert code == 2 and sentence in output
 
 
 def test_a_program_takes_its_place_and_leaves_it(folder: Path) -> None:
@@ -221,10 +228,8 @@ def test_an_endless_loop_in_ones_own_code_ends(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.2)
-    text = SOLUTION.replace(
-        "    T = token_ids.shape[1]\n",
-        "    T = token_ids.shape[1]\n        while T == 5:\n            pass\n",
-    )
+    line = "        T = token_ids.shape[1]\n"
+    text = SOLUTION.replace(line, f"{line}        while T == 5:\n            pass\n")
     assert text != SOLUTION
     assert "processor time" in tried(folder, "encoder", torch.zeros(1, 5).long(), text=text).refused
 
@@ -286,9 +291,9 @@ def test_course_yml_switches_it_off_or_on_from_a_date(folder: Path) -> None:
     ):
         record["catch"]["from"] = moment
         (folder / "hints.json").write_text(json.dumps(record), "utf-8")
-        result = WIDE.invoke(app, ["catch", str(folder), "--part", "encoder"])
-        assert ("Mistakes can be caught from" in result.output) is refused
-        assert result.exit_code == (2 if refused else 0)
+        code, output = said(str(folder), "--part", "encoder")
+        assert ("Mistakes can be caught from" in output) is refused
+        assert code == (2 if refused else 0)
     del record["catch"]
     (folder / "hints.json").write_text(json.dumps(record), "utf-8")
     assert "has no mistakes to catch" in told(str(folder))
