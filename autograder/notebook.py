@@ -61,6 +61,7 @@ from autograder.text.wording import joined
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _seen: dict[str, Message] = {}  # the latest results of each part in this session
+_unlocked: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}  # by test file and part
 _folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
 
@@ -216,12 +217,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     require_open(LockedHints(test_file.parent))
     call = load_inputs(test_file.parent).call(part)
     module = sys.modules["__main__"]
-    with suite_of(test_file) as session:
-        passed = not any(test.part == part for test in failures(session, module))
-        session.start(SEED)
-        programs = unlocked(test_file.parent, session, module, part) if passed else ()
-    if not programs:
-        raise RefusedError(nothing_unlocked(passed))
+    programs = _programs(test_file, part)
     if letter:
         chosen = [program for program in programs if program.letter == letter.upper()]
         if not chosen:
@@ -242,6 +238,20 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
         foot="If nothing separates program B from your code, your code may make that mistake: "
         f'`catch("{part}", give_up="B")`'.replace("B", _letter(told, programs)),
     )
+
+
+def _programs(test_file: Path, part: str) -> tuple[WrongProgram, ...]:
+    """Return the programs of a part, which stay unlocked in this session; raises RefusedError."""
+    if (test_file, part) not in _unlocked:
+        module = sys.modules["__main__"]
+        with suite_of(test_file) as session:
+            passed = not any(test.part == part for test in failures(session, module))
+            session.start(SEED)
+            programs = unlocked(test_file.parent, session, module, part) if passed else ()
+        if not programs:
+            raise RefusedError(nothing_unlocked(passed))
+        _unlocked[test_file, part] = programs
+    return _unlocked[test_file, part]
 
 
 def _letter(told: Sequence[Told], programs: Sequence[WrongProgram]) -> str:

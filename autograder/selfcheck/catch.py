@@ -93,10 +93,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The verdicts on one input, or the sentence that refuses it."""
+    """The verdicts on one input, or the sentence that refuses it.
+
+    `agreeing` are programs that give the same answer as one another, but another than the student's
+    own code.
+    """
 
     numbers: int
     verdicts: tuple[Verdict, ...] = ()
+    agreeing: tuple[WrongProgram, ...] = ()
     refused: str = ""
 
 
@@ -195,11 +200,30 @@ def attempt(
     own = outcome(module, call, arguments)
     if own.error:
         return Attempt(numbers, refused=own.error)
+    outcomes = [outcome(module, call, arguments, program) for program in programs]
     verdicts = [
-        Verdict(program, difference(outcome(module, call, arguments, program), own, program.letter))
-        for program in programs
+        Verdict(program, difference(theirs, own, program.letter))
+        for program, theirs in zip(programs, outcomes, strict=True)
     ]
-    return Attempt(numbers, tuple(verdicts))
+    apart = [
+        theirs
+        for theirs, verdict in zip(outcomes, verdicts, strict=True)
+        if verdict.caught and not theirs.error
+    ]
+    alike = [_like(theirs, programs, outcomes) for theirs in apart]
+    most = max(alike, key=len, default=())
+    return Attempt(numbers, tuple(verdicts), agreeing=most if len(most) > 1 else ())
+
+
+def _like(
+    one: Outcome, programs: Sequence[WrongProgram], outcomes: Sequence[Outcome]
+) -> tuple[WrongProgram, ...]:
+    """Return the programs with this outcome."""
+    return tuple(
+        program
+        for program, other in zip(programs, outcomes, strict=True)
+        if not other.error and not difference(other, one, program.letter)
+    )
 
 
 def give_up(module: ModuleType, call: Callable[..., Any], program: WrongProgram) -> GivenUp:

@@ -141,6 +141,11 @@ def about_attempt(tried: Attempt, name: str, known: Collection[str]) -> list[Tol
         for v in tried.verdicts
         if v.caught and v.program.letter not in known
     ]
+    if tried.agreeing:
+        told.append(
+            Told("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
+                 "wrong in the same way, or is it your code?")
+        )  # fmt: skip
     same = [v.program for v in tried.verdicts if not v.caught and v.program.letter not in known]
     if same:
         verb = "answers" if len(same) == 1 else "answer"

@@ -25,7 +25,7 @@ INDENT = 4
 PRINTED_LINES = 8
 IN_FULL = 3  # failures that `watch` shows in full
 _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line with the location
-MARKS = {"✓": "green", "✗": "red", "○": "yellow"}
+MARKS = {"?": "cyan", "✓": "green", "✗": "red", "○": "yellow"}
 FULL = "█"
 EMPTY = "░"
 

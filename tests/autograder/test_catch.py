@@ -29,6 +29,7 @@ from autograder.selfcheck.catch import (
     load_inputs,
     unlocked,
 )
+from autograder.selfcheck.catching import about_attempt
 from autograder.selfcheck.check import suite_of
 from autograder.selfcheck.workspace import find_work, run_text
 from tests.autograder.tiny_course import write_tiny_course
@@ -143,6 +144,18 @@ def test_an_input_that_breaks_the_contract_is_refused_with_its_sentence(folder: 
         "gamma and beta are (C,)"
         in tried(folder, "layer_norm", *[torch.ones(2)] * 2, torch.ones(3)).refused
     )
+
+
+def test_programs_that_agree_with_one_another_point_at_ones_own_code(folder: Path) -> None:
+    x = torch.tensor([[[1.0, 2.0, 4.0], [4.0, 0.0, 3.0]]])
+    mask = torch.tensor([[False, True]])
+    wrong = tried(folder, "post_norm", x, mask, text=MISTAKES["padding_ignored"].source)
+    assert [program.letter for program in wrong.agreeing] == ["G", "I", "J"]
+    assert any(
+        "G, I and J agree with one another here, and not with you" in each.line
+        for each in about_attempt(wrong, "Your input", ())
+    )
+    assert tried(folder, "post_norm", x, mask).agreeing == ()
 
 
 def test_a_lambda_that_stops_is_a_sentence(folder: Path) -> None:
