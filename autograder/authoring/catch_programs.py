@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from autograder.selfcheck.catch import WrongProgram
 
 MOST = 4  # programs of a part
+# Raise this when the same mistake makes another program, and run `autograder build`.
+PROGRAMS_VERSION = 2
 
 
 def chosen(course: Course, assignment: Assignment) -> dict[str, list[Mistake]]:
@@ -130,15 +132,12 @@ def _code_lines(text: str) -> list[str]:
 
 
 def _definitions(mistake: Mistake) -> dict[str, str]:
-    """Return the wrong functions and methods; a whole class where its `__init__` is wrong, because
-    a method needs what `__init__` keeps.
+    """Return the wrong functions, and for a wrong method its whole class: the method may need what
+    the author's `__init__` keeps under a name of its own.
     """
     found = dict(definitions(ast.parse(mistake.source)))
-    texts: dict[str, str] = {}
-    for place in mistake.places:
-        whole = place.removesuffix(".__init__")
-        texts.setdefault(whole, _text(mistake.source, found[whole]))
-    return {place: text for place, text in texts.items() if place.rpartition(".")[0] not in texts}
+    outermost = dict.fromkeys(place.partition(".")[0] for place in mistake.places)
+    return {place: _text(mistake.source, found[place]) for place in outermost}
 
 
 def _text(source: str, node: Definition) -> str:

@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.authoring.catch_programs import opening, programs
+from autograder.authoring.catch_programs import PROGRAMS_VERSION, opening, programs
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
@@ -316,7 +316,7 @@ def _sources(course: Course, assignment: Assignment) -> str:
         files += [course.answers_file(assignment), *course.alternatives(assignment)]
     files += [course.nudges_file(assignment)]
     if course.catch_file(assignment).is_file():
-        digest.update(f"{course.catch is not False}{opening(course)}".encode())
+        digest.update(f"{PROGRAMS_VERSION}{course.catch is not False}{opening(course)}".encode())
         files += [course.catch_file(assignment), *course.alternatives(assignment)]
     for file in files:
         if file.is_file():

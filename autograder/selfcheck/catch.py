@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from autograder.checks.explain import clean
-from autograder.checks.sentences import kind, show
+from autograder.checks.sentences import kind, show, verb
 from autograder.checks.values import first_difference
 from autograder.records import RefusedError
 from autograder.sandbox.outside.alarm import TestAlarm
@@ -332,34 +332,35 @@ def difference(theirs: Outcome, mine: Outcome, letter: str, whose: str = "yours"
     if theirs.error:
         return "" if mine.error else f"{letter} stops: {theirs.error}"
     for name, own in mine.values.items():
-        if told := _apart(theirs.values.get(name), own, letter, whose):
+        if told := _apart(name, theirs.values.get(name), own, letter, whose):
             return f"{name} {told}"
     return ""
 
 
-def _apart(theirs: Any, mine: Any, letter: str, whose: str) -> str:
+def _apart(name: str, theirs: Any, mine: Any, letter: str, whose: str) -> str:
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
-        return _tensors_apart(theirs, mine, letter, whose)
+        return _tensors_apart(name, theirs, mine, letter, whose)
     if isinstance(mine, float) and isinstance(theirs, float):
-        return _tensors_apart(torch.tensor(theirs), torch.tensor(mine), letter, whose)
+        return _tensors_apart(name, torch.tensor(theirs), torch.tensor(mine), letter, whose)
     if type(mine) is type(theirs) and mine == theirs:
         return ""
-    return f"differs: {_is(whose)} {_shown(mine)}, {_is(letter)} {_shown(theirs)}."
+    return f"{verb(name, 'differs', 'differ')}: {_is(whose)} {_shown(mine)}, {_is(letter)} {_shown(theirs)}."
 
 
-def _tensors_apart(theirs: Tensor, mine: Tensor, letter: str, whose: str) -> str:
+def _tensors_apart(name: str, theirs: Tensor, mine: Tensor, letter: str, whose: str) -> str:
     if theirs.shape != mine.shape:
         shapes = f"{_has(whose)} {tuple(mine.shape)}, {_has(letter)} {tuple(theirs.shape)}"
-        return f"has another shape: {shapes}."
+        return f"{verb(name, 'has', 'have')} another shape: {shapes}."
     if theirs.dtype != mine.dtype:
-        return f"has another number type: {mine.dtype} from {whose}, {theirs.dtype} from {letter}."
+        types = f"{mine.dtype} from {whose}, {theirs.dtype} from {letter}"
+        return f"{verb(name, 'has', 'have')} another number type: {types}."
     found = first_difference(theirs, mine, atol=ATOL, rtol=RTOL)
     if found is None:
         return ""
     where = f" first at {found.where}" if found.several else ""
     numbers = f"{found.expected} from {whose}, {found.came} from {letter}"
     extent = f" ({found.extent})" if found.several and found.extent else ""
-    return f"differs{where}: {numbers}{extent}."
+    return f"{verb(name, 'differs', 'differ')}{where}: {numbers}{extent}."
 
 
 def _is(whose: str) -> str:

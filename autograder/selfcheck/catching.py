@@ -20,7 +20,7 @@ from autograder.selfcheck.check import CheckReport, suite_of
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import Work
 from autograder.text.spelling import one_of
-from autograder.text.wording import counted, joined
+from autograder.text.wording import begun, counted, joined
 
 MOST = 26  # letters in a sentence
 
@@ -160,8 +160,7 @@ def _open(programs: Sequence[WrongProgram]) -> str:
 
 def story(program: WrongProgram) -> tuple[str, ...]:
     """Return the title, the wrong lines, and why people write them."""
-    title = program.title[0].upper() + program.title[1:]
-    return (f"{title}.", *(f"    {line}" for line in program.lines), program.story)
+    return (f"{begun(program.title)}.", *(f"    {line}" for line in program.lines), program.story)
 
 
 def about_giving_up(given: GivenUp) -> list[Told]:
@@ -171,7 +170,7 @@ def about_giving_up(given: GivenUp) -> list[Told]:
     if given.made:
         made = Told(
             "✗", f"{program.letter} answers like your code: your code makes this mistake.",
-            (f"{program.title[0].upper()}{program.title[1:]}.", f"→ {program.hint}"),
+            (f"{begun(program.title)}.", f"→ {program.hint}"),
         )  # fmt: skip
         return [shown, made]
     separates = Told("✓", f"It catches {program.letter}: {given.difference}", story(program))

@@ -25,6 +25,7 @@ from autograder.selfcheck.catch import (
     WrongProgram,
     attempt,
     count_numbers,
+    give_up,
     in_place,
     load_inputs,
     unlocked,
@@ -219,6 +220,17 @@ def test_a_broken_catch_file_is_a_sentence(folder: Path, text: str, sentence: st
     (folder / FILE_NAME).write_text(text, "utf-8")
     code, output = said(str(folder), "--part", "encoder")
     assert code == 2 and sentence in output
+
+
+def test_a_program_does_not_depend_on_the_names_that_a_student_keeps_in_self(folder: Path) -> None:
+    text = SOLUTION.replace("self.max_len", "self.longest").replace("self.activation", "self.bend")
+    assert text != SOLUTION
+    module = loaded(text)
+    for part, programs in catch_programs.programs(COURSE, BLOCK).items():
+        for program in programs:
+            given = give_up(module, load_inputs(folder).call(part), program)
+            assert given.difference and " stops: " not in given.difference, given
+            assert not given.unexpected
 
 
 def test_a_program_takes_its_place_and_leaves_it(folder: Path) -> None:
