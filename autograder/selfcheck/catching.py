@@ -169,7 +169,8 @@ def about_giving_up(given: GivenUp) -> list[Told]:
     shown = Told("·", f"The author's input for {program.letter}: {program.input}")
     if given.made:
         made = Told(
-            "✗", f"{program.letter} answers like your code: your code makes this mistake.",
+            "✗", f"{program.letter} answers like your code: your code makes this mistake, or one with the same "
+            "effect.",
             (f"{begun(program.title)}.", f"→ {program.hint}"),
         )  # fmt: skip
         return [shown, made]
