@@ -256,7 +256,10 @@ def test_an_endless_loop_in_ones_own_code_ends(
     line = "        T = token_ids.shape[1]\n"
     text = SOLUTION.replace(line, f"{line}        while T == 5:\n            pass\n")
     assert text != SOLUTION
-    assert "processor time" in tried(folder, "encoder", torch.zeros(1, 5).long(), text=text).refused
+    told_late = tried(folder, "encoder", torch.zeros(1, 5).long(), text=text).refused
+    assert re.match(
+        "This input (used|took) more than", told_late
+    )  # a busy machine ends it by the clock
 
 
 def test_nothing_can_be_read_in_the_released_file(folder: Path) -> None:
