@@ -1,5 +1,5 @@
 """Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it,
-`picture("part")` draws it.
+`catch("part", lambda: (…))` tries an input on wrong programs, `picture("part")` draws it.
 
 These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the
 saved files. During grading none of them does anything, because the grader runs the tests itself.
@@ -23,7 +23,32 @@ from autograder.feedback.render import Message
 from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
-from autograder.selfcheck.check import CheckReport, Finding, check_student, check_work
+from autograder.selfcheck.catch import (
+    WrongProgram,
+    attempt,
+    call_line,
+    give_up,
+    load_inputs,
+    require_open,
+    unlocked,
+)
+from autograder.selfcheck.catching import (
+    Told,
+    about_attempt,
+    about_giving_up,
+    as_notes,
+    no_program,
+    nothing_unlocked,
+)
+from autograder.selfcheck.check import (
+    SEED,
+    CheckReport,
+    Finding,
+    check_student,
+    check_work,
+    failures,
+    suite_of,
+)
 from autograder.selfcheck.drawing import why_not
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
@@ -32,9 +57,11 @@ from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.magics import without_calls
 from autograder.source.text import cells
+from autograder.text.wording import joined
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _seen: dict[str, Message] = {}  # the latest results of each part in this session
+_unlocked: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}  # by test file and part
 _folder: Path | None = None  # with the assignment's files, once it is known
 _waiting: list[str] = []  # unwritten names that executed cells need
 
@@ -167,6 +194,76 @@ def hint(part: str = "", again: bool = False) -> Message:
         more = "That was the last step. From the first: `again=True`, as in `hint(again=True)`."
     kind = f"Hint {next_step.number} of {next_step.of} · {next_step.kind}"
     return Message(next_step.title, notes=(kind, *next_step.text.split("\n")), foot=more)
+
+
+def catch(part: str, make_input: Any = None, give_up: str = "") -> Message | None:
+    """Tell on which wrong programs of a part an input differs from the current definitions of this
+    notebook; with `give_up="B"`, what the author's input for program B tells.
+    """
+    if os.environ.get(_EXECUTION):
+        return None
+    try:
+        return _caught(part, make_input, give_up)
+    except RefusedError as refusal:
+        return Message(str(refusal))
+
+
+def _caught(part: str, make_input: Any, letter: str) -> Message:
+    test_file = _test_file(part)
+    if test_file is None:
+        raise RefusedError(
+            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+        )
+    require_open(LockedHints(test_file.parent))
+    call = load_inputs(test_file.parent).call(part)
+    module = sys.modules["__main__"]
+    programs = _programs(test_file, part)
+    if letter:
+        chosen = [program for program in programs if program.letter == letter.upper()]
+        if not chosen:
+            raise no_program(letter, [program.letter for program in programs])
+        told = about_giving_up(give_up(module, call, chosen[0]))
+        return Message(f"{chosen[0].letter}, given up", notes=as_notes(told))
+    if make_input is None:
+        letters = joined([program.letter for program in programs], len(programs))
+        return Message(
+            f"Unlocked: {letters}. Find an input on which they differ from your code.",
+            notes=(f"{call_line(call)}.", " ".join((call.__doc__ or "").split())),
+            foot=f'Try one: `catch("{part}", lambda: …)`',
+        )
+    told = about_attempt(attempt(module, call, make_input, programs), "Your input", ())
+    return Message(
+        f"Catch the mistake: {part.replace('_', ' ')}",
+        notes=as_notes(told),
+        foot="If nothing separates program B from your code, your code may make that mistake: "
+        f'`catch("{part}", give_up="B")`'.replace("B", _letter(told, programs)),
+    )
+
+
+def _programs(test_file: Path, part: str) -> tuple[WrongProgram, ...]:
+    """Return the programs of a part, which stay unlocked in this session; raises RefusedError."""
+    if (test_file, part) not in _unlocked:
+        module = sys.modules["__main__"]
+        with suite_of(test_file) as session:
+            passed = not any(test.part == part for test in failures(session, module))
+            session.start(SEED)
+            programs = unlocked(test_file.parent, session, module, part) if passed else ()
+        if not programs:
+            raise RefusedError(nothing_unlocked(passed))
+        _unlocked[test_file, part] = programs
+    return _unlocked[test_file, part]
+
+
+def _letter(told: Sequence[Told], programs: Sequence[WrongProgram]) -> str:
+    """Return the first program that the input did not catch, or the first of all."""
+    caught = {each.line[0] for each in told if each.mark == "✓"}
+    return next((p.letter for p in programs if p.letter not in caught), programs[0].letter)
+
+
+def catch_all(file: str) -> None:
+    """Try the inputs of a catch.py on the saved file beside it, as `autograder catch` does."""
+    folder = Path(file).resolve().parent
+    _run("catch", str(folder))
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:

@@ -16,15 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.authoring import fixed_inputs, trivial
+from autograder.authoring import catch_audit, fixed_inputs, trivial
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes, part_of
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
@@ -216,11 +215,15 @@ def audit_course(
         try:
             tried = [a.name for a in assignments if "solution" in kinds]
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
+            with_catch = [a.name for a in assignments if "mistake" in kinds]
+            catching = {name: pool.submit(catch_audit.problems_of, name) for name in with_catch}
             for finding in _try_all(pool, cases):
                 finding_of[finding.case] = finding
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
+            for name in with_catch:
+                audits[name].problems += catching[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:
@@ -296,9 +299,7 @@ def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Cas
 def _mistake_cases(
     course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]
 ) -> Iterator[Case]:
-    parts = parts_of_lines(solution)
     for mistake in load_mistakes(course, assignment):
-        part = mistake.part or parts[_first_change(solution, mistake.source)]
         yield Case(
             "mistake",
             assignment.name,
@@ -308,16 +309,8 @@ def _mistake_cases(
             (),
             mistake.hint,
             mistake.weight,
-            part,
+            part_of(mistake, solution),
         )
-
-
-def _first_change(solution: str, mistake: str) -> int:
-    """Return the index of the first line that the mistake changes; 0 if it only adds or removes
-    lines at the end.
-    """
-    lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
-    return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
 def _try_all(pool: GraderPool, cases: list[Case]) -> Iterable[AuditFinding]:

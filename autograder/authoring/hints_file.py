@@ -11,11 +11,12 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from autograder.authoring.catch_programs import PROGRAMS_VERSION, opening, programs
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
@@ -107,7 +108,7 @@ def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
     from autograder.selfcheck.locked_hints import SCHEMA
 
-    entries, answers = survey(course, assignment)
+    entries, answers, catch = survey(course, assignment)
     nudges = _locked_nudges(course, assignment)
     record: dict[str, Any] = {
         "schema": SCHEMA,
@@ -117,6 +118,7 @@ def make(course: Course, assignment: Assignment) -> str:
         "tests": entries,
         **({"answers": answers} if answers else {}),
         **({"nudges": nudges} if nudges else {}),
+        **({"catch": catch} if catch else {}),
     }
     return _sealed(record)
 
@@ -130,22 +132,29 @@ def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
     )
 
 
-def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the locked hints and the locked answers to questions, by test and grid."""
+def survey(
+    course: Course, assignment: Assignment
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the locked hints and the locked answers to questions, by test and grid, and the locked
+    programs to catch.
+    """
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
         surveyed = _Survey(course, assignment, session)
-        return surveyed.locked(), surveyed.locked_answers()
+        return surveyed.locked(), surveyed.locked_answers(), surveyed.locked_programs()
 
 
 class _Survey:
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
         self._questions = load_questions(course, assignment)
-        self._alternatives = load_alternatives(course, assignment) if self._questions else ()
+        self._programs = programs(course, assignment)
+        right_needed = self._questions or self._programs
+        self._alternatives = load_alternatives(course, assignment) if right_needed else ()
+        self._opening = opening(course)
         self._assignment = assignment
         self._session = session
         self._solution = course.read_solution(assignment)
@@ -212,8 +221,53 @@ class _Survey:
                     entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
         return entries
 
-    def _recordings(self, text: str, every: bool = False) -> Iterator[tuple[str, "Recording"]]:
-        """Yield the answers of a file in the tests that it fails, or in all of them."""
+    def locked_programs(self) -> dict[str, Any]:
+        """Lock each part's programs once, and their key with what code that passes the part
+        answers: right code, and each known mistake that the part's visible tests do not see.
+        """
+        from autograder.selfcheck.locked_hints import key_of, lock, salt_of, steady_fingerprint
+
+        if not self._programs:
+            return {}
+        keys: dict[str, bytes] = {}
+        parts: dict[str, dict[str, str]] = {}
+        for part, of_part in self._programs.items():
+            records = [program.as_record() for program in of_part]
+            keys[part] = key_of(self._assignment.name, records)
+            parts[part] = dict([lock(keys[part], records)])
+        entries: dict[str, dict[str, dict[str, str]]] = {}
+        for part, test, recording in self._passing_recordings():
+            salt = salt_of(self._assignment.name, f"catch/{test}")
+            fingerprint = steady_fingerprint(salt, recording.answers)
+            if fingerprint and recording.answers:
+                index, locked = lock(fingerprint[1], [keys[part].hex()])
+                entries.setdefault(test, {}).setdefault(str(fingerprint[0]), {})[index] = locked
+        return {
+            "parts": parts,
+            "keys": entries,
+            **({"from": self._opening} if self._opening else {}),
+        }
+
+    def _passing_recordings(self) -> Iterator[tuple[str, str, "Recording"]]:
+        """Yield the answers of each text in the tests of the parts with programs that it passes."""
+        tests = [test for test in self._session.tests() if test.part in self._programs]
+        right = [self._solution, *(text for _, text in self._alternatives)]
+        for text in [*right, *(mistake.source for mistake in self.mistakes)]:
+            recordings = list(self._recordings(text, of=[test.name for test in tests]))
+            failed = {self._part_of(test) for test, recording in recordings if recording.failed}
+            for test, recording in recordings:
+                if self._part_of(test) not in failed:
+                    yield self._part_of(test), test, recording
+
+    def _part_of(self, name: str) -> str:
+        return str(next(test.part for test in self._session.tests() if test.name == name))
+
+    def _recordings(
+        self, text: str, every: bool = False, of: Collection[str] | None = None
+    ) -> Iterator[tuple[str, "Recording"]]:
+        """Yield the answers of a file in the tests that it fails, or in all of them, or in those
+        with these names.
+        """
         from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
@@ -221,7 +275,10 @@ class _Survey:
         name = f"{self._assignment.stem}.py"
         with time_limit():
             module = run_text(text, name).module
-        tests = self._session.tests() if every else failures(self._session, module)
+        if of is not None:
+            tests = [test for test in self._session.tests() if test.name in of]
+        else:
+            tests = self._session.tests() if every else failures(self._session, module)
         connection = RecordingConnection(module)
         self._session.start(SEED)
         for test in tests:
@@ -258,6 +315,9 @@ def _sources(course: Course, assignment: Assignment) -> str:
     if course.answers_file(assignment).is_file():
         files += [course.answers_file(assignment), *course.alternatives(assignment)]
     files += [course.nudges_file(assignment)]
+    if course.catch_file(assignment).is_file():
+        digest.update(f"{PROGRAMS_VERSION}{course.catch is not False}{opening(course)}".encode())
+        files += [course.catch_file(assignment), *course.alternatives(assignment)]
     for file in files:
         if file.is_file():
             digest.update(b"\0" + file.read_bytes().replace(b"\r\n", b"\n"))

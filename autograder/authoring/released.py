@@ -34,7 +34,8 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
         ),
     }
     for file in sorted((course.suite_folder(assignment) / GIVEN).glob("*.py")):
-        texts[folder / file.name] = suite_text(course, file)
+        if file != course.catch_file(assignment) or course.catch is not False:
+            texts[folder / file.name] = suite_text(course, file)
     if course.pictures_file(assignment).exists():
         texts[folder / "pictures.py"] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):

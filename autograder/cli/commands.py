@@ -23,6 +23,7 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
         students.watch,
         students.hint,
         students.answers,
+        students.catch,
         students.progress,
         students.pack,
     ),

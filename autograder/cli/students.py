@@ -1,4 +1,4 @@
-"""The commands for students: check, watch, hint, answers, progress and pack."""
+"""The commands for students: check, watch, hint, answers, catch, progress and pack."""
 
 from pathlib import Path
 from typing import Annotated
@@ -110,6 +110,36 @@ def answers(
         )
     )
     return DONE
+
+
+def catch(
+    target: Target = ".",
+    part: Annotated[
+        str | None, typer.Option("--part", help="Try the inputs of this part only.")
+    ] = None,
+    give_up: Annotated[
+        str | None,
+        typer.Option(
+            "--give-up",
+            metavar="LETTER",
+            help="Run the author's input for this program, and see what it says about your code.",
+        ),
+    ] = None,
+) -> int:
+    """Find inputs, in catch.py, on which wrong programs differ from your code."""
+    from autograder.selfcheck.catching import catch_with_file, give_up_with_file
+    from autograder.selfcheck.check import check_work
+    from autograder.selfcheck.screens import catch_screen, given_up_screen
+
+    work = find_work(target)
+    report = check_work(work)
+    if give_up is None:
+        results = catch_with_file(work, report, part)
+        console.print(catch_screen(results, f"autograder catch {work.name}"))
+        return DONE
+    given = give_up_with_file(work, report, give_up)
+    console.print(given_up_screen(given))
+    return FOUND if given.made or given.unexpected else DONE
 
 
 def progress(

@@ -34,7 +34,7 @@ from autograder.text.spelling import did_you_mean, one_of
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
 # other modules in an assignment's folder, or read by pytest
-FILES_OF_OURS = ("pictures", "conftest")
+FILES_OF_OURS = ("pictures", "catch", "conftest")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -266,6 +266,13 @@ def _feedback(value: object) -> object:
     return {"before_due": value, "after_due": value}
 
 
+def _switch(value: object) -> object:
+    """Parse yes, no, or the moment from when on; a date alone means the beginning of that day."""
+    moment = value if isinstance(value, bool) else _moment(value)
+    is_day = not isinstance(value, datetime) and len(str(value).strip()) == len("2026-11-27")
+    return datetime.combine(moment, time()) if is_day and isinstance(moment, datetime) else moment
+
+
 VISIBILITIES: tuple[str, ...] = get_args(Visibility)
 _LEVEL = {"enum": list(VISIBILITIES)}
 _DATED = {
@@ -309,6 +316,22 @@ class CourseFile(YamlRecord):
     )
     attempts: Literal["last", "best"] = Field(
         default="last", description="Which counts of what a student handed in for an assignment."
+    )
+    catch: Annotated[
+        bool | datetime,
+        BeforeValidator(_switch),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "boolean"},
+                    {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"},
+                ]
+            }
+        ),
+    ] = Field(
+        default=True,
+        description="Whether `autograder catch` unlocks wrong programs for a part that passes; or from when on, such "
+        "as `2026-11-27`.",
     )
     limits: Limits = Limits()
     min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
@@ -400,6 +423,10 @@ class Course(CourseFile):
 
     def answers_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "answers.yml"
+
+    def catch_file(self, assignment: Assignment) -> Path:
+        """Return the file of inputs to catch mistakes with, which students receive."""
+        return self.suite_folder(assignment) / "given" / "catch.py"
 
     def nudges_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "nudges.yml"

@@ -20,10 +20,21 @@ from pydantic import Field
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
+from autograder.course.markers import parts_of_lines
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.text.spelling import did_you_mean
 
 Weight = Literal["slip", "idea"]
+
+
+@dataclass(frozen=True)
+class Catch:
+    """What makes a mistake one of the programs to catch: an `input` that separates it from right
+    answers, as an expression, and the `story` of why people write it.
+    """
+
+    input: str
+    story: str
 
 
 @dataclass(frozen=True)
@@ -32,7 +43,7 @@ class Mistake:
 
     A `slip` should cost little, a missing `idea` the part that it is about; without a `weight`,
     neither is checked. `fails` are the tests that it did not pass when an audit recorded them; None
-    if none did.
+    if none did. `places` are the functions and classes that its edits change.
     """
 
     id: str
@@ -42,12 +53,19 @@ class Mistake:
     weight: Weight | None = None
     part: str | None = None
     fails: frozenset[str] | None = None
+    places: tuple[str, ...] = ()
+    catch: Catch | None = None
 
 
 class _Edit(YamlRecord):
     place: Text = Field(alias="in")
     old: Text = Field(alias="replace")
     new: str = Field(alias="with")
+
+
+class _Catch(YamlRecord):
+    input: Text
+    story: Text
 
 
 class _Entry(YamlRecord):
@@ -63,6 +81,7 @@ class _Entry(YamlRecord):
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
     edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
+    catch: _Catch | None = None
 
 
 _Span = tuple[int, int, str]  # the begin and the end of a text in the solution, and its replacement
@@ -131,10 +150,30 @@ def _mistakes(
             )
         if source := _apply(solution, entry, index, document):
             title = entry.title or entry.id.replace("_", " ")
-            mistakes.append(Mistake(entry.id, title, entry.hint, source, entry.weight, entry.part))
+            mistakes.append(
+                Mistake(
+                    entry.id,
+                    title,
+                    entry.hint,
+                    source,
+                    entry.weight,
+                    entry.part,
+                    places=tuple(dict.fromkeys(edit.place for edit in _edits(entry) or ())),
+                    catch=_catch(entry, index, document),
+                )
+            )
     if document.problems:
         raise CourseError(document.problems)
     return tuple(mistakes)
+
+
+def part_of(mistake: Mistake, solution: str) -> str:
+    """Return the part that a mistake is about: its own, or that of the first line that it changes."""
+    if mistake.part:
+        return mistake.part
+    lines = zip(solution.split("\n"), mistake.source.split("\n"), strict=False)
+    first = next((number for number, (old, new) in enumerate(lines) if old != new), 0)
+    return parts_of_lines(solution)[first]
 
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:
@@ -177,6 +216,20 @@ def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYam
     except ValueError as error:
         document.add((index, "id"), f"{name} {error}")
         return None
+
+
+def _catch(entry: _Entry, index: int, document: MarkedYaml) -> Catch | None:
+    """Return what the entry says about catching it; an input that is no expression is a problem."""
+    if entry.catch is None:
+        return None
+    try:
+        compile(entry.catch.input.strip(), "input", "eval")
+    except SyntaxError as error:
+        document.add(
+            (index, "catch", "input"),
+            f"the mistake `{entry.id}`: its `input` is not an expression of Python: {error.msg}.",
+        )
+    return Catch(" ".join(entry.catch.input.split()), " ".join(entry.catch.story.split()))
 
 
 def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:

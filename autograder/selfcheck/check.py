@@ -104,6 +104,7 @@ class CheckReport:
     warnings: tuple[str, ...] = ()
     printed: str = ""
     has_answers: bool = False
+    has_catch: bool = False
     has_pictures: bool = False
 
     @property
@@ -175,6 +176,7 @@ def check_work(work: Work) -> CheckReport:
     findings = check_student(
         loaded.module, work.test_file, from_file(text.name), saved=text, file=file
     )
+    hints = LockedHints(work.folder)
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
@@ -187,7 +189,8 @@ def check_work(work: Work) -> CheckReport:
         note=_note(work),
         warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
         printed=clean(printed.getvalue(), PRINTED),
-        has_answers=LockedHints(work.folder).has_answers,
+        has_answers=hints.has_answers,
+        has_catch=bool(hints.parts_to_catch),
         has_pictures=(work.folder / "pictures.py").is_file(),
     )
 
@@ -215,7 +218,7 @@ def check_student(
     return tuple(examination.findings(session, part))
 
 
-class _OwnServer(Server):
+class OwnServer(Server):
     """A server for a student's module in this process, which Ctrl-C and the alarm can interrupt."""
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
@@ -228,7 +231,7 @@ def as_graded(
     module: ModuleType, file: SourceFile | None = None
 ) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
-    connection = LoopbackConnection(_OwnServer(module), records=True)
+    connection = LoopbackConnection(OwnServer(module), records=True)
     return RemoteSubject(connection, RemoteStudent(connection), None, file)
 
 

@@ -68,7 +68,13 @@ class MistakeHint:
 
 
 class SteadyServer(Server):
-    """A server that answers for a module deterministically, independent of the order of calls."""
+    """A server that answers for a module deterministically, independent of the order of calls.
+
+    With `every_weight`, those that are constant at first are replaced, too: right code may begin
+    with biases of zero or with random ones.
+    """
+
+    every_weight = False
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
@@ -88,11 +94,12 @@ class SteadyServer(Server):
         reply = super().perform(call)
         if not isinstance(self.resolve(call.target), type):
             return reply  # the reply may contain weights
-        if torch.equal(torch.default_generator.get_state(), undrawn):
+        drawn = not torch.equal(torch.default_generator.get_state(), undrawn)
+        if not drawn and not self.every_weight:
             return reply  # its weights are not random: the test chose them
         for module in tree_leaves(reply.result):
             if isinstance(module, nn.Module) and id(module) not in before:
-                _replace_random_weights(module)
+                _replace_weights(module, constant_ones=self.every_weight)
         return reply
 
 
@@ -137,13 +144,13 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     )
 
 
-def _replace_random_weights(module: nn.Module) -> None:
-    """Replace weights by values that depend only on their name; constant weights are kept."""
+def _replace_weights(module: nn.Module, constant_ones: bool) -> None:
+    """Replace weights by values that depend only on their name and shape."""
     with torch.no_grad():
         for name, weight in module.named_parameters():
-            if weight.is_meta or not weight.is_floating_point() or weight.numel() < 2:
+            if weight.is_meta or not weight.is_floating_point() or weight.numel() == 0:
                 continue
-            if bool((weight != weight.flatten()[0]).any()):
+            if constant_ones or bool((weight != weight.flatten()[0]).any()):
                 weight.copy_(_fixed_weights(name, weight.shape))
 
 
@@ -275,11 +282,15 @@ def _odd_number(number: float) -> str:
     return "+" if number > 0 else "-"
 
 
-def lock(
-    fingerprint: bytes, texts: Sequence[MistakeHint | tuple[str, str] | str]
-) -> tuple[str, str]:
-    """Return the storage key of this fingerprint, and the hints, questions and answers, or nudge,
-    encrypted with it.
+def key_of(assignment: str, texts: Sequence[Any]) -> bytes:
+    """Return a key for records that are locked once and opened with several fingerprints."""
+    text = json.dumps(texts, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(f"{SCHEMA}/{assignment}/key/{text}".encode()).digest()
+
+
+def lock(fingerprint: bytes, texts: Sequence[Any]) -> tuple[str, str]:
+    """Return the storage key of this fingerprint, and the records (hints, questions and answers,
+    nudges, programs) encrypted with it.
     """
     records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
     text = json.dumps(records, ensure_ascii=False).encode()
@@ -317,11 +328,13 @@ class LockedHints:
             self._tests = dict(locked["tests"])
             self._answers = dict(locked.get("answers", {}))
             self._nudges = dict(locked.get("nudges", {}))
+            self._catch = dict(locked.get("catch", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
             self._answers = {}
             self._nudges = {}
+            self._catch = {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -347,6 +360,25 @@ class LockedHints:
             (question, answer)
             for question, answer in self._opened(self._answers.get(test, {}), test, answers)
         ]
+
+    @property
+    def catches_from(self) -> str:
+        """From when on programs can be caught, as a moment in ISO's form; "" if that is always."""
+        return str(self._catch.get("from", ""))
+
+    @property
+    def parts_to_catch(self) -> tuple[str, ...]:
+        """The parts with programs to catch."""
+        return tuple(self._catch.get("parts", ()))
+
+    def programs(self, part: str, test: str, answers: Sequence[Answer]) -> list[dict[str, Any]]:
+        """Return the records of a part's wrong programs, if code that passes gives these answers in
+        this test.
+        """
+        grids = self._catch.get("keys", {}).get(test, {})
+        for key in self._opened(grids, f"catch/{test}", answers):
+            return open_lock(bytes.fromhex(key), self._catch["parts"].get(part, {}))
+        return []
 
     def _opened(
         self, grids: Mapping[str, Mapping[str, str]], test: str, answers: Sequence[Answer]

@@ -12,6 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.feedback.render import by_cause, shared_message
+from autograder.selfcheck.catch import GivenUp
+from autograder.selfcheck.catching import PartCaught, Told, about_giving_up, next_step, summary
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
@@ -23,6 +25,7 @@ INDENT = 4
 PRINTED_LINES = 8
 IN_FULL = 3  # failures that `watch` shows in full
 _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line with the location
+MARKS = {"?": "cyan", "✓": "green", "✗": "red", "○": "yellow"}
 FULL = "█"
 EMPTY = "░"
 
@@ -48,6 +51,8 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     commands = []
     if report.has_answers and report.passed_parts:
         commands.append((f"autograder answers {name}", "answers questions of the text"))
+    if report.has_catch and report.passed_parts:
+        commands.append((f"autograder catch {name}", "finds mistakes that all these tests miss"))
     if report.all_passed:
         lines.append(
             Text(
@@ -189,6 +194,29 @@ def answers_screen(
             )
         )
     return Group(*lines)
+
+
+def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
+    """Show what the inputs of each part caught, and what to do next."""
+    lines: list[RenderableType] = []
+    for result in results:
+        lines += [Text(result.title, "bold"), *_paragraphs(result.told), Text()]
+    lines.append(Text(summary(results)))
+    if step := next_step(results, command):
+        lines.append(Text(step, "dim"))
+    return Group(*lines)
+
+
+def given_up_screen(given: GivenUp) -> RenderableType:
+    """Show what the author's input for a program tells."""
+    return Group(*_paragraphs(about_giving_up(given)))
+
+
+def _paragraphs(told: Iterable[Told]) -> Iterator[RenderableType]:
+    for each in told:
+        yield _hanging(Text(each.mark, MARKS.get(each.mark, "dim")), Text(each.line))
+        for line in each.below:
+            yield _indented(Text(line, "cyan" if line.startswith(("    ", "→")) else ""))
 
 
 def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:

@@ -17,7 +17,10 @@ from typing import Any
 from autograder.source.magics import parse, plain_cell, plain_script
 from autograder.source.names_used import NameReader, asks_for_main
 
-NOTEBOOK_FUNCTIONS = ("answers", "check", "hint", "open_assignment", "pack", "picture", "progress")
+NOTEBOOK_FUNCTIONS = (
+    *("answers", "catch", "check", "hint"),
+    *("open_assignment", "pack", "picture", "progress"),
+)
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 

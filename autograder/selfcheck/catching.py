@@ -1,0 +1,214 @@
+"""What `catch` tells, as sentences: for a terminal and for a notebook."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+from autograder.records import RefusedError
+from autograder.selfcheck.catch import (
+    Attempt,
+    GivenUp,
+    Inputs,
+    WrongProgram,
+    attempt,
+    give_up,
+    load_inputs,
+    require_open,
+    unlocked,
+)
+from autograder.selfcheck.check import CheckReport, suite_of
+from autograder.selfcheck.locked_hints import LockedHints
+from autograder.selfcheck.workspace import Work
+from autograder.text.spelling import one_of
+from autograder.text.wording import begun, counted, joined
+
+MOST = 26  # letters in a sentence
+
+
+@dataclass(frozen=True)
+class Told:
+    """One paragraph: a line with a mark in front, and the lines below it."""
+
+    mark: str
+    line: str
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartCaught:
+    """What the inputs of one part caught."""
+
+    part: str
+    title: str
+    caught: tuple[str, ...]
+    waiting: tuple[str, ...]
+    told: tuple[Told, ...]
+
+
+def catch_with_file(work: Work, report: CheckReport, only: str | None = None) -> list[PartCaught]:
+    """Try the inputs of an assignment's catch.py on the student's saved file.
+
+    Raises RefusedError if there is nothing to catch, or catch.py cannot be used.
+    """
+    hints = LockedHints(work.folder)
+    require_open(hints)
+    inputs = load_inputs(work.folder)
+    parts = sorted(_parts(hints, only), key=list(report.by_part()).index)
+    module = work.load().module
+    results = []
+    with suite_of(work.test_file) as session:
+        for part in parts:
+            if part not in report.passed_parts:
+                results.append(_locked(part, report.title(part)))
+                continue
+            programs = unlocked(work.folder, session, module, part)
+            results.append(_tried(module, inputs, part, report.title(part), programs))
+    return results
+
+
+def give_up_with_file(work: Work, report: CheckReport, letter: str) -> GivenUp:
+    """Run the author's input of a program on the student's saved file; raises RefusedError."""
+    hints = LockedHints(work.folder)
+    require_open(hints)
+    inputs = load_inputs(work.folder)
+    module = work.load().module
+    with suite_of(work.test_file) as session:
+        programs = {
+            part: unlocked(work.folder, session, module, part)
+            for part in hints.parts_to_catch
+            if part in report.passed_parts
+        }
+    for part, of_part in programs.items():
+        for program in of_part:
+            if program.letter == letter.upper():
+                return give_up(module, inputs.call(part), program)
+    raise no_program(letter, [p.letter for of_part in programs.values() for p in of_part])
+
+
+def no_program(letter: str, letters: Sequence[str]) -> RefusedError:
+    there = f"there are {joined(sorted(letters), MOST)}" if letters else "none is unlocked yet"
+    return RefusedError(f"There is no program {letter!r} here: {there}.")
+
+
+def _parts(hints: LockedHints, only: str | None) -> tuple[str, ...]:
+    if only is None:
+        return hints.parts_to_catch
+    if only not in hints.parts_to_catch:
+        raise RefusedError(
+            f"There is nothing to catch in a part {only!r}; there is in {one_of(hints.parts_to_catch)}."
+        )
+    return (only,)
+
+
+def _locked(part: str, title: str) -> PartCaught:
+    return PartCaught(part, title, (), (), (Told("○", nothing_unlocked(passed=False)),))
+
+
+def nothing_unlocked(passed: bool) -> str:
+    """Return the reason that a part has no programs yet."""
+    if passed:
+        return "Your code passes, but with answers of its own that unlock nothing."
+    return "Locked until the visible tests of this part pass."
+
+
+def _tried(
+    module: ModuleType, inputs: Inputs, part: str, title: str, programs: Sequence[WrongProgram]
+) -> PartCaught:
+    """Try all inputs of a part; a program is told about at the first input that catches it."""
+    caught: set[str] = set()
+    told: list[Told] = []
+    if not programs:
+        told = [Told("○", nothing_unlocked(passed=True))]
+    given = inputs.inputs.get(part, []) if programs else []
+    for number, make_input in enumerate(given, start=1):
+        tried = attempt(module, inputs.call(part), make_input, programs)
+        of_several = f" {number}" if len(given) > 1 else ""
+        told += about_attempt(tried, f"Input{of_several}", caught)
+        caught.update(verdict.program.letter for verdict in tried.verdicts if verdict.caught)
+    if programs and not given:
+        told = [Told("·", f"INPUTS has no input for this part yet; {_open(programs)} wait.")]
+    letters = [program.letter for program in programs]
+    waiting = tuple(letter for letter in letters if letter not in caught)
+    return PartCaught(part, title, tuple(sorted(caught)), waiting, tuple(told))
+
+
+def about_attempt(tried: Attempt, name: str, known: Collection[str]) -> list[Told]:
+    """Tell about one input; programs that are `known` are not told about again."""
+    if tried.refused:
+        return [Told("✗", f"{name} is refused: {tried.refused}")]
+    told = [
+        Told("✓", f"{v.program.letter} is caught: {v.difference}", story(v.program))
+        for v in tried.verdicts
+        if v.caught and v.program.letter not in known
+    ]
+    if tried.agreeing:
+        told.append(
+            Told("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
+                 "wrong in the same way, or is it your code?")
+        )  # fmt: skip
+    same = [v.program for v in tried.verdicts if not v.caught and v.program.letter not in known]
+    if same:
+        verb = "answers" if len(same) == 1 else "answer"
+        size = counted(tried.numbers, "number")
+        told.append(Told("·", f"{name} ({size}): {_open(same)} {verb} like your code."))
+    return told
+
+
+def _open(programs: Sequence[WrongProgram]) -> str:
+    return joined([program.letter for program in programs], MOST)
+
+
+def story(program: WrongProgram) -> tuple[str, ...]:
+    """Return the title, the wrong lines, and why people write them."""
+    return (f"{begun(program.title)}.", *(f"    {line}" for line in program.lines), program.story)
+
+
+def about_giving_up(given: GivenUp) -> list[Told]:
+    """Tell what the author's input says about the program and about the student's own code."""
+    program = given.program
+    shown = Told("·", f"The author's input for {program.letter}: {program.input}")
+    if given.made:
+        made = Told(
+            "✗", f"{program.letter} answers like your code: your code makes this mistake, or one with the same "
+            "effect.",
+            (f"{begun(program.title)}.", f"→ {program.hint}"),
+        )  # fmt: skip
+        return [shown, made]
+    separates = Told("✓", f"It catches {program.letter}: {given.difference}", story(program))
+    if not given.unexpected:
+        return [shown, separates]
+    wrong = Told(
+        "✗",
+        f"But your own answer is not the right one: {given.unexpected}",
+        (
+            "Your code makes another mistake, which the visible tests do not see. Read this part's text again.",
+        ),
+    )
+    return [shown, separates, wrong]
+
+
+def summary(results: Sequence[PartCaught]) -> str:
+    """Return how many programs were caught, of those that are unlocked."""
+    caught = sum(len(result.caught) for result in results)
+    programs = caught + sum(len(result.waiting) for result in results)
+    return f"{caught} of {counted(programs, 'unlocked program')} caught."
+
+
+def next_step(results: Sequence[PartCaught], command: str) -> str:
+    """Return what to do about a program that nothing separates; empty if there is none."""
+    waiting = [letter for result in results for letter in result.waiting]
+    if not waiting:
+        return ""
+    return (
+        "If nothing that you try separates a program from your code, your code may make that "
+        f"mistake: {command} --give-up {waiting[0]}"
+    )
+
+
+def as_notes(told: Sequence[Told]) -> tuple[str, ...]:
+    """Return paragraphs as lines of a notebook's message; lines of code are marked as code."""
+    notes: list[str] = []
+    for each in told:
+        notes.append(f"{each.mark} {each.line}")
+        notes += [f"`{line.strip()}`" if line.startswith("    ") else line for line in each.below]
+    return tuple(notes)

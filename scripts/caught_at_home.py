@@ -1,0 +1,122 @@
+"""Which known mistakes pass all visible tests, and which of them does `catch` find at home?
+
+python scripts/caught_at_home.py 05_encoder_block 08_encoder_decoder
+
+A mistake is found if giving up one of the programs that its code unlocks says that the code is
+wrong: that it makes this mistake, or that its answer is not the right one. Prints a line for each
+assignment, in Markdown; `-v` lists the ideas that are not found. The released files are used, as
+at a student's home. `--jobs=2` is the number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from autograder.course.config import Assignment, Course, load_course
+from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.grading.reference import import_needed
+from autograder.sandbox.outside.trusted_process import spawning
+from autograder.suite.session import SuiteSession
+
+TOGETHER = 25  # mistakes that a process tries before it takes the next ones
+
+
+@dataclass(frozen=True)
+class AtHome:
+    """What a student can find out about a mistake alone."""
+
+    mistake: str
+    idea: bool
+    passes: bool
+    named: bool = False
+    found: bool = False
+
+
+def main(names: list[str], jobs: int, talkative: bool) -> None:
+    course = load_course()
+    print("| assignment | known mistakes | pass visible tests | ideas | pass visible tests |"
+          " found by `catch`, all | found, ideas | named, ideas | ideas not found |")  # fmt: skip
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    everything: list[AtHome] = []
+    with ProcessPoolExecutor(jobs, spawning()) as pool:
+        running = {}
+        for assignment in course.select(names or None):
+            total = len(load_mistakes(course, assignment))
+            running[assignment.name] = [
+                pool.submit(try_some, assignment.name, start) for start in range(0, total, TOGETHER)
+            ]
+        for name, futures in running.items():
+            tried = [each for future in futures for each in future.result()]
+            everything += tried
+            print(line(name, tried), flush=True)
+            if talkative:
+                unknown = [t.mistake for t in tried if t.idea and t.passes and not t.found]
+                print("    not found: ", ", ".join(unknown), file=sys.stderr)
+    print(line("all", everything))
+
+
+def try_some(name: str, start: int) -> list[AtHome]:
+    """Try some of an assignment's mistakes. Runs in a process of the pool."""
+    course = load_course()
+    assignment = course.assignment(name)
+    import_needed(assignment)
+    folder = course.release_folder(assignment)
+    session = SuiteSession([folder / f"test_{assignment.stem}.py"], folder)
+    mistakes = load_mistakes(course, assignment)[start : start + TOGETHER]
+    return [at_home(course, assignment, session, mistake) for mistake in mistakes]
+
+
+def at_home(
+    course: Course, assignment: Assignment, session: SuiteSession, mistake: Mistake
+) -> AtHome:
+    from autograder.selfcheck.catch import FILE_NAME, give_up, load_inputs, unlocked
+    from autograder.selfcheck.check import failures
+    from autograder.selfcheck.locked_hints import LockedHints
+    from autograder.selfcheck.workspace import run_text
+
+    folder = course.release_folder(assignment)
+    module = run_text(mistake.source, f"{assignment.stem}.py").module
+    idea = mistake.weight == "idea"
+    if failures(session, module):
+        return AtHome(mistake.id, idea, passes=False)
+    if not (folder / FILE_NAME).is_file():
+        return AtHome(mistake.id, idea, passes=True)
+    inputs = load_inputs(folder)
+    given = [
+        give_up(module, inputs.call(part), program)
+        for part in LockedHints(folder).parts_to_catch
+        for program in unlocked(folder, session, module, part)
+    ]
+    named = any(each.made and each.program.title == mistake.title for each in given)
+    found = any(each.made or each.unexpected for each in given)
+    return AtHome(mistake.id, idea, True, named, found)
+
+
+def line(name: str, tried: Sequence[AtHome]) -> str:
+    """Return the line of a table."""
+    passing = [each for each in tried if each.passes]
+    ideas = [each for each in passing if each.idea]
+    counts = [
+        len(tried),
+        len(passing),
+        sum(each.idea for each in tried),
+        len(ideas),
+        sum(each.found for each in passing),
+        sum(each.found for each in ideas),
+        sum(each.named for each in ideas),
+        sum(not each.found for each in ideas),
+    ]
+    return f"| {name} | {' | '.join(map(str, counts))} |"
+
+
+if __name__ == "__main__":
+    options = [word for word in sys.argv[1:] if word.startswith("-")]
+    named = [word for word in sys.argv[1:] if not word.startswith("-")]
+    jobs = next(
+        (int(o.partition("=")[2]) for o in options if o.startswith("--jobs=")), os.cpu_count()
+    )
+    main(named, jobs or 1, "-v" in options)
