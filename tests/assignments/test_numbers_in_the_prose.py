@@ -317,6 +317,40 @@ def test_13_key_value_cache(solution):
     says("13", "200 numbers together", "280 numbers", "2{,}147{,}483{,}648", "Seven users", "`1 2 3 6 2 4`")
 
 
+def test_13_grouped_queries(solution):
+    module = solution("13")
+    assert module.cache_bytes(32, 32, 128, 4096, 2) == 2_147_483_648
+    attention = module.GroupedQueryAttention(20, 4, 2)
+    _, cache = attention(torch.randn(1, 5, 20))
+    assert attention.key.weight.shape == (10, 20)
+    assert [part.shape for part in cache] == [(1, 2, 5, 5)] * 2
+    assert sum(part.numel() for part in cache) == 100
+    rows = {
+        "GPT-2 small": (12, 12, 12, 64),
+        "Falcon 7B": (32, 71, 1, 64),
+        "Llama 2 7B": (32, 32, 32, 128),
+        "Llama 2 70B": (80, 64, 8, 128),
+        "Llama 3.1 8B": (32, 32, 8, 128),
+    }
+    for model, (layers, asking, kept, numbers) in rows.items():
+        megabytes = module.cache_bytes(layers, kept, numbers, 1000, 2) / 1e6
+        says("13", f"| {model} | {layers} | {asking} | {kept} | {numbers} | {megabytes:.0f} MB |")
+    assert module.cache_bytes(80, 8, 128, 1000, 2) < module.cache_bytes(32, 32, 128, 1000, 2)
+    says("13", "The largest of these models has a smaller cache than one a tenth of its size.", "100 numbers together")
+
+
+def test_13_sizes_are_those_of_the_published_models():
+    """The defaults of Hugging Face's configurations are GPT-2 small, Falcon 7B and the first Llama, as wide as Llama 2."""
+    transformers = pytest.importorskip("transformers")
+    gpt2, falcon, llama = transformers.GPT2Config(), transformers.FalconConfig(), transformers.LlamaConfig()
+    assert (gpt2.n_layer, gpt2.n_head, gpt2.n_embd // gpt2.n_head) == (12, 12, 64)
+    falcon_heads = falcon.num_attention_heads
+    assert (falcon.num_hidden_layers, falcon_heads, falcon.hidden_size // falcon_heads) == (32, 71, 64)
+    assert falcon.multi_query
+    llama_heads = llama.num_attention_heads
+    assert (llama.num_hidden_layers, llama_heads, llama.hidden_size // llama_heads) == (32, 32, 128)
+
+
 def test_missing_sentence_is_noticed():
     with pytest.raises(AssertionError, match="does not say"):
         says("03", "a sentence that is not there")
