@@ -442,7 +442,7 @@ def without_groups(attention, kept):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.125)
 @pytest.mark.promise(
     "How many bytes the keys and values of one text of `length` words take in all layers, a whole number.",
 )
@@ -495,7 +495,7 @@ def test_pieces_give_the_same_with_groups(student):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.375)
 @pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
 @pytest.mark.promise(
     "The old entries stay exactly as they were, and the cache that comes in keeps its values.",
