@@ -165,7 +165,7 @@ def test_no_word_is_read_twice(student):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.125)
 def test_cache_of_llama_2(student):
     """Llama 2 7B keeps 2,147,483,648 bytes for a text of 4,096 words, and a toy 1,680 bytes."""
     checks.equal(student.cache_bytes(3, 2, 5, 7, 4), 1680, "cache_bytes(3, 2, 5, 7, 4)")

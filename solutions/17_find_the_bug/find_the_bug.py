@@ -207,7 +207,7 @@ def newest_file(steps: list[int]) -> str:
 # did it come from? From the line: *when does a set differ from its list?* Only when something occurs twice.
 #
 # That is the method: find the line that you do not believe, and ask **when it would matter**. Random inputs rarely
-# hit that case. Of our eight, random numbers of ordinary sizes often find two, and the other six hardly ever.
+# hit that case. Of our eight, random numbers of ordinary sizes often find two, and the other six seldom or never.
 #
 # Evidence has to be a *fair* input. The docstring says what the arguments may be; whoever gives a function
 # something else has been promised nothing.

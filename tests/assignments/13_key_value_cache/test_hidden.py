@@ -456,7 +456,7 @@ def test_bytes_of_many_caches(student, reference):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.625)
 @pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
 @pytest.mark.promise(
     "head h of the queries uses kept head h // (n_heads / n_kv_heads).",

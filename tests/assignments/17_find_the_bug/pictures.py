@@ -16,7 +16,7 @@ def sentences() -> tuple:
 
 
 RANDOM = {  # inputs of ordinary sizes, as somebody would write them down who does not think of the suspect
-    "cut_windows": lambda: (torch.randint(100, (random.randint(20, 60),)), 8),
+    "cut_windows": lambda: (torch.randint(100, (random.randint(20, 60),)), 16),
     "smooth_targets": lambda: (torch.randint(5, (6,)), 5, random.random()),
     "row_weights": lambda: (torch.randn(4, 5),),
     "mean_in_pieces": lambda: (torch.rand(random.randint(20, 60)), 8),
