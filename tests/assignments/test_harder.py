@@ -161,7 +161,7 @@ SLIPS = {
         ("n = min(2 * n, len(items))", "break", "by_hand"),
         ("if n == len(items):", "if n >= len(items) // 2:", "by_hand"),
         ("return list(items)", "return list(items)[::-1]", "by_hand"),
-        ("rest = items[: edges[part]] + items[edges[part + 1] :]", "rest = items[edges[part] : edges[part + 1]]", "by_hand"),
+        ("items[: edges[part]] + items[edges[part + 1] :]", "items[edges[part] : edges[part + 1]]", "by_hand"),
         ("len(items) * part // n", "part", "by_hand"),
     ],
     "13_key_value_cache": [

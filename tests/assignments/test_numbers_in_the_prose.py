@@ -341,7 +341,7 @@ def test_13_grouped_queries(solution):
 
 
 def test_13_sizes_are_those_of_the_published_models():
-    """The defaults of Hugging Face's configurations are GPT-2 small, Falcon 7B and the first Llama, as wide as Llama 2."""
+    """The defaults of Hugging Face's configurations are GPT-2 small, Falcon 7B, and a Llama as wide as Llama 2."""
     transformers = pytest.importorskip("transformers")
     gpt2, falcon, llama = transformers.GPT2Config(), transformers.FalconConfig(), transformers.LlamaConfig()
     assert (gpt2.n_layer, gpt2.n_head, gpt2.n_embd // gpt2.n_head) == (12, 12, 64)
