@@ -270,7 +270,7 @@ def verdict(name: str) -> str | None:
     """What is wrong with the suspect of this name: one of the eight words, or None if it keeps its promise.
 
     A verdict counts only together with the evidence of Part 1; for a suspect that keeps its promise, together with the
-    ValueError of `evidence`.
+    refusal of `evidence`.
     """
     # TODO: for each suspect a word, or None
     ### BEGIN SOLUTION
