@@ -55,8 +55,6 @@
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -108,7 +106,7 @@ def smooth_targets(targets: Tensor, num_classes: int, amount: float) -> Tensor:
 def row_weights(scores: Tensor) -> Tensor:
     """The softmax of each row of scores (T, S), however large or small the scores are. T >= 1, S >= 1."""
     heights = torch.exp(scores - scores.max())                                          # (T, S)
-    return heights / heights.sum(dim=-1, keepdim=True)
+    return heights / heights.sum(dim=-1, keepdim=True)                                  # (T, S)
 
 
 @suspect
@@ -128,7 +126,7 @@ def without_padding(scores: Tensor, real: Tensor) -> Tensor:
     real: booleans (S,), at least one of which is True. Whatever stands at the other columns has no influence.
     """
     penalty = (~real).to(scores.dtype) * -10_000.0                                      # (S,)
-    return (scores + penalty).softmax(dim=-1)
+    return (scores + penalty).softmax(dim=-1)                                           # (T, S)
 
 
 @suspect
@@ -152,7 +150,7 @@ def last_words(hidden: Tensor, lengths: Tensor) -> Tensor:
     """
     words = hidden.flatten(0, 1)                                                        # (B·T, C)
     begins = torch.arange(len(lengths)) * lengths.max()                                 # (B,)
-    return words[begins + lengths - 1]
+    return words[begins + lengths - 1]                                                  # (B, C)
 
 
 @suspect
@@ -259,7 +257,7 @@ def verdict(name: str) -> str | None:
     """What is wrong with the suspect of this name: one of the eight words, or None if it keeps its promise.
 
     A verdict counts only together with the evidence of Part 1; for a suspect that keeps its promise, together with the
-    ValueError of `evidence`.
+    refusal of `evidence`.
     """
     # TODO: for each suspect a word, or None
     raise NotImplementedError("verdict is not written yet.")
@@ -302,7 +300,7 @@ def repaired(name: str) -> Callable:
 # Written? `autograder check 17_find_the_bug` shows how you are doing.
 
 # %% [markdown]
-# The picture gives every suspect 200 random inputs of ordinary sizes and shows how many of them tell it from your repair.
+# The picture gives every suspect 200 random inputs of ordinary sizes and shows how many tell it from your repair.
 # Beside each bar stands whether your evidence does. Which of the suspects would a random test have found?
 
 # %% picture="repair"
