@@ -10,6 +10,13 @@ from torch import Tensor
 
 BLUE, ORANGE = "#0072B2", "#D55E00"
 NEW, PAST = 3, 5
+MODELS = {  # layers, kept heads, numbers in a head, the longest text, its colour
+    "GPT-2 small": (12, 12, 64, 1024, "#999999"),
+    "Falcon 7B": (32, 1, 64, 2048, "#009E73"),
+    "Llama 2 7B": (32, 32, 128, 4096, ORANGE),
+    "Llama 2 70B": (80, 8, 128, 4096, "#CC79A7"),
+    "Llama 3.1 8B": (32, 8, 128, 131_072, BLUE),
+}
 
 
 def rectangle_in_the_square(student) -> Figure:
@@ -135,8 +142,78 @@ def fastest(attention, calls: list[tuple]) -> list[float]:
     return best
 
 
+def who_shares_with_whom(student) -> Figure:
+    """Six heads that ask and three that are kept: in each column, a group of two heads is filled, and nothing else."""
+    moved = influence(student)  # (H, G)
+    figure = Figure(figsize=(5.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(moved > 1e-9, cmap="Blues", vmin=0, vmax=1.4)
+    for asking, row in enumerate(moved.tolist()):
+        for kept, change in enumerate(row):
+            axes.text(kept, asking, "✓" if change > 1e-9 else "·", ha="center", va="center")
+    axes.set_xticks(range(moved.shape[1]))
+    axes.set_yticks(range(len(moved)))
+    axes.set(xlabel="… when kept head g is another one?", ylabel="does the output of head h move …")
+    axes.set_title("6 heads that ask, 3 that are kept", loc="left", fontsize=10)
+    return figure
+
+
+def influence(student) -> Tensor:
+    """How far the output of each head moves when one kept head of a cache is changed: (H, G)."""
+    dice = torch.Generator().manual_seed(5)
+    attention = student.GroupedQueryAttention(24, 6, 3).double()
+    word = torch.randn(1, 1, 24, generator=dice).double()  # (1, 1, C)
+    keys, values = torch.randn(2, 1, 3, 4, 4, generator=dice).double()  # (1, G, 4, D)
+    with torch.no_grad():
+        for _, parameter in sorted(attention.named_parameters()):
+            parameter.copy_(torch.randn(parameter.shape, generator=dice) / 3)
+        attention.proj.weight.copy_(torch.eye(24))
+        before, _ = attention(word, (keys, values))  # (1, 1, C)
+        columns = []
+        for kept in range(3):
+            changed = keys.clone()
+            changed[:, kept] += 1 + torch.randn(4, 4, generator=dice).double()
+            after, _ = attention(word, (changed, values))  # (1, 1, C)
+            columns.append((after - before).unflatten(-1, (6, 4)).abs().amax(dim=-1).flatten())  # (H,)
+    return torch.stack(columns, dim=1)
+
+
+def caches_of_models(student) -> Figure:
+    """Each model's line ends at its longest text. The same model without groups would lie as many times higher as
+    several heads share one key: eight times for the largest.
+    """
+    figure = Figure(figsize=(7.6, 4.6), layout="constrained")
+    axes = figure.subplots()
+    for name, (layers, kept, numbers, longest, colour) in MODELS.items():
+        lengths = [2**power for power in range(7, longest.bit_length())]
+        bytes_kept = [student.cache_bytes(layers, kept, numbers, length, 2) for length in lengths]
+        draw_cache(axes, lengths, bytes_kept, colour, "-", f"{name}, G = {kept}")
+    lengths = [2**power for power in range(7, 13)]
+    bytes_kept = [student.cache_bytes(80, 64, 128, length, 2) for length in lengths]
+    draw_cache(axes, lengths, bytes_kept, "#CC79A7", ":", "Llama 2 70B, if G were 64")
+    axes.axhline(24 * 2**30, color="black", linewidth=1, linestyle="--")
+    axes.text(2**7, 24 * 2**30 * 1.15, "all the memory of a graphics card of 24 GiB", fontsize=8)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=10)
+    axes.set(xlabel="words of one text", ylabel="cache in MiB (2 bytes for each number)")
+    axes.yaxis.set_major_formatter(lambda size, _: f"{size / 2**20:,.3g}" if size < 2**20 else f"{size / 2**20:,.0f}")
+    axes.set_yticks([2**20 * 10**power for power in range(6)])
+    axes.minorticks_off()
+    axes.set_xticks([2**power for power in range(7, 18, 2)], [f"{2**power:,}" for power in range(7, 18, 2)])
+    axes.set_ylim(2**19, 2**37)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    return figure
+
+
+def draw_cache(axes: Axes, lengths: list[int], sizes: list[int], colour: str, line: str, label: str) -> None:
+    """One model: a line, and a dot at its longest text."""
+    axes.plot(lengths, sizes, line, color=colour, linewidth=2, label=label)
+    axes.plot(lengths[-1:], sizes[-1:], "o", color=colour)
+
+
 PICTURES = {
     "mask": [rectangle_in_the_square],
     "attention": [pieces_against_the_whole],
     "writing": [one_more_word],
+    "groups": [who_shares_with_whom, caches_of_models],
 }

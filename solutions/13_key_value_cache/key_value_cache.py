@@ -17,7 +17,7 @@
 #        ↑               01 vectors
 #    vectors +           02 positions
 #    positions           12 positions that turn
-#        ↑
+#        ↑               17 the code around it, debugged
 # words of a text        00 why not one word after the other
 #
 # ▶ you are here
@@ -42,7 +42,7 @@
 # right once stays right for ever.
 #
 # Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in it, `D`
-# numbers in a head, `C = H · D` numbers in a word.
+# numbers in a head, `C = H · D` numbers in a word; in Part 4 also `G` heads whose keys and values are kept.
 #
 # Scores, softmax and weighted sum are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
 # `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)` and a boolean mask, True where attending is allowed.
@@ -329,18 +329,150 @@ if __name__ == "__main__":
 # %% picture="writing"
 
 # %% [markdown]
-# ## The price: memory
+# ## Part 4 · Heads that share
 #
-# Nothing is free. The time that we save is paid for in memory. Each of $L$ layers keeps, for each of $T$ words, one
-# key and one value in each of $H$ heads, $D$ numbers each:
+# 15 minutes, ●●○
 #
-# $$\text{bytes} = 2 \cdot L \cdot H \cdot D \cdot T \cdot \text{bytes per number}$$
+# Nothing is free. The time that we save is paid for in memory. Each of $L$ layers keeps, for each of $S$ words, one
+# key and one value in each of $G$ heads, $D$ numbers each:
+#
+# $$\text{bytes} = 2 \cdot L \cdot G \cdot D \cdot S \cdot \text{bytes per number}$$
 #
 # **One number by hand.** Llama 2 in its size of 7 billion has 32 layers and 32 heads of 128 numbers, and keeps them
 # in 2 bytes each. A text of 4,096 words costs $2 \cdot 32 \cdot 32 \cdot 128 \cdot 4096 \cdot 2 =
 # 2{,}147{,}483{,}648$ bytes: two gibibytes, for one user. Seven users at a time need more memory for their caches
-# than the model does for all its weights. This is why newer models let several heads share one key and one value
-# (*grouped-query attention*), keep the numbers in one byte, or forget what lies too far back.
+# than the model does for all its weights.
+#
+# Which factor of this product could be smaller? Layers, width and length are what we want a model for. That leaves
+# the number of heads that are *kept*. Every head needs a query of its own, since heads exist to ask different
+# questions, and queries are not kept, so they cost nothing here. But must each head have a key and a value of its
+# own, too? In **grouped-query attention** the `H` heads that ask are divided into `G` groups of neighbours, and the
+# heads of a group search the same keys and read the same values:
+#
+# ```
+#  head that asks      0   1   2   3   4   5
+#                      └─┬─┘   └─┬─┘   └─┬─┘
+#  key and value         0       1       2        H = 6, G = 3
+# ```
+#
+# With $G = H$ this is the attention of Part 2. With $G = 1$ all heads share one key and one value: *multi-query
+# attention*, the smallest cache of all, which cost some models a little quality. Most models choose a number between.
+#
+# | model | layers | heads that ask, $H$ | heads that are kept, $G$ | $D$ | cache of 1,000 words |
+# |---|---|---|---|---|---|
+# | GPT-2 small | 12 | 12 | 12 | 64 | 37 MB |
+# | Falcon 7B | 32 | 71 | 1 | 64 | 8 MB |
+# | Llama 2 7B | 32 | 32 | 32 | 128 | 524 MB |
+# | Llama 2 70B | 80 | 64 | 8 | 128 | 328 MB |
+# | Llama 3.1 8B | 32 | 32 | 8 | 128 | 131 MB |
+#
+# The largest of these models has a smaller cache than one a tenth of its size. (A megabyte, MB, is a million bytes;
+# all numbers are kept in 2 bytes.)
+#
+# **What changes in the code?** Three things. The layers `key` and `value` become narrower: they make `G · D` numbers of
+# each word, and `D` is still `d_model / n_heads`. The cache holds `G` heads, not `H`. And just before the scores, each
+# kept head is lent to all heads of its group. *After* it has gone into the cache: whoever keeps the copies has saved
+# nothing.
+#
+# **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five words
+# leave keys and values of shape `(1, 2, 5, 5)` each, 100 numbers together and not 200. Heads 0 and 1 use kept head 0,
+# heads 2 and 3 use kept head 1.
+#
+# (Recent versions of PyTorch lend the heads by themselves if you ask for it, with `enable_gqa=True`. Write the line
+# yourself first, then see whether both agree.)
+#
+# **To think about.** The second text in a batch begins with the same thousand words as the first, word for word. What
+# else could be shared?
+
+
+# %%
+def cache_bytes(n_layers: int, n_kv_heads: int, d_head: int, length: int, bytes_per_number: int) -> int:
+    """How many bytes the keys and values of one text of `length` words take in all layers, a whole number.
+
+    n_kv_heads: the heads that are kept in each layer, G. d_head: the numbers in a head, D.
+    Example: cache_bytes(32, 32, 128, 4096, 2) is 2,147,483,648.
+    """
+    # TODO: the formula above
+    ### BEGIN SOLUTION
+    return 2 * n_layers * n_kv_heads * d_head * length * bytes_per_number
+    ### END SOLUTION
+
+
+class GroupedQueryAttention(nn.Module):
+    """Causal attention with a cache, in which n_heads heads ask and n_kv_heads keys and values are kept.
+
+    `query`, `proj`: two `nn.Linear(d_model, d_model, bias=False)`, as in `CachedAttention`.
+    `key`, `value`: two `nn.Linear(d_model, n_kv_heads · D, bias=False)`, D = d_model / n_heads.
+    Kept head g works with the features g·D up to (g+1)·D - 1 of keys and values; head h of the queries uses kept head
+    h // (n_heads / n_kv_heads).
+    Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model, and
+    ValueError that names n_heads and n_kv_heads and their values if n_kv_heads does not divide n_heads.
+
+    forward: as in `CachedAttention`, but both parts of the cache are (B, n_kv_heads, S, D).
+        The old entries stay exactly as they were, and the cache that comes in keeps its values. Scores are divided by
+        √D. Nothing is detached, all is the same in training and in eval, and out and cache have the module's number
+        type.
+    Example: GroupedQueryAttention(20, 4, 4) computes what CachedAttention(20, 4) with the same weights computes.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, n_kv_heads: int) -> None:
+        super().__init__()
+        # TODO: refuse what does not divide; store what forward needs; the four layers, two of them narrow
+        ### BEGIN SOLUTION
+        if d_model % n_heads != 0:
+            raise ValueError(f"d_model = {d_model} cannot be split into n_heads = {n_heads} equal heads.")
+        if n_heads % n_kv_heads != 0:
+            raise ValueError(f"n_heads = {n_heads} cannot be split into n_kv_heads = {n_kv_heads} equal groups.")
+        self.n_heads = n_heads
+        self.n_kv_heads = n_kv_heads
+        kept = n_kv_heads * (d_model // n_heads)
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, kept, bias=False)
+        self.value = nn.Linear(d_model, kept, bias=False)
+        self.proj = nn.Linear(d_model, d_model, bias=False)
+        ### END SOLUTION
+
+    def forward(
+        self, x: Tensor, cache: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        # TODO: queries in n_heads heads, keys and values in n_kv_heads                 # (B, H, T, D), (B, G, T, D)
+        # TODO: the old keys and values and the new ones behind them, as in Part 2      # (B, G, S, D)
+        # TODO: lend each kept head to all heads of its group, and attend               # (B, H, T, D)
+        # TODO: concatenate the heads, the last layer; and return what is kept          # (B, T, C)
+        ### BEGIN SOLUTION
+        T, narrow = x.shape[1], (self.n_kv_heads, -1)
+        queries = self.query(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)       # (B, H, T, D)
+        keys = self.key(x).unflatten(-1, narrow).transpose(1, 2)                        # (B, G, T, D)
+        values = self.value(x).unflatten(-1, narrow).transpose(1, 2)                    # (B, G, T, D)
+        past = 0
+        if cache is not None:
+            old_keys, old_values = cache                                                # (B, G, past, D)
+            past = old_keys.shape[2]
+            keys = torch.cat([old_keys, keys], dim=2)                                   # (B, G, S, D)
+            values = torch.cat([old_values, values], dim=2)                             # (B, G, S, D)
+        group = self.n_heads // self.n_kv_heads
+        lent_keys = keys.repeat_interleave(group, dim=1)                                # (B, H, S, D)
+        lent_values = values.repeat_interleave(group, dim=1)                            # (B, H, S, D)
+        mask = causal_mask(T, past).to(x.device)                                        # (T, S)
+        attended = F.scaled_dot_product_attention(queries, lent_keys, lent_values, attn_mask=mask)  # (B, H, T, D)
+        out = self.proj(attended.transpose(1, 2).flatten(-2))                           # (B, T, C)
+        return out, (keys, values)
+        ### END SOLUTION
+
+
+# %% part="groups"
+
+# %% [markdown]
+# The first picture shows whose keys each head searches, found out by changing one kept head after the other in a cache.
+# The rows of a group should be filled in one column. The second draws your `cache_bytes` for the models of the table,
+# each up to the longest text that it was made for.
+
+# %% picture="groups"
+
+# %% [markdown]
+# There are more ways to a smaller cache: keep the numbers in one byte, forget what lies too far back, or keep one
+# short vector for each word, from which the keys and values of all heads are computed again (*latent attention*). And
+# a model that was trained without groups can be converted: 04's `harder.py` asks how.
 #
 # ## Harder: attention in tiles
 #
@@ -364,9 +496,10 @@ if __name__ == "__main__":
 #
 # - Noam Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need* (2019): why writing one word at a time
 #   is slow even with a cache (look for "memory bandwidth"), and what happens when all heads share one key and value.
+#   The "one write-head" of its title is our $G = 1$.
 # - Joshua Ainslie and others, *GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints*
 #   (2023): the compromise. Look at the drawing of multi-head, grouped-query and multi-query attention side by side,
-#   and change $H$ in the formula above accordingly.
+#   and at how little training turns a finished model into a grouped one.
 # - Woosuk Kwon and others, *Efficient Memory Management for Large Language Model Serving with PagedAttention* (2023):
 #   look at the figure that shows where a GPU's memory goes, and at how two continuations share one beginning.
 # - Guangxuan Xiao and others, *Efficient Streaming Language Models with Attention Sinks* (2023): an answer to the last

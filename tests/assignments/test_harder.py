@@ -156,6 +156,13 @@ SLIPS = {
         ("if weight.grad is None:", "if False:", "two_steps"),
         ("range(iterations)", "range(5)", "one_number"),
     ],
+    "17_find_the_bug": [
+        ("n = min(2 * n, len(items))", "break", "by_hand"),
+        ("if n == len(items):", "if n >= len(items) // 2:", "by_hand"),
+        ("return list(items)", "return list(items)[::-1]", "by_hand"),
+        ("items[: edges[part]] + items[edges[part + 1] :]", "items[edges[part] : edges[part + 1]]", "by_hand"),
+        ("len(items) * part // n", "part", "few_questions"),
+    ],
     "13_key_value_cache": [
         ("o = o * shrink", "o = o", "by_hand"),
         ("l = l * shrink", "l = l", "by_hand"),

@@ -1,10 +1,11 @@
-"""The numbers that the prose of assignments 01 to 13 works out by hand, computed with the solutions.
+"""The numbers that the prose of assignments 01 to 13, and of 17, works out by hand, computed with the solutions.
 
 Assignments 00, 06, 14 and 15 have such tests in their own folders.
 """
 
 import importlib.util
 import math
+import random
 from collections.abc import Callable
 from types import ModuleType
 
@@ -315,6 +316,86 @@ def test_13_key_value_cache(solution):
         text.append(sum(text) % 10)
     assert text == [1, 2, 3, 6, 2, 4]
     says("13", "200 numbers together", "280 numbers", "2{,}147{,}483{,}648", "Seven users", "`1 2 3 6 2 4`")
+
+
+def test_13_grouped_queries(solution):
+    module = solution("13")
+    assert module.cache_bytes(32, 32, 128, 4096, 2) == 2_147_483_648
+    attention = module.GroupedQueryAttention(20, 4, 2)
+    _, cache = attention(torch.randn(1, 5, 20))
+    assert attention.key.weight.shape == (10, 20)
+    assert [part.shape for part in cache] == [(1, 2, 5, 5)] * 2
+    assert sum(part.numel() for part in cache) == 100
+    rows = {
+        "GPT-2 small": (12, 12, 12, 64),
+        "Falcon 7B": (32, 71, 1, 64),
+        "Llama 2 7B": (32, 32, 32, 128),
+        "Llama 2 70B": (80, 64, 8, 128),
+        "Llama 3.1 8B": (32, 32, 8, 128),
+    }
+    for model, (layers, asking, kept, numbers) in rows.items():
+        megabytes = module.cache_bytes(layers, kept, numbers, 1000, 2) / 1e6
+        says("13", f"| {model} | {layers} | {asking} | {kept} | {numbers} | {megabytes:.0f} MB |")
+    assert module.cache_bytes(80, 8, 128, 1000, 2) < module.cache_bytes(32, 32, 128, 1000, 2)
+    says("13", "The largest of these models has a smaller cache than one a tenth of its size.", "100 numbers together")
+
+
+def test_13_sizes_are_those_of_the_published_models():
+    """The defaults of Hugging Face's configurations are GPT-2 small, Falcon 7B, and a Llama as wide as Llama 2."""
+    transformers = pytest.importorskip("transformers")
+    gpt2, falcon, llama = transformers.GPT2Config(), transformers.FalconConfig(), transformers.LlamaConfig()
+    assert (gpt2.n_layer, gpt2.n_head, gpt2.n_embd // gpt2.n_head) == (12, 12, 64)
+    falcon_heads = falcon.num_attention_heads
+    assert (falcon.num_hidden_layers, falcon_heads, falcon.hidden_size // falcon_heads) == (32, 71, 64)
+    assert falcon.multi_query
+    llama_heads = llama.num_attention_heads
+    assert (llama.num_hidden_layers, llama_heads, llama.hidden_size // llama_heads) == (32, 32, 128)
+
+
+def random_inputs_of_17() -> ModuleType:
+    """The inputs of ordinary sizes that the picture of 17 draws."""
+    file = ROOT / "tests/assignments/17_find_the_bug/pictures.py"
+    spec = importlib.util.spec_from_file_location("pictures_17", file)
+    pictures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    return pictures
+
+
+def test_17_find_the_bug(solution):
+    module = solution("17")
+
+    def middle(numbers: list[int]) -> int:
+        return sorted(set(numbers))[len(set(numbers)) // 2]
+
+    assert [middle([3, 1, 2]), middle([1, 1, 2])] == [2, 2]
+    assert [sorted(numbers)[len(numbers) // 2] for numbers in ([1, 1, 2], [3, 1, 2])] == [1, 2]
+    broken = [name for name in module.SUSPECTS if module.verdict(name)]
+    assert (len(module.SUSPECTS), len(broken)) == (10, 8)
+    says("17", "Below are ten short functions", "Eight of them break their promise", "Two keep it")
+
+
+def test_17_random_inputs_find_at_most_two_of_the_eight(solution):
+    module, pictures = solution("17"), random_inputs_of_17()
+    found = dict.fromkeys(pictures.RANDOM, 0)
+    tries, together = 400, []
+    for seed in range(tries):
+        random.seed(seed)
+        torch.manual_seed(seed)
+        inputs = {name: draw() for name, draw in pictures.RANDOM.items()}
+        told = [
+            name
+            for name, arguments in inputs.items()
+            if pictures.told_apart(module.SUSPECTS[name], module.repaired(name), arguments)
+        ]
+        together.append(len(told))
+        for name in told:
+            found[name] += 1
+    often = sorted(name for name, count in found.items() if count > tries / 4)
+    assert often == ["drop_some", "mean_in_pieces"]
+    assert sum(together) / tries < 2
+    assert sum(count <= 2 for count in together) > 0.9 * tries
+    assert found["smooth_targets"] == found["running_loss"] == 0
+    says("17", "random numbers of ordinary sizes often find two, and the other six seldom or never")
 
 
 def test_missing_sentence_is_noticed():

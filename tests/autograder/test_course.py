@@ -252,9 +252,10 @@ def test_course_yml_of_this_course_is_valid() -> None:
         "10_ready_made": 10,
         "11_spot_the_cheat": 10,
         "12_rotary_positions": 10,
-        "13_key_value_cache": 10,
+        "13_key_value_cache": 13,
         "14_fine_tuning": 10,
         "15_train_it_well": 20,
+        "17_find_the_bug": 10,
     }
 
 

@@ -408,3 +408,158 @@ def test_prompt_stays_as_it_is(student):
     checks.equal(
         student.generate(Memory(), ids.clone(), 0), ids, "the text with no new words", axes=("row", "word")
     )
+
+
+# Part 4: groups
+
+WIDTH, ASKING, KEPT, EACH = 24, 6, 2, 4
+
+
+def wide(T=T, B=B):
+    return torch.randn(B, T, WIDTH, dtype=torch.float64)  # (B, T, C)
+
+
+def strange_narrow_cache(S, B=B):
+    """Keys and values of two heads that no layer has made."""
+    return tuple(torch.randn(2, B, KEPT, S, EACH, dtype=torch.float64))  # twice (B, G, S, D)
+
+
+def grouped(student, kept=KEPT):
+    """The student's layer with groups, with fresh weights."""
+    return checks.randomize(student.GroupedQueryAttention(WIDTH, ASKING, kept).double(), scale=0.4)
+
+
+def without_groups(attention, kept):
+    """PyTorch's own attention in which each head has the key and the value that it shares with its group."""
+    layer = nn.MultiheadAttention(WIDTH, ASKING, bias=False, batch_first=True).double()
+    groups = [head // (ASKING // kept) for head in range(ASKING)]
+    narrow = [attention.key.weight, attention.value.weight]
+    shared = [weight.detach().unflatten(0, (kept, EACH))[groups].flatten(0, 1) for weight in narrow]  # (C, C)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.cat([attention.query.weight, *shared]))
+        layer.out_proj.weight.copy_(attention.proj.weight)
+    return layer
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.125)
+@pytest.mark.promise(
+    "How many bytes the keys and values of one text of `length` words take in all layers, a whole number.",
+)
+def test_bytes_of_many_caches(student, reference):
+    """For any model and length, the number of bytes is two times the product of the five numbers, a whole number."""
+    cases = [tuple(random.sample(range(3, 60), 5)), (80, 8, 128, 131_072, 2), (1, 1, 1, 1, 1)]
+    for case in cases:
+        found = student.cache_bytes(*case)
+        checks.true(isinstance(found, int), "cache_bytes(...) is not a whole number (an int).")
+        checks.equal(found, reference.cache_bytes(*case), f"cache_bytes{case}")
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.625)
+@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
+@pytest.mark.promise(
+    "head h of the queries uses kept head h // (n_heads / n_kv_heads).",
+    "Kept head g works with the features g·D up to (g+1)·D - 1 of keys and values",
+    "Scores are divided by √D.",
+    "all is the same in training and in eval",
+)
+def test_any_number_of_groups_equals_pytorch(student):
+    """With one group, with some, and with one for each head, the outputs are those of PyTorch with shared keys."""
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)  # (T, T)
+    for kept in (1, 2, 3, ASKING):
+        attention = grouped(student, kept)
+        x = wide()
+        expected, _ = without_groups(attention, kept)(x, x, x, attn_mask=future, need_weights=False)
+        outputs = {mode: call(attention.train(mode == "training"), x)[0] for mode in ("training", "eval")}
+        for mode, out in outputs.items():
+            checks.close(out, expected, f"the output with {kept} kept heads in {mode}")
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
+@pytest.mark.promise(
+    "forward: as in `CachedAttention`, but both parts of the cache are (B, n_kv_heads, S, D).",
+    "cut a text into pieces anywhere",
+)
+def test_pieces_give_the_same_with_groups(student):
+    """Cut a text anywhere: with groups, too, the outputs are those of the whole text."""
+    attention = grouped(student)
+    x = wide(9)
+    whole = checks.tensor(call(attention, x)[0])
+    checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
+    for first in (1, 4, 8):
+        pieces_agree(attention, x, whole, [first, 9 - first])
+    pieces_agree(attention, x, whole, random_sizes(9))
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.375)
+@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
+@pytest.mark.promise(
+    "The old entries stay exactly as they were, and the cache that comes in keeps its values.",
+    "two conversations never get mixed up.",
+)
+def test_narrow_cache_is_used_and_handed_on(student, reference):
+    """The words attend to the narrow cache that comes in, and it goes out with their own keys and values behind it."""
+    ours = checks.randomize(reference.GroupedQueryAttention(WIDTH, ASKING, KEPT).double(), scale=0.4)
+    theirs = student.GroupedQueryAttention(WIDTH, ASKING, KEPT).double()
+    checks.copy_parameters(ours, theirs)
+    for size, past in ((2, 4), (1, 5), (3, 1)):
+        x, cache = wide(size), strange_narrow_cache(past)
+        out, kept = call(theirs, x, cache)
+        expected, expected_cache = ours(x, cache)
+        checks.close(out, expected, f"the output for {size} words after a strange cache of {past}")
+        for i, name in enumerate(("keys", "values")):
+            what = f"the {name} after a strange cache of {past} and {size} words"
+            checks.close(kept[i], expected_cache[i], what, axes=CACHE)
+            old = checks.tensor(kept[i])[:, :, :past]
+            checks.close(old, cache[i], f"the old {name} after {size} more", axes=CACHE, atol=0, rtol=0)
+    checks.input_untouched(lambda *inputs: theirs(inputs[0], inputs[1:]), wide(2), *strange_narrow_cache(3))
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.125)
+@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
+@pytest.mark.promise(
+    "Nothing is detached",
+)
+def test_gradients_reach_earlier_pieces_with_groups(student):
+    """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
+    attention = grouped(student)
+    x, weight = wide(), wide()
+    weights = list(attention.parameters())
+    names = ["the words", *(name for name, _ in attention.named_parameters())]
+    gradients = []
+    for sizes in ([T], [3, 1, 3]):
+        own = x.clone().requires_grad_()
+        outputs, _ = in_pieces(attention, own, sizes)
+        total = (torch.cat(outputs, dim=1) * weight).sum()
+        gradients.append(torch.autograd.grad(total, [own, *weights], materialize_grads=True))
+    own = x.clone().requires_grad_()
+    checks.gradients_predict(lambda: call(attention, own)[0], own, *weights)
+    for name, whole, pieces in zip(names, *gradients):
+        checks.true(bool(whole.any()), f"No gradient reaches {name}.")
+        checks.close(pieces, whole, f"the gradient of {name}, read in pieces and compared with the whole text,")
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.125)
+@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
+@pytest.mark.promise(
+    "out and cache have the module's number type.",
+)
+def test_number_type_is_kept_with_groups(student):
+    """A layer with groups has its output and cache in float32 when it is in float32, and in float64 when it is there."""
+    attention, x = student.GroupedQueryAttention(WIDTH, ASKING, KEPT), wide(6)
+    outputs = []
+    for dtype in (torch.float32, torch.float64):
+        out, cache = call(attention.to(dtype), x[:, :4].to(dtype))
+        out, cache = call(attention, x[:, 4:].to(dtype), cache)
+        checks.dtype(out, dtype, "the output")
+        for name, kept in zip(("keys", "values"), cache):
+            checks.dtype(kept, dtype, f"the {name} of the cache")
+        outputs.append(out.double())
+    checks.close(outputs[0], outputs[1], "the output in float32, compared with the one in float64,", atol=1e-4)
+    checks.true(not torch.equal(outputs[1][:, 1:], outputs[1][:, :-1]), "All words of a text get the same output.")

@@ -159,3 +159,62 @@ def test_no_word_is_read_twice(student):
     """A model that predicts the number of words in each call predicts 3 for a prompt of three, and from then on 1."""
     written = student.generate(HowMany(), torch.tensor([[7, 8, 9]]), 4)
     checks.equal(written, torch.tensor([[7, 8, 9, 3, 1, 1, 1]]), "the text", axes=("row", "word"))
+
+
+# Part 4: groups
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.125)
+def test_cache_of_llama_2(student):
+    """Llama 2 7B keeps 2,147,483,648 bytes for a text of 4,096 words, and a toy 1,680 bytes."""
+    checks.equal(student.cache_bytes(3, 2, 5, 7, 4), 1680, "cache_bytes(3, 2, 5, 7, 4)")
+    checks.equal(student.cache_bytes(32, 32, 128, 4096, 2), 2_147_483_648, "cache_bytes(32, 32, 128, 4096, 2)")
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.25)
+def test_two_layers_are_narrow(student):
+    """With 6 heads that ask and 2 that are kept, key and value make 8 numbers of 24, and query and proj 24; no bias."""
+    attention = student.GroupedQueryAttention(24, 6, 2)
+    weights = {"query.weight": (24, 24), "key.weight": (8, 24), "value.weight": (8, 24), "proj.weight": (24, 24)}
+    checks.parameters(attention, weights)
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.25)
+def test_uneven_groups_are_refused(student):
+    """A d_model that n_heads does not divide, and an n_heads that n_kv_heads does not divide, are ValueErrors."""
+    for sizes, names in (((22, 4, 2), ("d_model", "n_heads")), ((24, 6, 4), ("n_heads", "n_kv_heads"))):
+        numbers = {"d_model": sizes[0], "n_heads": sizes[1], "n_kv_heads": sizes[2]}
+        for naming in (names, tuple(numbers[name] for name in names)):
+            checks.raises(ValueError, student.GroupedQueryAttention, *sizes, naming=naming)
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.25)
+def test_the_cache_is_narrow(student):
+    """With 6 heads that ask and 2 that are kept, the cache holds 2 keys and 2 values of each word."""
+    axes = ("batch", "head", "word", "number")
+    attention = student.GroupedQueryAttention(24, 6, 2)
+    cache = None
+    for size, words in ((5, 5), (3, 8)):
+        out, cache = checks.unpack(attention(torch.randn(3, size, 24), cache), ("out", "cache"))
+        checks.shape(out, (3, size, 24), f"the output for {size} words")
+        for name, kept in zip(("keys", "values"), checks.unpack(cache, ("keys", "values"), "the cache")):
+            checks.shape(kept, (3, 2, words, 4), f"the {name} of the cache after {words} words", axes=axes)
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_two_layers_are_narrow")
+def test_first_word_hears_itself_in_every_group(student):
+    """The first word attends to itself alone: heads 0 to 2 read its value in kept head 0, heads 3 to 5 in kept head 1."""
+    attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
+    with torch.no_grad():
+        attention.proj.weight.copy_(torch.eye(24))
+    x = torch.randn(3, 1, 24).double()  # (B, 1, C)
+    out, _ = checks.unpack(attention(x), ("out", "cache"))
+    kept = (x @ attention.value.weight.detach().T).unflatten(-1, (2, 4))  # (B, 1, G, D)
+    expected = kept[:, :, [0, 0, 0, 1, 1, 1]].flatten(2)  # (B, 1, C)
+    checks.close(out, expected, "the output for the first word, without the last layer,")

@@ -12,7 +12,8 @@ of its heads' keys, and the same for values. A little more training then repairs
 **By hand.** With 4 heads and 2 groups, heads 0 and 1 belong to group 0, heads 2 and 3 to group 1. If the four heads are
 one number wide and their key weights are the rows 1, 3, 10 and 20, the groups get 2 and 15. And the memory: Llama 2 in
 its largest size has 80 layers, 64 heads of width 128, and 8 groups. For 4,096 words its cache holds
-2 · 80 · 8 · 128 · 4096 = 671,088,640 numbers. Without groups it would be eight times as many.
+2 · 80 · 8 · 128 · 4096 = 671,088,640 numbers. Without groups it would be eight times as many. Assignment 13 has the
+whole layer, with its cache.
 
 Write `grouped_attention`, `pooled` and `cache_numbers`, and run `python harder.py`.
 """

@@ -39,6 +39,38 @@ class CachedAttention(nn.Module):
         return self.proj(heard.flatten(2)), (k, v)
 
 
+def cache_bytes(n_layers, n_kv_heads, d_head, length, bytes_per_number):
+    one_word = n_layers * n_kv_heads * d_head * bytes_per_number
+    return (one_word + one_word) * length
+
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"{d_model=} is no multiple of {n_heads=}")
+        if n_heads % n_kv_heads:
+            raise ValueError(f"{n_heads=} is no multiple of {n_kv_heads=}")
+        self.D, self.G = d_model // n_heads, n_kv_heads
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, self.G * self.D, bias=False)
+        self.value = nn.Linear(d_model, self.G * self.D, bias=False)
+        self.proj = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x, cache=None):
+        q = self.query(x).unflatten(-1, (self.G, -1, self.D))  # (B, T, G, H / G, D)
+        k = self.key(x).unflatten(-1, (self.G, self.D)).transpose(1, 2)  # (B, G, T, D)
+        v = self.value(x).unflatten(-1, (self.G, self.D)).transpose(1, 2)  # (B, G, T, D)
+        past = 0
+        if cache is not None:
+            past = cache[0].shape[-2]
+            k, v = torch.cat((cache[0], k), dim=-2), torch.cat((cache[1], v), dim=-2)
+        scores = einsum("btgnd,bgsd->bgnts", q, k) / self.D**0.5
+        weights = scores.masked_fill(~causal_mask(x.shape[1], past), -torch.inf).softmax(dim=-1)
+        heard = einsum("bgnts,bgsd->btgnd", weights, v)
+        return self.proj(heard.flatten(2)), (k, v)
+
+
 @torch.no_grad()
 def all_endings(attention, pieces, endings):
     """Given: the caches after pieces + [ending], one for each ending."""

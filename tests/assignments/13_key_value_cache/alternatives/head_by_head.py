@@ -35,6 +35,39 @@ class CachedAttention(nn.Module):
         return self.proj(torch.cat(heard, -1)), (torch.stack(all_keys, 1), torch.stack(all_values, 1))
 
 
+def cache_bytes(n_layers, n_kv_heads, d_head, length, bytes_per_number):
+    total = 0
+    for _ in ("keys", "values"):
+        total += n_layers * n_kv_heads * d_head * length * bytes_per_number
+    return total
+
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__()
+        if d_model // n_heads * n_heads != d_model:
+            raise ValueError(f"{d_model} numbers cannot be shared by n_heads={n_heads}")
+        if n_heads // n_kv_heads * n_kv_heads != n_heads:
+            raise ValueError(f"{n_heads} heads cannot be shared by n_kv_heads={n_kv_heads}")
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        width = d_model // n_heads * n_kv_heads
+        self.query, self.proj = (nn.Linear(d_model, d_model, bias=False) for _ in range(2))
+        self.key, self.value = (nn.Linear(d_model, width, bias=False) for _ in range(2))
+
+    def forward(self, x, cache=None):
+        keys = torch.stack(self.key(x).chunk(self.n_kv_heads, dim=-1), 1)
+        values = torch.stack(self.value(x).chunk(self.n_kv_heads, dim=-1), 1)
+        if cache is not None:
+            keys, values = torch.cat([cache[0], keys], 2), torch.cat([cache[1], values], 2)
+        mask = causal_mask(x.size(1), keys.size(2) - x.size(1))
+        heard = []
+        for h, q in enumerate(self.query(x).chunk(self.n_heads, dim=-1)):  # (B, T, D)
+            g = h * self.n_kv_heads // self.n_heads
+            scores = (q @ keys[:, g].mT * q.size(-1) ** -0.5).masked_fill(~mask, float("-inf"))
+            heard.append(torch.softmax(scores, -1) @ values[:, g])
+        return self.proj(torch.cat(heard, -1)), (keys, values)
+
+
 @torch.no_grad()
 def all_endings(attention, pieces, endings):
     """Given: the caches after pieces + [ending], one for each ending."""

@@ -36,6 +36,35 @@ class CachedAttention(nn.Module):
         return self.proj(heard.permute(0, 2, 1, 3).reshape(B, T, C)), [k, v]
 
 
+def cache_bytes(n_layers, n_kv_heads, d_head, length, bytes_per_number):
+    kept = torch.empty(2, n_layers, n_kv_heads, length, d_head, bytes_per_number, dtype=torch.uint8, device="meta")
+    return kept.numel()
+
+
+class GroupedQueryAttention(CachedAttention):
+    """The layer above with two narrower layers; index_select lends the heads."""
+
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__(d_model, n_heads)
+        group, rest = divmod(n_heads, n_kv_heads)
+        if rest:
+            raise ValueError(f"n_kv_heads={n_kv_heads} leaves a remainder of {rest} in n_heads={n_heads}")
+        self.kept = n_kv_heads
+        self.register_buffer("lender", torch.arange(n_heads) // group)
+        self.key = nn.Linear(d_model, n_kv_heads * self.shape[1], bias=False)
+        self.value = nn.Linear(d_model, n_kv_heads * self.shape[1], bias=False)
+
+    def forward(self, x, cache=None):
+        B, T, C = x.shape
+        q = self.query(x).view(B, T, *self.shape).transpose(1, 2)
+        k, v = (layer(x).view(B, T, self.kept, -1).transpose(1, 2) for layer in (self.key, self.value))
+        if cache is not None:
+            k, v = (torch.cat(pair, dim=-2) for pair in zip(cache, (k, v)))
+        wide_k, wide_v = k.index_select(1, self.lender), v.index_select(1, self.lender)
+        heard = scaled_dot_product_attention(q, wide_k, wide_v, attn_mask=causal_lower_right(T, k.shape[-2]))
+        return self.proj(heard.permute(0, 2, 1, 3).reshape(B, T, C)), [k, v]
+
+
 @torch.no_grad()
 def all_endings(attention, pieces, endings):
     """Given: the caches after pieces + [ending], one for each ending."""

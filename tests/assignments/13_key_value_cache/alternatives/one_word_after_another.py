@@ -43,6 +43,42 @@ class CachedAttention(nn.Module):
         return self.proj(heard.reshape(word.shape)), (keys, values)
 
 
+def cache_bytes(n_layers, n_kv_heads, d_head, length, bytes_per_number):
+    return math.prod([2, n_layers, n_kv_heads, d_head, length, bytes_per_number])
+
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, d_model, n_heads, n_kv_heads):
+        super().__init__()
+        if d_model % n_heads != 0:
+            raise ValueError("d_model must be a multiple of n_heads, not %d for %d" % (d_model, n_heads))
+        if n_heads % n_kv_heads != 0:
+            raise ValueError("n_heads must be a multiple of n_kv_heads, not %d for %d" % (n_heads, n_kv_heads))
+        self.n_kv_heads = n_kv_heads
+        self.head_size = d_model // n_heads
+        for name in ("query", "proj"):
+            setattr(self, name, nn.Linear(d_model, d_model, bias=False))
+        for name in ("key", "value"):
+            setattr(self, name, nn.Linear(d_model, n_kv_heads * self.head_size, bias=False))
+
+    def forward(self, x, cache=None):
+        answers = []
+        for t in range(x.shape[1]):
+            answer, cache = self.one_word(x[:, t], cache)
+            answers.append(answer)
+        return torch.stack(answers, dim=1), cache
+
+    def one_word(self, word, cache):
+        queries = self.query(word).view(word.shape[0], self.n_kv_heads, -1, self.head_size)  # (B, G, H / G, D)
+        keys = self.key(word).view(word.shape[0], self.n_kv_heads, 1, self.head_size)
+        values = self.value(word).view(word.shape[0], self.n_kv_heads, 1, self.head_size)
+        if cache is not None:
+            keys, values = torch.cat([cache[0], keys], 2), torch.cat([cache[1], values], 2)
+        scores = queries @ keys.transpose(2, 3) / math.sqrt(self.head_size)
+        heard = torch.softmax(scores, dim=-1) @ values
+        return self.proj(heard.reshape(word.shape)), (keys, values)
+
+
 @torch.no_grad()
 def all_endings(attention, pieces, endings):
     """Given: the caches after pieces + [ending], one for each ending."""

@@ -50,6 +50,45 @@ class CachedAttention(nn.Module):
         return self.proj(heard.movedim(1, 2).flatten(2)), (append(old_k, k), append(old_v, v))
 
 
+def cache_bytes(n_layers, n_kv_heads, d_head, length, bytes_per_number):
+    numbers = 2 * n_kv_heads * d_head
+    return sum(numbers * bytes_per_number for _ in range(n_layers)) * length
+
+
+class GroupedQueryAttention(nn.Module):
+    def __init__(self, d_model: int, n_heads: int, n_kv_heads: int):
+        super().__init__()
+        if (d_model % n_heads) > 0:
+            raise ValueError(f"bad n_heads {n_heads} for d_model {d_model}")
+        if (n_heads % n_kv_heads) > 0:
+            raise ValueError(f"bad n_kv_heads {n_kv_heads} for n_heads {n_heads}")
+        self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
+        self.query = nn.Linear(d_model, d_model, bias=False)
+        self.key = nn.Linear(d_model, d_model * n_kv_heads // n_heads, bias=False)
+        self.value = nn.Linear(d_model, d_model * n_kv_heads // n_heads, bias=False)
+        self.proj = nn.Linear(d_model, d_model, bias=False)
+
+    def split(self, x, heads):
+        B, T, C = x.shape
+        return x.reshape(B, T, heads, C // heads).movedim(2, 1)
+
+    def lend(self, x):
+        B, G, S, D = x.shape
+        return x[:, :, None].expand(B, G, self.n_heads // G, S, D).reshape(B, self.n_heads, S, D)
+
+    def forward(self, x, cache=None):
+        q = self.split(self.query(x), self.n_heads)
+        k, v = self.split(self.key(x), self.n_kv_heads), self.split(self.value(x), self.n_kv_heads)
+        past = 0
+        if cache is not None:
+            past = cache[0].shape[2]
+            k, v = append(cache[0], k), append(cache[1], v)
+        scores = (q / q.shape[-1] ** 0.5) @ self.lend(k).transpose(-1, -2)
+        shares = scores.masked_fill(~causal_mask(x.shape[1], past), -1e30).softmax(-1)
+        heard = shares @ self.lend(v)
+        return self.proj(heard.movedim(1, 2).flatten(2)), (k, v)
+
+
 @torch.no_grad()
 def all_endings(attention, pieces, endings):
     """Given: the caches after pieces + [ending], one for each ending."""

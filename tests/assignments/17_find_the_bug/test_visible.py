@@ -1,0 +1,142 @@
+"""Find the bug: the tests that come with the assignment. What they know of the ten suspects is two of them."""
+
+import pytest
+import torch
+
+from autograder import checks
+
+NAMES = (
+    "cut_windows",
+    "smooth_targets",
+    "row_weights",
+    "mean_in_pieces",
+    "without_padding",
+    "drop_some",
+    "last_words",
+    "running_loss",
+    "hold_out",
+    "newest_file",
+)
+
+
+def numbers_in(value):
+    """How many numbers there are in an argument, or in a tuple of arguments."""
+    if isinstance(value, torch.Tensor):
+        return value.numel()
+    if isinstance(value, (list, tuple)):
+        return sum(numbers_in(part) for part in value)
+    return 1
+
+
+def found(student, name):
+    """The evidence against a suspect, or None if the student's code says that it keeps its promise."""
+    try:
+        arguments = student.evidence(name)
+    except Exception as error:
+        if not isinstance(error, ValueError):
+            raise
+        return None
+    checks.true(isinstance(arguments, tuple), f"evidence({name!r}) returned something other than a tuple.")
+    count = numbers_in(arguments)
+    checks.true(count <= 30, f"evidence({name!r}) has {count} numbers; at most 30 are allowed.")
+    return arguments
+
+
+def evidence_against_pieces(student):
+    """Evidence against mean_in_pieces, once it is clear that the mean of the means is another number."""
+    losses, size = checks.unpack(student.evidence("mean_in_pieces"), ("losses", "size"))
+    losses = checks.tensor(losses, "losses")
+    checks.true(losses.is_floating_point() and losses.ndim == 1, "losses is no vector of decimal numbers.")
+    fair = 1 <= losses.numel() <= 29 and isinstance(size, int) and size >= 1 and bool(losses.isfinite().all())
+    checks.true(fair, "The evidence against mean_in_pieces is not what its docstring allows.")
+    answer = torch.stack([piece.mean() for piece in losses.split(size)]).mean()
+    apart = abs(float(answer - losses.mean()))
+    checks.true(apart >= 1e-3, "mean_in_pieces keeps its promise for this evidence: its answer is the mean.")
+
+
+def evidence_against_dropout(student):
+    """Evidence against drop_some, once it is clear that something is dropped that should not be."""
+    x, p, training = checks.unpack(student.evidence("drop_some"), ("x", "p", "training"))
+    x = checks.tensor(x, "x")
+    fair = x.is_floating_point() and x.numel() <= 28 and bool(x.isfinite().all()) and 0 <= p < 1
+    checks.true(fair, "The evidence against drop_some is not what its docstring allows.")
+    answers = [x * (torch.rand(x.shape) >= p) for _ in range(20)]
+    wrong = any(bool(((answer - x).abs() >= 1e-3).any()) for answer in answers)
+    checks.true(wrong and training is False, "drop_some keeps its promise for this evidence in each of twenty calls.")
+
+
+# Part 1: evidence
+
+
+@pytest.mark.part("evidence")
+@pytest.mark.points(0.25)
+def test_evidence_is_small(student):
+    """For each of the ten, evidence is a tuple with at most 30 numbers, or a ValueError that names the suspect."""
+    proofs = {name: found(student, name) for name in NAMES}
+    accused = [name for name, arguments in proofs.items() if arguments is not None]
+    checks.true(len(accused) == 8, f"Eight suspects break their promise; you have evidence against {len(accused)}.")
+    for name in NAMES:
+        if name not in accused:
+            checks.raises(ValueError, student.evidence, name, naming=name)
+
+
+@pytest.mark.part("evidence")
+@pytest.mark.points(0.5)
+def test_evidence_against_mean_in_pieces(student):
+    """For your evidence, `mean_in_pieces` does not return the mean."""
+    evidence_against_pieces(student)
+
+
+@pytest.mark.part("evidence")
+@pytest.mark.points(0.5)
+def test_evidence_against_drop_some(student):
+    """For your evidence, `drop_some` does not return what it promises."""
+    evidence_against_dropout(student)
+
+
+# Part 2: the verdict
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+def test_verdict_on_mean_in_pieces(student):
+    """What is wrong with `mean_in_pieces` has the right name, and there is evidence."""
+    evidence_against_pieces(student)
+    checks.equal(student.verdict("mean_in_pieces"), "scale", "the verdict on mean_in_pieces")
+
+
+@pytest.mark.part("verdict")
+@pytest.mark.points(0.25)
+def test_verdict_on_drop_some(student):
+    """What is wrong with `drop_some` has the right name, and there is evidence."""
+    evidence_against_dropout(student)
+    checks.equal(student.verdict("drop_some"), "mode", "the verdict on drop_some")
+
+
+# Part 3: the repair
+
+
+@pytest.mark.part("repair")
+@pytest.mark.points(0.25)
+def test_mean_in_pieces_is_repaired(student):
+    """The repaired `mean_in_pieces` returns the mean, whatever the size of the pieces."""
+    losses = torch.randn(11, dtype=torch.float64)
+    for size in (1, 3, 4, 10, 11, 20):
+        mean = student.repaired("mean_in_pieces")(losses, size)
+        checks.close(mean, losses.mean(), f"the mean of 11 losses in pieces of {size}", atol=1e-3, rtol=0)
+
+
+@pytest.mark.part("repair")
+@pytest.mark.points(0.25)
+def test_drop_some_is_repaired(student):
+    """The repaired `drop_some` returns x outside of training; in training it drops some numbers and scales the others."""
+    x = 1 + torch.rand(40, 50, dtype=torch.float64)
+    drop = student.repaired("drop_some")
+    checks.close(drop(x, 0.5, False), x, "the answer outside of training")
+    for p in (0.25, 0.75):
+        answer = checks.tensor(drop(x, p, True), "the answer in training")
+        dropped = answer == 0
+        share = dropped.double().mean().item()
+        checks.between(share, p - 0.1, p + 0.1, f"the share of dropped numbers with p = {p}")
+        expected = torch.where(dropped, 0.0, x / (1 - p))
+        checks.close(answer, expected, f"what is kept in training with p = {p}", atol=1e-3, rtol=0)
