@@ -21,6 +21,7 @@ HERE = "▶ you are here"
 WIDEST = 60  # characters that a notebook shows in a window of 640 pixels
 ROWS = (
     (" the next word", "07 trained, and writing"),
+    ("       ↑", "16 taught what people prefer"),
     ("       ↑", "14 fine-tuned"),
     ("       ↑", "15 trained well"),
     ("┌──────────────┐", "06 all of it, counted"),
@@ -65,7 +66,7 @@ def test_the_map_stands_at_the_head_and_shows_where_you_are(assignment):
 
 def test_every_assignment_has_a_place_on_the_map():
     numbers = sorted(item[:2] for _, item in ROWS if item)
-    assert numbers == [f"{number:02}" for number in range(16)]
+    assert numbers == [f"{number:02}" for number in range(17)]
 
 
 @EACH
