@@ -367,8 +367,8 @@ def sft_loss(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
 # \sigma(z) = \frac{1}{1 + e^{-z}}$$
 #
 # Then find the scores that make the comparisons likely. The loss of a pair is its surprise,
-# $-\log \sigma(s_{\text{chosen}} - s_{\text{rejected}})$, and the loss of a batch is the mean. A model that gives an answer such a score is called a
-# **reward model**. Here we say *judge*.
+# $-\log \sigma(s_{\text{chosen}} - s_{\text{rejected}})$, and the loss of a batch is the mean. A model that gives an
+# answer such a score is called a **reward model**. Here we say *judge*.
 #
 # **One number by hand.** With the scores 2 and 1 the chosen answer wins with $\sigma(1) = 0.731$, which costs
 # $-\ln 0.731 = 0.313$. The scores 102 and 101 cost the same: only the difference counts. Equal scores cost $\ln 2 =
@@ -823,8 +823,8 @@ if __name__ == "__main__":
 
 # %% [markdown]
 # By the judge's numbers, the policy without a leash is by far the best model of this page. That is the whole problem:
-# **the reward went up all the time**, and nothing in the run itself told you that anything was wrong. Only reading did, and
-# the distance from the reference.
+# **the reward went up all the time**, and nothing in the run itself told you that anything was wrong. Only reading did,
+# and the distance from the reference.
 #
 # **To think about.** Who is to blame, the judge or the policy? Could you write a judge that the policy cannot cheat?
 #
