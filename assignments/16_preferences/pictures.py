@@ -168,10 +168,10 @@ def flat_on_one_side(student) -> Figure:
 
 REWARDS = (0.0, 0.5, 1.0, 1.5, 2.0, 8.0)
 SHARES = (0.3, 0.25, 0.2, 0.15, 0.097, 0.003)
-LEASHES = (0.0, 0.3, 0.6, 1.0, 2.0, 4.0, 10.0)
+LEASHES = (0.0, 0.3, 1.0, 1.5, 2.0, 3.0, 10.0)
 
 
-def trained_on_a_leash(student, leash: float, steps: int = 120, count: int = 128) -> Tensor:
+def trained_on_a_leash(student, leash: float, steps: int = 250, count: int = 128) -> Tensor:
     """The probabilities of the six answers after a training with the student's losses: (6,)."""
     reference = torch.tensor(SHARES).log()
     rewards = torch.tensor(REWARDS)
@@ -212,9 +212,9 @@ def reward_against_divergence(student) -> Figure:
     left.set_title("Beside each dot: the weight of the penalty", loc="left", fontsize=11)
     left.margins(0.12)
     width = 0.27
-    picked = LEASHES.index(1.0)
+    picked = LEASHES.index(2.0)
     for shift, (p, color, hatch, label) in enumerate(
-        ((shares, GREY, "", "reference"), (found[picked], BLUE, "", "1"), (found[0], ORANGE, "//", "0, no leash"))
+        ((shares, GREY, "", "reference"), (found[picked], BLUE, "", "2"), (found[0], ORANGE, "//", "0, no leash"))
     ):
         places = [a + (shift - 1) * width for a in range(6)]
         right.bar(places, p, width, color=color, hatch=hatch, ec="white", label=label)

@@ -159,7 +159,7 @@ if __name__ == "__main__":
 #
 # Run the cell now; it takes about ten seconds. Then read what the model answers. It has learned the book well, and
 # that is the trouble: to a guest who complains, it replies with another complaint half of the time, and half of the
-# rest is rude. Both *are* what probably comes next.
+# rest is rude. Both *are* what probably comes next. (It is a small model: now and then it brings the wrong dish.)
 
 
 # %%
@@ -417,7 +417,7 @@ def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
 # with $c$ the chosen answer and $r$ the rejected one. Why a reference? Without it, a short and common answer would have
 # a better score than a long and rare one, whatever people prefer. With it, each answer competes with its own past, and
 # what counts is the *change*. And a pair whose margin is large enough stops pulling, so the policy has no reason to
-# wander off any further. The smaller β is, the further it must go for the same margin: it is the length of the leash.
+# wander off any further. The smaller β is, the further it must go for the same margin: a small β is a long leash.
 #
 # **One number by hand.** The policy gives the chosen answer −10 and the rejected one −11; the reference gave them −12
 # and −9. One has gained 2, the other has lost 2. With β = 0.1 the margin is $0.1 \cdot (2 - (-2)) = 0.4$, and the loss
@@ -577,8 +577,8 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 #
 # A judge is no oracle. It is a model, it has seen some hundred comparisons, and far from those its numbers mean nothing.
 # A policy that is trained to please it will find out where the numbers are high and mean nothing. This is called
-# **reward hacking**, or over-optimisation. Against it helps a leash: a term in the loss that grows as the policy moves
-# away from the reference, which has read what people write.
+# **reward hacking**, or over-optimisation. Against it helps a leash, a **KL penalty**: a term in the loss that grows
+# as the policy moves away from the reference, which has read what people write.
 #
 # The distance is the Kullback–Leibler divergence, the mean over the *policy's own* answers of $\log p_{\text{policy}} -
 # \log p_{\text{reference}}$. Taken literally, that is noisy, and negative for many an answer. There is a quieter way to
@@ -827,7 +827,7 @@ if __name__ == "__main__":
 #
 # The recipe is the one of the large assistants. InstructGPT (2022) was trained with demonstrations, with a judge that
 # had learned from comparisons by Bradley and Terry, and with the clipped objective and a leash. Yours has two blocks
-# and 63 words; the formulas are the same.
+# and 68 words; the formulas are the same.
 #
 # **One last question.** Your judge had never seen *sorry sorry sorry*. Real judges have read far more. Which properties
 # of an answer might they, too, have mistaken for quality, because good answers usually have them?

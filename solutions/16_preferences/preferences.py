@@ -159,7 +159,7 @@ if __name__ == "__main__":
 #
 # Run the cell now; it takes about ten seconds. Then read what the model answers. It has learned the book well, and
 # that is the trouble: to a guest who complains, it replies with another complaint half of the time, and half of the
-# rest is rude. Both *are* what probably comes next.
+# rest is rude. Both *are* what probably comes next. (It is a small model: now and then it brings the wrong dish.)
 
 
 # %%
@@ -846,7 +846,7 @@ if __name__ == "__main__":
 #
 # The recipe is the one of the large assistants. InstructGPT (2022) was trained with demonstrations, with a judge that
 # had learned from comparisons by Bradley and Terry, and with the clipped objective and a leash. Yours has two blocks
-# and 63 words; the formulas are the same.
+# and 68 words; the formulas are the same.
 #
 # **One last question.** Your judge had never seen *sorry sorry sorry*. Real judges have read far more. Which properties
 # of an answer might they, too, have mistaken for quality, because good answers usually have them?

@@ -184,5 +184,5 @@ def test_the_run_without_a_leash_cheats(told, run):
     says("on pairs that it has never seen it is right every time", "Your judge had never seen *sorry sorry sorry*")
     assert sum(more[-10:]) > 3 * sum(rewards[-10:]) and sum(far[-10:]) > 20 * sum(near[-10:])
     written = told.write(run["models"][-1], told.SHOWN, torch.Generator().manual_seed(2))
-    assert all(told.words_of(row).split().count("sorry") >= 10 for row in written)
+    assert all(told.words_of(row).split().count("sorry") >= 9 for row in written)
     assert run["margins"][0] == pytest.approx(0, abs=1e-4) and run["margins"][-1] > 0.1

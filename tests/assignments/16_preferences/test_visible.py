@@ -78,12 +78,13 @@ def test_mean_of_three_tokens(student):
 @pytest.mark.part("comparisons")
 @pytest.mark.points(0.75)
 def test_scores_two_and_one(student):
-    """The scores 2 and 1 cost 0.313, and so do 102 and 101; equal scores cost ln 2; a batch costs the mean."""
+    """The scores 2 and 1 cost 0.313, and so do 102 and 101; equals cost ln 2; -5,000 and 5,000 cost 10,000."""
     one, equal = math.log(1 + math.exp(-1)), math.log(2)
     for chosen, rejected, expected in (
         (numbers(2.0), numbers(1.0), one),
         (numbers(102.0), numbers(101.0), one),
         (numbers(3.0), numbers(3.0), equal),
+        (numbers(-5000.0), numbers(5000.0), 10_000.0),
         (numbers(2.0, 5.0, 0.0), numbers(1.0, 5.0, 1.0), (one + equal + one + 1) / 3),
     ):
         loss = student.bradley_terry_loss(chosen, rejected)
