@@ -53,7 +53,7 @@ def test_cards_and_the_guest_book(told):
     for card, reply in book:
         kind[(reply in told.answers(card, told.POLITE)), (reply in told.answers(card, told.RUDE))] += 1
     assert kind[True, False] == kind[False, True] == len(book) / 4
-    assert {reply for card, reply in book} - set(cards) & set(cards) and "my soup was very cold" in cards
+    assert "my soup was very cold" in cards
     for reply in told.answers("my soup was very cold", told.POLITE + told.RUDE):
         says(f"*{reply}*")
     assert "the lemonade was rather warm" in cards
