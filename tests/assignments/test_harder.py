@@ -156,6 +156,17 @@ SLIPS = {
         ("if weight.grad is None:", "if False:", "two_steps"),
         ("range(iterations)", "range(5)", "one_number"),
     ],
+    "16_preferences": [
+        ("rewards / beta", "rewards * beta", "by_hand"),
+        (".log_softmax(dim=0)", "", "by_hand"),
+        ("(log_reference + rewards / beta).log_softmax(dim=0)",
+         "(log_reference.exp() * (rewards / beta).exp()).log().log_softmax(dim=0)", "large_rewards"),
+        ("rewards = beta * (log_policy - log_reference)", "rewards = (log_policy - log_reference)", "there_and_back"),
+        ("rewards - (log_reference.exp() * rewards).sum()", "rewards - rewards.mean()", "there_and_back"),
+        ("sorted(rewards.tolist())", "rewards.tolist()", "best_of_two"),
+        ("math.comb(i, n - 1)", "math.comb(i + 1, n - 1)", "best_of_two"),
+        ("(n - 1) / n", "1", "what_it_costs"),
+    ],
     "17_find_the_bug": [
         ("n = min(2 * n, len(items))", "break", "by_hand"),
         ("if n == len(items):", "if n >= len(items) // 2:", "by_hand"),
@@ -241,7 +252,7 @@ def test_each_assignment_has_one_and_the_guide_lists_them():
     head = re.compile(r'"""Harder, and not graded: (.+) \(about (\d+) minutes, ([●○]+)\)')
     heads = [(exercise.parts[-3][:2], *head.match(exercise.read_text("utf-8")).groups()) for exercise in EXERCISES]
     assert rows == heads
-    assert sum(int(minutes) for _, _, minutes, _ in rows) == pytest.approx(600, abs=30)  # "about ten more" hours
+    assert sum(int(minutes) for _, _, minutes, _ in rows) == pytest.approx(650, abs=30)  # "about eleven more" hours
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda file: file.parts[-3])
@@ -307,6 +318,9 @@ def test_numbers_of_the_other_texts(answers):
     says("14", "590,592 numbers", "= 12,288, one in 48", "A x is 210, B A x is 630, and 1,260 is added")
     assert f"{3.4445 - 4.7750 + 2.0315:.3f}" == "0.701"
     says("15", "3.4445 - 4.7750 + 2.0315 = 0.701")
+    preferences = answers["16"]
+    assert f"{preferences.price(2):.3f}" == "0.193" and preferences.best_of(torch.tensor([1.0, 2.0, 5.0]), 2) == 4
+    says("16", "so best-of-2 is worth 4. It costs at most ln 2 - ½ = 0.193")
 
 
 def test_the_program_with_heads_says_what_is_missing(tmp_path):

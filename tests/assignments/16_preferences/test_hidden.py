@@ -1,0 +1,353 @@
+"""Preferences: the tests that only graders see."""
+
+import math
+import random
+
+import pytest
+import torch
+
+from autograder import checks
+
+DTYPES = (torch.float64, torch.float32)
+
+
+def some(*shape, scale=1.0, dtype=torch.float64):
+    """Random normal numbers."""
+    return scale * torch.randn(shape, dtype=dtype)
+
+
+def some_answers(dtype=torch.float64):
+    """Logits, ids and an answer anywhere in each row but at its first token; one row has none."""
+    B, T, V = 5, random.randint(7, 9), 11
+    ids = torch.randint(V, (B, T))
+    answer = torch.rand(B, T) < 0.5
+    answer[:, 0] = False
+    answer[0] = False
+    answer[1, -1] = True
+    return some(B, T, V, scale=2.0, dtype=dtype), ids, answer
+
+
+# Part 1: the log-probability of an answer
+
+
+@pytest.mark.part("answers")
+@pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "The logits at position t - 1 predict the token at t",
+    "A row without an answer gives 0.",
+    "The result has the dtype of logits (float32, float64). No argument is modified.",
+)
+def test_answers_anywhere(student, reference):
+    """Each row's log-probability is the sum over its answer, wherever that stands."""
+    for dtype in DTYPES:
+        logits, ids, answer = some_answers(dtype)
+        checks.input_untouched(student.answer_log_probs, logits, ids, answer, what="answer_log_probs")
+        found = student.answer_log_probs(logits, ids, answer)
+        checks.dtype(found, dtype, "the log-probabilities")
+        expected = reference.answer_log_probs(logits, ids, answer)
+        checks.close(found, expected, "the log-probabilities", axes=("row",), atol=1e-5)
+
+
+@pytest.mark.part("answers")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("Tokens outside of the answer may even be impossible (a logit of -inf)")
+def test_impossible_tokens_outside_of_the_answer(student, reference):
+    """A token outside of the answer with a logit of -inf changes neither the results nor the gradients."""
+    logits, ids, answer = some_answers()
+    for row, t in (~answer).nonzero().tolist():
+        if t > 0 and random.random() < 0.7:
+            logits[row, t - 1, ids[row, t]] = -math.inf
+    logits[0, 2, ids[0, 3]] = -math.inf
+    found = student.answer_log_probs(logits, ids, answer)
+    checks.close(found, reference.answer_log_probs(logits, ids, answer), "the log-probabilities", axes=("row",))
+    checks.close(student.sft_loss(logits, ids, answer), reference.sft_loss(logits, ids, answer), "the loss")
+    checks.gradients_close(
+        lambda given: student.answer_log_probs(given, ids, answer),
+        lambda given: reference.answer_log_probs(given, ids, answer),
+        logits,
+        what="the gradient of answer_log_probs",
+    )
+
+
+@pytest.mark.part("answers")
+@pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "raises ValueError that names answer and the number of the first row",
+    "Raises ValueError as `answer_log_probs` does.",
+)
+def test_first_tokens_are_refused_in_any_row(student):
+    """An answer that includes the first token of any row raises a ValueError, in both functions."""
+    for function in (student.answer_log_probs, student.sft_loss):
+        logits, ids, answer = some_answers()
+        row = random.randrange(len(ids))
+        answer[row:, 0] = True
+        checks.raises(ValueError, function, logits, ids, answer, naming=("answer", row))
+
+
+@pytest.mark.part("answers")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_two_tokens_worked_by_hand")
+@pytest.mark.promise("each token counts the same, whichever answer it belongs to.", "No argument is modified.")
+def test_mean_over_all_tokens(student, reference):
+    """The loss is the mean over all answer tokens of the batch, and its gradients are those of the formula."""
+    for dtype in DTYPES:
+        logits, ids, answer = some_answers(dtype)
+        checks.input_untouched(student.sft_loss, logits, ids, answer, what="sft_loss")
+        loss = student.sft_loss(logits, ids, answer)
+        checks.dtype(loss, dtype, "the loss")
+        checks.close(loss, reference.sft_loss(logits, ids, answer), "the loss", atol=1e-5)
+    logits, ids, answer = some_answers()
+    checks.gradients_close(
+        lambda given: student.sft_loss(given, ids, answer),
+        lambda given: reference.sft_loss(given, ids, answer),
+        logits,
+        what="the gradient of sft_loss",
+    )
+
+
+@pytest.mark.part("answers")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("Without any answer token the loss is 0, and so are all gradients (not NaN).")
+def test_batch_without_an_answer(student, reference):
+    """A batch without any answer token costs 0, and its gradients are 0."""
+    logits, ids, answer = some_answers()
+    none = torch.zeros_like(answer)
+    checks.close(student.sft_loss(logits, ids, none), reference.sft_loss(logits, ids, none), "the loss")
+    checks.gradients_close(
+        lambda given: student.sft_loss(given, ids, none),
+        lambda given: reference.sft_loss(given, ids, none),
+        logits,
+        what="the gradient of sft_loss without any answer token",
+    )
+
+
+# Part 2: which answer is better?
+
+
+@pytest.mark.part("comparisons")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("The mean of -log σ(chosen - rejected).", "No argument is modified.")
+def test_comparisons_of_any_scores(student, reference):
+    """The loss and its gradients are those of the formula, for any scores."""
+    for dtype in DTYPES:
+        chosen, rejected = some(7, scale=3, dtype=dtype), some(7, scale=3, dtype=dtype)
+        checks.input_untouched(student.bradley_terry_loss, chosen, rejected, what="bradley_terry_loss")
+        loss = student.bradley_terry_loss(chosen, rejected)
+        checks.dtype(loss, dtype, "the loss")
+        checks.close(loss, reference.bradley_terry_loss(chosen, rejected), "the loss", atol=1e-5)
+        checks.gradients_close(student.bradley_terry_loss, reference.bradley_terry_loss, chosen, rejected, atol=1e-5)
+
+
+@pytest.mark.part("comparisons")
+@pytest.mark.points(0.75)
+@pytest.mark.promise("It is finite, and its gradients are right, also where the scores are 10,000 apart")
+def test_scores_far_apart(student, reference):
+    """The loss is finite and its gradients are right where the scores are 10,000 apart, in either direction."""
+    for dtype in DTYPES:
+        middle, far = random.uniform(-3, 3), random.uniform(9_000, 10_000)
+        for chosen, rejected in (
+            (torch.tensor([middle - far, middle], dtype=dtype), torch.tensor([middle, middle + 1], dtype=dtype)),
+            (torch.tensor([middle + far, middle], dtype=dtype), torch.tensor([middle, middle + 1], dtype=dtype)),
+        ):
+            loss = student.bradley_terry_loss(chosen, rejected)
+            checks.close(loss, reference.bradley_terry_loss(chosen, rejected), "the loss", atol=1e-4)
+            checks.gradients_close(
+                student.bradley_terry_loss, reference.bradley_terry_loss, chosen, rejected, atol=1e-5
+            )
+
+
+# Part 3: direct preference optimisation
+
+
+def some_pairs(count=6, scale=4.0, dtype=torch.float64):
+    """Log-probabilities of chosen and rejected answers, from the policy and from the reference."""
+    return [-some(count, scale=scale, dtype=dtype).abs() - 1 for _ in range(4)]
+
+
+@pytest.mark.part("dpo")
+@pytest.mark.points(0.75)
+@pytest.mark.promise(
+    "margins = beta · ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))",
+    "The names of functions **and arguments** are part of the contract",
+)
+def test_margins_of_any_pairs(student, reference):
+    """The margins and the loss are those of the formula, for any beta, also with all arguments by name."""
+    names = ("policy_chosen", "policy_rejected", "reference_chosen", "reference_rejected")
+    for dtype, settings in ((torch.float64, {}), (torch.float32, {"beta": random.uniform(0.2, 2)})):
+        pairs = some_pairs(dtype=dtype)
+        answer = student.dpo_loss(**dict(zip(names, pairs)), **settings)
+        loss, margins = checks.unpack(answer, ("the loss", "the margins"), "the answer of dpo_loss")
+        expected, wanted = reference.dpo_loss(*pairs, **settings)
+        checks.close(margins, wanted, "the margins", axes=("pair",), atol=1e-5)
+        checks.close(loss, expected, "the loss", atol=1e-5)
+        checks.dtype(loss, dtype, "the loss")
+
+
+@pytest.mark.part("dpo")
+@pytest.mark.points(0.75)
+@pytest.mark.needs("test_margin_worked_by_hand")
+@pytest.mark.promise(
+    "Gradients flow back to the policy; none reaches the reference, even if its log-probabilities ask for one."
+)
+def test_gradients_reach_the_policy_alone(student, reference):
+    """Gradients flow back to the policy as the formula says, and none reaches the reference."""
+    beta = random.uniform(0.2, 1)
+    checks.gradients_close(
+        lambda *pairs: student.dpo_loss(*pairs, beta=beta)[0],
+        lambda *pairs: reference.dpo_loss(*pairs, beta=beta)[0],
+        *some_pairs(),
+        what="the gradient of the loss",
+    )
+
+
+@pytest.mark.part("dpo")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("finite and with right gradients for margins of ±10,000 as well.")
+def test_large_margins(student, reference):
+    """Margins of 10,000 and of -10,000 have a finite loss and right gradients."""
+    for sign in (1, -1):
+        far = sign * random.uniform(9_000, 10_000)
+        pairs = some_pairs(3)
+        pairs[0] = pairs[0] + torch.tensor([far, 0.0, 0.0], dtype=torch.float64)
+        loss, _ = student.dpo_loss(*pairs, beta=1.0)
+        checks.close(loss, reference.dpo_loss(*pairs, beta=1.0)[0], "the loss")
+        checks.gradients_close(
+            lambda *given: student.dpo_loss(*given, beta=1.0)[0],
+            lambda *given: reference.dpo_loss(*given, beta=1.0)[0],
+            *pairs,
+            what="the gradient of the loss",
+        )
+
+
+@pytest.mark.part("dpo")
+@pytest.mark.points(0.25)
+@pytest.mark.promise("Raises ValueError that names beta and its value if it is not above 0.", "No argument is modified.")
+def test_pairs_stay_and_beta_is_checked(student):
+    """The log-probabilities keep their values, and a beta that is not above 0 raises a ValueError."""
+    checks.input_untouched(student.dpo_loss, *some_pairs(), what="dpo_loss")
+    for beta in (0, -random.randint(1, 9)):
+        checks.raises(ValueError, student.dpo_loss, *some_pairs(), beta, naming=("beta", beta))
+
+
+# Part 4: compared with the group
+
+
+@pytest.mark.part("advantages")
+@pytest.mark.points(0.75)
+@pytest.mark.promise("In each row: less the row's mean, divided by its standard deviation")
+def test_groups_of_any_rewards(student, reference):
+    """Each group has its own mean and its own standard deviation, divided by K."""
+    for G, K in ((4, 3), (3, 7), (1, 5), (5, 5)):
+        rewards = some(G, K, scale=3) + some(G, 1, scale=10)
+        advantages = student.group_advantages(rewards)
+        checks.close(advantages, reference.group_advantages(rewards), "the advantages", axes=("prompt", "answer"))
+
+
+@pytest.mark.part("advantages")
+@pytest.mark.points(0.25)
+@pytest.mark.promise("divided by its standard deviation (the root of the mean square, divided by K) plus eps.")
+def test_eps_is_added_to_the_deviation(student, reference):
+    """eps is added to the standard deviation, also where it is large or the rewards lie close together."""
+    close = some(3, 4, scale=1e-4)
+    checks.close(student.group_advantages(close), reference.group_advantages(close), "the advantages of close rewards")
+    rewards, eps = some(3, 4), random.uniform(0.3, 2)
+    what = f"the advantages with eps = {eps:.3f}"
+    checks.close(student.group_advantages(rewards, eps=eps), reference.group_advantages(rewards, eps=eps), what)
+
+
+@pytest.mark.part("advantages")
+@pytest.mark.points(0.25)
+@pytest.mark.promise(
+    "Equal rewards give zeros, and so does K = 1.",
+    "The result has the dtype of rewards (float32, float64), which keep their values.",
+)
+def test_equals_next_to_others(student, reference):
+    """A group of equals gets zeros next to other groups, in float32 as in float64; the rewards keep their values."""
+    for dtype in DTYPES:
+        rewards = some(3, 4, dtype=dtype)
+        rewards[random.randrange(3)] = float(random.randint(-9, 9))
+        checks.input_untouched(student.group_advantages, rewards, what="group_advantages")
+        advantages = student.group_advantages(rewards)
+        checks.dtype(advantages, dtype, "the advantages")
+        expected = reference.group_advantages(rewards)
+        checks.close(advantages, expected, "the advantages", axes=("prompt", "answer"), atol=1e-4)
+    alone = some(4, 1)
+    checks.close(student.group_advantages(alone), torch.zeros_like(alone), "the advantages of groups of one")
+
+
+# Part 5: the clipped objective
+
+
+def some_steps(count=12, dtype=torch.float64):
+    """Log-probabilities before and after a step, and advantages; about half of the ratios are outside of 0.8 … 1.2."""
+    old = -some(count, scale=4, dtype=dtype).abs() - 1
+    return old + some(count, scale=0.4, dtype=dtype), old, some(count, dtype=dtype)
+
+
+@pytest.mark.part("clipping")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("Minus the mean of min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A)")
+def test_objective_of_any_steps(student, reference):
+    """The loss is that of the formula, for any ratios and advantages and for any epsilon."""
+    for settings in ({}, {"epsilon": random.uniform(0.3, 0.5)}, {"epsilon": 0.05}):
+        steps = some_steps()
+        what = f"the loss with {settings}" if settings else "the loss"
+        checks.close(student.clipped_loss(*steps, **settings), reference.clipped_loss(*steps, **settings), what)
+
+
+@pytest.mark.part("clipping")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_four_cases")
+@pytest.mark.promise("Gradients flow back to log_probs alone; none reaches old_log_probs or advantages")
+def test_gradients_reach_the_log_probs_alone(student, reference):
+    """Gradients flow back to log_probs alone; they are 0 where the objective is cut."""
+    checks.gradients_close(student.clipped_loss, reference.clipped_loss, *some_steps(), what="the gradient of the loss")
+
+
+@pytest.mark.part("clipping")
+@pytest.mark.points(0.25)
+@pytest.mark.promise("its gradient is that of $-A \\log p$: plain policy gradient.", "No argument is modified.")
+def test_first_step_is_the_policy_gradient(student):
+    """Where nothing has moved, the gradient is minus the advantage, divided by N; the arguments keep their values."""
+    for dtype in DTYPES:
+        _, old, advantages = some_steps(dtype=dtype)
+        checks.input_untouched(student.clipped_loss, old.clone(), old, advantages, what="clipped_loss")
+        checks.dtype(student.clipped_loss(old.clone(), old, advantages), dtype, "the loss")
+        checks.gradients_close(
+            lambda now, old=old, advantages=advantages: student.clipped_loss(now, old, advantages),
+            lambda now, advantages=advantages: -(advantages * now).mean(),
+            old.clone(),
+            what="the gradient in the first step",
+            atol=1e-5,
+        )
+
+
+# Part 6: the leash
+
+
+@pytest.mark.part("kl")
+@pytest.mark.points(0.5)
+@pytest.mark.promise("The mean of exp(d) - d - 1 with d = reference_log_probs - log_probs", "No argument is modified.")
+def test_penalty_of_any_answers(student, reference):
+    """The penalty is that of the formula, and never negative."""
+    for dtype in DTYPES:
+        ours, theirs = some(9, dtype=dtype) - 3, some(9, dtype=dtype) - 3
+        checks.input_untouched(student.kl_penalty, ours, theirs, what="kl_penalty")
+        penalty = student.kl_penalty(ours, theirs)
+        checks.dtype(penalty, dtype, "the penalty")
+        checks.close(penalty, reference.kl_penalty(ours, theirs), "the penalty", atol=1e-5)
+    for now in range(3):
+        one, other = some(1, scale=0.5), some(1, scale=0.5)
+        penalty = student.kl_penalty(one, other)
+        checks.between(penalty, 0.0, 100.0, f"the penalty of one answer, number {now},")
+        checks.close(penalty, reference.kl_penalty(one, other), f"the penalty of one answer, number {now},")
+
+
+@pytest.mark.part("kl")
+@pytest.mark.points(0.5)
+@pytest.mark.needs("test_divergence_worked_by_hand")
+@pytest.mark.promise("Gradients flow back to log_probs; none reaches the reference, even if it asks for one.")
+def test_gradients_of_the_penalty(student, reference):
+    """Gradients flow back to the policy as the formula says, and none reaches the reference."""
+    ours, theirs = some(9) - 3, some(9) - 3
+    checks.gradients_close(student.kl_penalty, reference.kl_penalty, ours, theirs, what="the gradient of the penalty")
