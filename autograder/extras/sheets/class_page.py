@@ -14,7 +14,6 @@ from autograder.extras.sheets.questions import (
     QuestionFile,
     load_question_file,
     notes_of,
-    topic_of,
 )
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import Cluster, mistake_counts, unnamed_failures
@@ -24,8 +23,9 @@ from autograder.records import Grade, TestResult
 
 MOST_MISTAKES = 5  # on one sheet of paper
 MOST_CLUSTERS = 3
-MOST_VISITS = 6
+MOST_VISITS = 5
 MOST_NAMES = 6
+LONGEST = 190  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class ClusterRow:
     part: str
     students: tuple[str, ...]
     symptom: str
-    title: str
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,8 @@ def class_page(course: Course, assignment: Assignment, grades: Sequence[Grade]) 
         _row(known.get(count.mistake), count.mistake, count.students, graded, record, solution)
         for count in counts[:MOST_MISTAKES]
     ]
-    clusters = [one for one in unnamed_failures(graded) if not _all_unwritten(one)]
+    begun = [grade for grade in graded if grade.score > 0]  # the others are among those to visit
+    clusters = [one for one in unnamed_failures(begun) if not _all_unwritten(one)]
     titles = parts_in_order(assignment, [part.name for part in assignment.parts])
     return ClassPage(
         assignment.name,
@@ -131,14 +131,13 @@ def _row(
     title = mistake.title if mistake else in_words(name)
     place = function_of(solution, mistake.source) if mistake else ""
     note = notes_of(record).get(name)
-    see = f"Read `{place}`: {title}." if place else f"Look for this: {title}."
-    topic = topic_of(record, first.part)
-    good = topic.why.answer if topic else "The line, what it does now, and why that gives this result."
+    see = f"Read `{place}` with this in mind: there it is decided." if place else "Read the part from its first line."
+    good = "points at the line, says what it does now, and foretells from it what grading saw."
     return MistakeRow(
         title,
         first.part,
         students,
-        first.message or first.title,
+        _sentence(first),
         note.see if note else see,
         first.hint or "",
         note.good if note else good,
@@ -153,7 +152,7 @@ def _tests_with(grade: Grade, mistake: str) -> list[TestResult]:
 def _cluster(cluster: Cluster, part: str) -> ClusterRow:
     failed = [test for test in cluster.tests if not is_unwritten(test)]
     first = failed[0]
-    return ClusterRow(part, cluster.students, first.message or first.title, first.title)
+    return ClusterRow(part, cluster.students, _sentence(first))
 
 
 def _all_unwritten(cluster: Cluster) -> bool:
@@ -184,7 +183,13 @@ def _where_it_stopped(grade: Grade) -> str:
     first = next((test for test in grade.tests if not test.is_right), None)
     if first is None or is_unwritten(first):
         return "not begun yet"
-    return f"no test passes yet. The first one says: {first.message or first.title}"
+    return f"no test passes yet. The first one says: {_sentence(first)}"
+
+
+def _sentence(test: TestResult) -> str:
+    """Return the first line of a message: the lines below it can be code."""
+    sentence = (test.message or test.title).split("\n")[0]
+    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…"
 
 
 def _unexplained(grade: Grade) -> float:

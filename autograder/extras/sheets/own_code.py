@@ -165,7 +165,7 @@ class OwnCode:
             return None
         rows = text.split("\n")
         for old, new in _replaced(self._rows, rows):
-            shown = " ".join(row.strip() for row in rows[new.start : new.stop])
+            shown = " ".join(_without_remark(row).strip() for row in rows[new.start : new.stop])
             return Change(text, self.line(old.start + 1), shown or "(nothing)")
         return None
 
@@ -261,9 +261,13 @@ def _shifted(row: str, columns: int) -> str:
     return " " * max(0, _indent(row) + columns) + row.lstrip(" ")
 
 
+def _without_remark(row: str) -> str:
+    return re.sub(r"\s{2,}#.*$", "", row)
+
+
 def _short(line: CodeLine) -> CodeLine:
     """Return a line without the remark in the margin, cut to what fits on paper."""
-    text = re.sub(r"\s{2,}#.*$", "", line.text.expandtabs(4))
+    text = _without_remark(line.text.expandtabs(4))
     if len(text) > LONGEST_LINE:
         text = text[: LONGEST_LINE - 1] + "…"
     return CodeLine(line.number, text, line.cell)

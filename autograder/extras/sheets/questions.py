@@ -8,7 +8,7 @@ receive neither of the two.
 import ast
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -165,12 +165,3 @@ def _functions_in(course: Course, file: Path) -> list[str]:
 def notes_of(record: QuestionFile | None) -> Mapping[str, MistakeNote]:
     return record.mistakes if record else {}
 
-
-def topic_of(record: QuestionFile | None, part: str) -> Topic | None:
-    """Return the first topic about a part."""
-    topics = record.topics if record else ()
-    return next((topic for topic in topics if topic.part == part), None)
-
-
-def as_arguments(arguments: Arguments) -> dict[str, Any]:
-    return dict(arguments)
