@@ -100,7 +100,9 @@ def test_a_mistake_is_made_in_a_students_text_where_its_lines_are_found() -> Non
     mistakes = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
     late = mistakes["mask_one_late"]
     assert function_of(solution, late.source) == "causal_mask"
-    mine = "import torch\n\ndef causal_mask(T):\n  return torch.ones(T,T, dtype=torch.bool).tril()\n"
+    mine = (
+        "import torch\n\ndef causal_mask(T):\n  return torch.ones(T,T, dtype=torch.bool).tril()\n"
+    )
     change = own(mine).with_lines(hunks_of(solution, late.source))
     assert change is not None and change.line.number == 4
     other = mine.replace(".tril()", ".triu(1) == 0")
@@ -251,7 +253,9 @@ def test_the_page_for_teaching_assistants_names_mistakes_and_holds_no_line_of_th
     made = api.sheet(NAME, grades, course)
     page = made.path.read_text("utf-8")
     assert made.path == grades / "sheets" / f"{NAME}.html"
-    assert re.search(r"2 × the head does not use its mask.*\(<bdi>dan</bdi>, <bdi>eve</bdi>\)", page)
+    assert re.search(
+        r"2 × the head does not use its mask.*\(<bdi>dan</bdi>, <bdi>eve</bdi>\)", page
+    )
     assert page.index("the head does not use its mask") < page.index("the scores are not divided")
     assert "Where does it pass the mask to attention?" in page
     assert re.search(r"Whom to visit first.*hal", page, re.DOTALL)
@@ -301,7 +305,9 @@ def test_students_receive_no_key_of_a_sheet(course: Course) -> None:
             keys += [what_if.answer for what_if in topic.what_if]
         texts = released(course, assignment)
         assert not [file for file in texts if file.name.startswith("questions")]
-        on_disk = [file.read_text("utf-8") for file in course.release_folder(assignment).glob("*.*")]
+        on_disk = [
+            file.read_text("utf-8") for file in course.release_folder(assignment).glob("*.*")
+        ]
         for text in [*texts.values(), *on_disk, *package]:
             assert not [key for key in keys if len(key) > 40 and key in text]
 
@@ -328,15 +334,17 @@ def test_an_error_in_the_questions_is_a_sentence_with_its_line(
     text = questions_file(course, assignment).read_text("utf-8").replace(*change, 1)
     file = ROOT / "tests" / "questions-of-a-test.yml"
     monkeypatch.setattr("autograder.extras.sheets.questions.questions_file", lambda *_: file)
-    monkeypatch.setattr(Course, "read", lambda self, path, problem, missing="": text if path == file else path.read_text("utf-8"))
+    monkeypatch.setattr(
+        Course,
+        "read",
+        lambda self, path, problem, missing="": text if path == file else path.read_text("utf-8"),
+    )
     monkeypatch.setattr(Path, "is_file", lambda path: path == file or path.exists())
     with pytest.raises(CourseError, match=rf"line \d+: .*{sentence}"):
         load_question_file(course, assignment)
 
 
-def test_an_assignment_without_questions_says_what_to_do(
-    tmp_path: Path,
-) -> None:
+def test_an_assignment_without_questions_says_what_to_do(tmp_path: Path) -> None:
     tiny = load_course(write_tiny_course(tmp_path / "course"))
     assert load_question_file(tiny, tiny.assignments[0]) is None
     with pytest.raises(RefusedError, match=r"has no questions.*docs/conversations\.md"):

@@ -10,11 +10,7 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.extras.sheets.own_code import function_of
-from autograder.extras.sheets.questions import (
-    QuestionFile,
-    load_question_file,
-    notes_of,
-)
+from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import Cluster, mistake_counts, unnamed_failures
 from autograder.feedback.titles import in_words, parts_in_order
@@ -131,7 +127,11 @@ def _row(
     title = mistake.title if mistake else in_words(name)
     place = function_of(solution, mistake.source) if mistake else ""
     note = notes_of(record).get(name)
-    see = f"Read `{place}` with this in mind: there it is decided." if place else "Read the part from its first line."
+    see = (
+        f"Read `{place}` with this in mind: there it is decided."
+        if place
+        else "Read the part from its first line."
+    )
     good = "points at the line, says what it does now, and foretells from it what grading saw."
     return MistakeRow(
         title,
@@ -165,7 +165,11 @@ def _visits(grades: Sequence[Grade]) -> list[Visit]:
     Files that could not be read come first, then work without any point, then losses that no known
     mistake explains, the largest first.
     """
-    refused = [Visit(grade.student, grade.problem or "not read") for grade in grades if grade.status == "refused"]
+    refused = [
+        Visit(grade.student, grade.problem or "not read")
+        for grade in grades
+        if grade.status == "refused"
+    ]
     graded = [grade for grade in grades if grade.status == "graded"]
     stuck = [grade for grade in graded if grade.score == 0]
     visits = [*refused, *(Visit(grade.student, _where_it_stopped(grade)) for grade in stuck)]
@@ -194,5 +198,9 @@ def _sentence(test: TestResult) -> str:
 
 def _unexplained(grade: Grade) -> float:
     tests = (test for test in grade.tests if not test.is_right and test.outcome != "skipped")
-    lost = (test.max_score - test.score for test in tests if not test.mistake and not test.hint and not is_unwritten(test))
+    lost = (
+        test.max_score - test.score
+        for test in tests
+        if not test.mistake and not test.hint and not is_unwritten(test)
+    )
     return round(sum(lost), 2)

@@ -102,7 +102,9 @@ def prepare_sheet(job: SheetJob) -> Sheet:
         return Sheet(grade.student, problem=str(refusal))
     code = OwnCode.of(file)
     if not code.is_readable:
-        return Sheet(grade.student, problem="Python cannot read the file, so there are no lines to show.")
+        return Sheet(
+            grade.student, problem="Python cannot read the file, so there are no lines to show."
+        )
     course = _CourseQuestions.of(assignment)
     chosen = int.from_bytes(
         hashlib.sha256(
@@ -188,7 +190,11 @@ class _Writer:
     ) -> tuple[tuple[CodeLine, ...], ...]:
         """Return the lines of the questions' functions, and the line of a change if it is elsewhere."""
         blocks = [tuple(block) for block in self._code.lines_of(dict.fromkeys(functions))]
-        if asked and asked.change and not any(asked.change.line.place == line.place for block in blocks for line in block):
+        if (
+            asked
+            and asked.change
+            and not any(asked.change.line.place == line.place for block in blocks for line in block)
+        ):
             blocks.append((asked.change.line,))
         return tuple(blocks)
 
@@ -202,7 +208,11 @@ class _Writer:
             )
             answer = "There is no wrong beginning here. Find out where the way stopped."
             return Asked(ask, answer, GAP_POINTS), ""
-        seen = f"One test says: {first.message}" if first.message else f"One test does not pass: {first.title}"
+        seen = (
+            f"One test says: {first.message}"
+            if first.message
+            else f"One test does not pass: {first.title}"
+        )
         question = first.hint or "Which of your lines decides that, and what does it do now?"
         ask = f"{seen}\n{question} Point at the line that this is about."
         mistake = self._course.mistakes.get(first.mistake or "")

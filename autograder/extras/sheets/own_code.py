@@ -198,15 +198,17 @@ def hunks_of(solution: str, changed: str) -> list[tuple[list[str], list[str]]]:
 
 def function_of(solution: str, changed: str) -> str:
     """Return the innermost function or class in which a mistake first differs from the solution."""
-    first = next((there.start + 1 for there, _ in _replaced(solution.split("\n"), changed.split("\n"))), 0)
-    around = [
-        name for name, node in definitions(ast.parse(solution)) if first in _span(node)
-    ]
+    first = next(
+        (there.start + 1 for there, _ in _replaced(solution.split("\n"), changed.split("\n"))), 0
+    )
+    around = [name for name, node in definitions(ast.parse(solution)) if first in _span(node)]
     return around[-1] if around else ""
 
 
 def _replaced(old: list[str], new: list[str]) -> Iterable[tuple[range, range]]:
-    for tag, begin, end, start, stop in difflib.SequenceMatcher(None, old, new, False).get_opcodes():
+    for tag, begin, end, start, stop in difflib.SequenceMatcher(
+        None, old, new, False
+    ).get_opcodes():
         if tag != "equal":
             yield range(begin, end), range(start, stop)
 

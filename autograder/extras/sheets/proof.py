@@ -59,7 +59,9 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
                 problems += proof.problems(seeds)
                 asked += proof.asked
             topic = record.topics[(seeds[0] + number) % len(record.topics)]
-            sheets.append((topic.topic, _signature(first_that_fits(trials, topic.what_if, seeds[0] + number))))
+            sheets.append(
+                (topic.topic, _signature(first_that_fits(trials, topic.what_if, seeds[0] + number)))
+            )
     pairs = list(itertools.combinations(sheets, 2))
     return Proof(tuple(problems), asked, sum(one == other for one, other in pairs), len(pairs))
 

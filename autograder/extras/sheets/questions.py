@@ -164,4 +164,3 @@ def _functions_in(course: Course, file: Path) -> list[str]:
 
 def notes_of(record: QuestionFile | None) -> Mapping[str, MistakeNote]:
     return record.mistakes if record else {}
-

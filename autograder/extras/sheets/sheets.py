@@ -12,11 +12,7 @@ from typing import Any
 from autograder.course.config import Assignment, Course
 from autograder.extras.sheets.class_page import class_page
 from autograder.extras.sheets.conversation import Sheet, SheetJob, prepare_sheet
-from autograder.extras.sheets.questions import (
-    FILE_NAME,
-    load_question_file,
-    questions_file,
-)
+from autograder.extras.sheets.questions import FILE_NAME, load_question_file, questions_file
 from autograder.feedback.pages import write_page
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.titles import parts_in_order
@@ -105,12 +101,7 @@ def write_conversations(
     sheets = prepare_all(plan, assignment, jobs, tell)
     parts = parts_in_order(assignment, [part.name for part in assignment.parts])
     write_page(
-        file,
-        "sheet.html.j2",
-        title=assignment.title,
-        sheets=sheets,
-        names=names,
-        parts=parts,
+        file, "sheet.html.j2", title=assignment.title, sheets=sheets, names=names, parts=parts
     )
     problems = tuple(f"{one.student}: {one.problem}" for one in sheets if one.problem)
     return Sheets(file, sum(not one.problem for one in sheets), problems)
@@ -143,4 +134,3 @@ def prepare_all(
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
     return [sheets[job.grade.key] for job in jobs]
-

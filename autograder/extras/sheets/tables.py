@@ -36,9 +36,7 @@ class SmallTable:
         """Whether a person could take one for the other: the shown numbers are nearly equal."""
         if [len(row) for row in self.numbers] != [len(row) for row in other.numbers]:
             return False
-        pairs = [
-            pair for rows in zip(self.numbers, other.numbers) for pair in zip(*rows)
-        ]
+        pairs = [pair for rows in zip(self.numbers, other.numbers) for pair in zip(*rows)]
         if any(math.isfinite(one) != math.isfinite(two) for one, two in pairs):
             return False
         finite = [pair for pair in pairs if math.isfinite(pair[0])]
@@ -75,7 +73,5 @@ def _shade(number: float, largest: float) -> float:
 def are_distinct(tables: Sequence[SmallTable]) -> bool:
     """Whether no two of these tables could be taken for each other."""
     return all(
-        not one.looks_like(other)
-        for number, one in enumerate(tables)
-        for other in tables[:number]
+        not one.looks_like(other) for number, one in enumerate(tables) for other in tables[:number]
     )

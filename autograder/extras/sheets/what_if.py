@@ -171,7 +171,9 @@ class Trials(AbstractContextManager["Trials"]):
                 dice = torch.Generator().manual_seed(seed)
                 if text in self._sources:
                     torch.manual_seed(seed)
-                    return table_of(show(_course_module(self._assignment.stem, text), dice, **arguments))
+                    return table_of(
+                        show(_course_module(self._assignment.stem, text), dice, **arguments)
+                    )
                 subject = self._submission(text).subject()
                 with subject.connection.ending_at(time.monotonic() + SECONDS):
                     subject.begin(seed)
@@ -216,9 +218,7 @@ def _caption(show: Show) -> str:
     return " ".join((show.__doc__ or "").split())
 
 
-def first_that_fits(
-    trials: Trials, what_ifs: Sequence[WhatIf], seed: int
-) -> AskedWhatIf | None:
+def first_that_fits(trials: Trials, what_ifs: Sequence[WhatIf], seed: int) -> AskedWhatIf | None:
     """Return the first question, in an order that the seed determines, that fits the code.
 
     Those about a line of the student's come before those about inputs.
