@@ -633,6 +633,7 @@ def sheet(
     sheets. `page` is the HTML file; by default, it lies in `sheets/` in the folder of grades.
     """
     from autograder.extras.sheets import sheets
+    from autograder.extras.sheets.conversation import SheetJob
 
     loaded = load_course(course)
     chosen = loaded.assignment(assignment)
@@ -658,9 +659,8 @@ def sheet(
     file = _path(page) or sheets.conversations_file(
         folder, chosen, of_assignment[0].student if student else None
     )
-    return sheets.write_conversations(
-        plan, folder, chosen, of_assignment, names, seed, file, on_sheet or _ignore
-    )
+    sheet_jobs = [SheetJob(folder.absolute(), grade, seed) for grade in of_assignment]
+    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or _ignore)
 
 
 def check(target: AnyPath = ".") -> "CheckReport":

@@ -270,7 +270,8 @@ def test_a_hostile_name_and_message_stay_text(
     page = tmp_path / "page.html"
     plan = Plan(course, 3, names=(NAME,))
     names = {first.student: "<script>alert(1)</script>"}
-    sheets.write_conversations(plan, grades, assignment, [first], names, 0, page, lambda *_: None)
+    jobs = [SheetJob(grades, first, 0)]
+    sheets.write_conversations(plan, assignment, jobs, names, page, lambda *_: None)
     text = page.read_text("utf-8")
     assert "<script" not in text and "&lt;script&gt;" in text
 

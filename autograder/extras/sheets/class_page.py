@@ -12,9 +12,9 @@ from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.extras.sheets.own_code import function_of
 from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
 from autograder.feedback.pictures import Picture, pictures_of
+from autograder.feedback.render import is_unwritten
 from autograder.feedback.statistics import Cluster, mistake_counts, unnamed_failures
 from autograder.feedback.titles import in_words, parts_in_order
-from autograder.feedback.render import is_unwritten
 from autograder.records import Grade, TestResult
 
 MOST_MISTAKES = 5  # on one sheet of paper

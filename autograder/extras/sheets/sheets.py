@@ -86,18 +86,15 @@ def write_class_page(
 
 def write_conversations(
     plan: Plan,
-    folder: Path,
     assignment: Assignment,
-    grades: Sequence[Grade],
+    jobs: Sequence[SheetJob],
     names: Mapping[str, str],
-    seed: int,
     file: Path,
     tell: Tell,
 ) -> Sheets:
-    """Write the sheets of these grades into one file, one after another."""
+    """Write the sheets of these jobs into one file, one after another."""
     check_room(file)
     require_questions(plan.course, assignment)
-    jobs = [SheetJob(folder.absolute(), grade, seed) for grade in grades]
     sheets = prepare_all(plan, assignment, jobs, tell)
     parts = parts_in_order(assignment, [part.name for part in assignment.parts])
     write_page(

@@ -33,7 +33,7 @@ def merged(student, dice, turned_heads: bool = False, turned_words: bool = False
 
 
 def side_by_side(student, dice, silent: int = -1, louder: int = -1, projected: float = 1) -> Tensor:
-    """The output for three words, with two heads and a projection that leaves everything as it is: a row for each word."""
+    """The output for three words, with two heads and a projection that changes nothing: a row for each word."""
     layer = student.MultiHeadAttention(4, 2, block_size=3).double()
     for number, head in enumerate(layer.heads):
         head.query.weight.copy_(torch.randn(2, 4, generator=dice).double())

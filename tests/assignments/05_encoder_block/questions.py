@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-def normed(student, dice, scale: float = 1, shift: float = 0, gamma: float = 1, beta: float = 0, loud: bool = False) -> Tensor:
+def normed(student, dice, scale=1.0, shift=0.0, gamma=1.0, beta=0.0, loud=False) -> Tensor:
     """`layer_norm` of three tokens: a row for each token. “Now”, gamma is 1 and beta is 0."""
     x = torch.randn(3, 4, generator=dice).double() * 2 + 3  # (T, C)
     if loud:
@@ -14,8 +14,8 @@ def normed(student, dice, scale: float = 1, shift: float = 0, gamma: float = 1, 
 
 
 def expanded(student, dice, first: float = 1, second: float = 1, zeroed: int = -1) -> Tensor:
-    """The output of the feed-forward layer for three tokens, with `linear1` = [I, −I] and `linear2` = [I, I]: it is the size
-    of each number, |x|."""
+    """The output of the feed-forward layer for three tokens, with `linear1` = [I, −I] and `linear2` = [I, I]: it is
+    the size of each number, |x|."""
     layer = student.FeedForward(4, 8, "relu").double()
     eye = torch.eye(4).double()
     layer.linear1.weight.copy_(first * torch.cat([eye, -eye]))  # (8, 4)
@@ -28,7 +28,7 @@ def expanded(student, dice, first: float = 1, second: float = 1, zeroed: int = -
     return layer(x)  # (T, C)
 
 
-def quiet_block(student, dice, kind: str = "TransformerEncoderBlock", scale: float = 1, shift: float = 0, gamma: float = 1) -> Tensor:
+def quiet_block(student, dice, kind="TransformerEncoderBlock", scale=1.0, shift=0.0, gamma=1.0) -> Tensor:
     """What a block makes of three tokens while attention and the feed-forward layer answer only zeros: a row for each
     token."""
     block = getattr(student, kind)(4, 1, 8, dropout=0.0).double().eval()
@@ -41,16 +41,17 @@ def quiet_block(student, dice, kind: str = "TransformerEncoderBlock", scale: flo
     return block(scale * x + shift)[0]  # (T, C)
 
 
-def quiet_pre_norm(student, dice, scale: float = 1, shift: float = 0, kind: str = "PreNormBlock", gamma: float = 1) -> Tensor:
+def quiet_pre_norm(student, dice, scale=1.0, shift=0.0, kind="PreNormBlock", gamma=1.0) -> Tensor:
     """What a pre-norm block makes of three tokens while attention and the feed-forward layer answer only zeros: a row for
     each token."""
     return quiet_block(student, dice, kind, scale, shift, gamma)
 
 
 def moved(student, dice, changed: int = 1, padded: int = 1, T: int = 5) -> Tensor:
-    """How far the vector of each token moves, the first one on the left; 0 is exactly as before. “Now”, the token at place 1
-    becomes another one, and the last place is padding."""
-    encoder = student.TransformerEncoder(9, d_model=4, n_heads=1, n_layers=1, d_ff=8, max_len=T, dropout=0.0).double().eval()
+    """How far the vector of each token moves, the first one on the left; 0 is exactly as before. “Now”, the token at
+    place 1 becomes another one, and the last place is padding."""
+    sizes = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 8, "max_len": T, "dropout": 0.0}
+    encoder = student.TransformerEncoder(9, **sizes).double().eval()
     encoder.embedding.weight.copy_(torch.randn(9, 4, generator=dice).double() * 2)
     before = torch.randint(1, 5, (1, T), generator=dice)  # (B, T)
     after = before.clone()

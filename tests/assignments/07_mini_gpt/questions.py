@@ -15,18 +15,19 @@ def windows(student, dice, block_size: int = 4, begin: int = 0) -> Tensor:
 
 
 def losses(student, dice, right: int = 0, shift: float = 0, sharp: float = 1) -> Tensor:
-    """The loss of a model for four words, for each of four right answers. “Now”, the right one has the largest logit in the
-    first column, the second largest in the second, and so on."""
+    """The loss of a model for four words, for each of four right answers. “Now”, the right one has the largest logit in
+    the first column, the second largest in the second, and so on."""
     logits = torch.randn(4, generator=dice).double().mul(2).sort(descending=True).values  # (V,)
     order = logits.roll(-right)
-    each = [student.language_model_loss((sharp * order + shift).expand(1, 2, 4).clone(), torch.full((1, 2), word)) for word in range(4)]
-    return torch.stack(list(each))  # (4,)
+    logits = (sharp * order + shift).expand(1, 2, 4).clone()  # (B, T, V)
+    return torch.stack([student.language_model_loss(logits, torch.full((1, 2), word)) for word in range(4)])  # (4,)
 
 
 def changes(student, dice, word: int = 2, layers: int = 1, T: int = 5) -> Tensor:
-    """How far the logits at each place move, the first one on the left; 0 is exactly as before. “Now”, the word at place 2,
-    counted from 0, becomes another one."""
-    model = student.TransformerLanguageModel(9, embed_size=8, block_size=T, num_heads=2, num_layers=layers).double().eval()
+    """How far the logits at each place move, the first one on the left; 0 is exactly as before. “Now”, the word at place
+    2, counted from 0, becomes another one."""
+    model = student.TransformerLanguageModel(9, embed_size=8, block_size=T, num_heads=2, num_layers=layers)
+    model = model.double().eval()
     before = torch.randint(0, 8, (1, T), generator=dice)  # (B, T)
     after = before.clone()
     after[0, word] = 8

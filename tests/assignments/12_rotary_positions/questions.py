@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 
-def turned(student, dice, first: int = 0, step: int = 1, base: float = 100.0, interleaved: bool = True, size: float = 1) -> Tensor:
+def turned(student, dice, first=0, step=1, base=100.0, interleaved=True, size=1.0) -> Tensor:
     """The vector (10, 0, 10, 0), rotated: a row for each position; “now” are the positions 0, 1, 2, 3."""
     x = torch.tensor([10.0, 0, 10, 0]).double().expand(4, 4) * size  # (T, D)
     return student.rope(x.clone(), first + step * torch.arange(4), base=base, interleaved=interleaved)  # (T, D)
 
 
-def scores(student, dice, first: int = 0, step: int = 1, keys_later: int = 0, size: float = 1, base: float = 10000.0) -> Tensor:
+def scores(student, dice, first=0, step=1, keys_later=0, size=1.0, base=10000.0) -> Tensor:
     """The products of rotated queries and keys: a row for each query, a column for each key. All queries are equal,
     and all keys are."""
     q, k = torch.randn(2, 1, 4, generator=dice).double() * 2  # (1, D), (1, D)
