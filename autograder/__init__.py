@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         regrade,
         report,
         return_feedback,
+        sheet,
         similar,
         watch,
     )
@@ -45,7 +46,7 @@ __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
     "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
     "export", "grade", "load_course", "read_grades", "regrade", "report", "return_feedback",
-    "similar", "watch",
+    "sheet", "similar", "watch",
 ]  # fmt: skip
 
 _HOME = {

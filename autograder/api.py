@@ -65,6 +65,7 @@ from autograder.text.names import graded_name
 # work
 if TYPE_CHECKING:
     from autograder.extras.git.returning import Returned
+    from autograder.extras.sheets.sheets import Sheets
     from autograder.extras.similar.similar import Similar
     from autograder.sandbox.doctor.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
@@ -609,6 +610,57 @@ def similar(
     if page is not None:
         write_alike(Path(page), chosen.title, pairs)
     return pairs
+
+
+def sheet(
+    assignment: str,
+    grades: AnyPath = "grades",
+    course: AnyPath | Course = ".",
+    *,
+    student: str | None = None,
+    everybody: bool = False,
+    section: str | None = None,
+    seed: int = 0,
+    page: AnyPath | None = None,
+    jobs: int | None = None,
+    unsafe: bool = False,
+    on_sheet: OnProgress | None = None,
+) -> "Sheets":
+    """Write a sheet to print about the graded work on one assignment.
+
+    It is for teaching assistants, about the class; with `student` or `everybody`, for a
+    conversation of five minutes about a student's own code. Equal submissions and seeds give equal
+    sheets. `page` is the HTML file; by default, it lies in `sheets/` in the folder of grades.
+    """
+    from autograder.extras.sheets import sheets
+    from autograder.extras.sheets.conversation import SheetJob
+
+    loaded = load_course(course)
+    chosen = loaded.assignment(assignment)
+    reading = grades_at(Path(grades))
+    folder = reading.path.parent
+    refuse_links(folder)
+    effective = _effective(reading, loaded, section)
+    names = read_names(folder) | {k: name for k, name in effective.people.names.items() if name}
+    plan = _plan(loaded, seed, unsafe, jobs, (chosen.name,))
+    of_assignment = [grade for grade in effective.grades if grade.assignment == chosen.name]
+    if student is not None:
+        known = dict.fromkeys((grade.student for grade in effective.grades), "") | names
+        named = _roster(loaded, None, folder).student_id(student, known, read_originals(folder))
+        of_assignment = [grade for grade in of_assignment if grade.student == named]
+    if not of_assignment:
+        who = f"{student} has" if student else "There is"
+        raise RefusedError(f"{who} no graded work on {chosen.name} in {folder}.")
+    if student is None and not everybody:
+        file = _path(page) or sheets.class_file(folder, chosen)
+        return sheets.write_class_page(
+            plan, folder, chosen, of_assignment, names, file, on_sheet or _ignore
+        )
+    file = _path(page) or sheets.conversations_file(
+        folder, chosen, of_assignment[0].student if student else None
+    )
+    sheet_jobs = [SheetJob(folder.absolute(), grade, seed) for grade in of_assignment]
+    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or _ignore)
 
 
 def check(target: AnyPath = ".") -> "CheckReport":

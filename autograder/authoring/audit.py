@@ -24,6 +24,7 @@ from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes, part_of
+from autograder.extras.sheets.proof import Proof, prove_questions
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
@@ -34,6 +35,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
+QUESTION_SEEDS = 3
 SLIP_LIMIT = 0.2  # of the assignment's points
 IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
@@ -90,6 +92,7 @@ class Audit:
     problems: list[str] = field(default_factory=list)
     unpromised: int = 0
     sent: list[SentInputs] = field(default_factory=list)
+    questions: Proof = Proof()
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -109,6 +112,7 @@ class Audit:
     def conclude(self) -> None:
         """Convert violations to messages."""
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
+        self.problems += self.questions.problems
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -153,6 +157,7 @@ class Audit:
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
+            "questions": self.questions.as_record(),
             "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }
@@ -217,11 +222,15 @@ def audit_course(
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
             with_catch = [a.name for a in assignments if "mistake" in kinds]
             catching = {name: pool.submit(catch_audit.problems_of, name) for name in with_catch}
+            proofs = {
+                name: pool.submit(prove_questions, name, drawn[:QUESTION_SEEDS]) for name in tried
+            }
             for finding in _try_all(pool, cases):
                 finding_of[finding.case] = finding
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
+                audits[name].questions = proofs[name].result()
             for name in with_catch:
                 audits[name].problems += catching[name].result()
         finally:

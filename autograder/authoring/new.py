@@ -18,6 +18,7 @@ from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
 from autograder.course import config
 from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
+from autograder.extras.sheets.questions import questions_file, shown_by_file
 from autograder.gradebook.lateness import due_for
 from autograder.text.files import write_whole
 from autograder.text.spelling import did_you_mean, one_of
@@ -158,6 +159,8 @@ def _files(course: Course, name: str) -> Iterator[tuple[Path, str]]:
     yield course.mistakes_file(assignment), "mistakes.yml"
     yield course.suite_folder(assignment) / "alternatives" / ALTERNATIVE, "alternative.py"
     yield course.pictures_file(assignment), "pictures.py"
+    yield questions_file(course, assignment), "questions.yml"
+    yield shown_by_file(course, assignment), "questions.py"
 
 
 def _title_of(name: str) -> str:

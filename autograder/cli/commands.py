@@ -30,7 +30,7 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     "Instructors": (
         *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
         *(instructors.decide, instructors.export, instructors.return_feedback),
-        *(instructors.similar, instructors.doctor),
+        *(instructors.similar, instructors.sheet, instructors.doctor),
     ),
     "Authors": (authors.build, authors.audit, authors.new, authors.release, authors.demo),
 }

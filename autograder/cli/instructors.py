@@ -1,5 +1,5 @@
-"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar
-and doctor.
+"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar,
+sheet and doctor.
 
 Each imports what it needs: the commands of students and authors start without it.
 """
@@ -484,6 +484,58 @@ def similar(
     show(as_json, lambda: {**pairs.as_record(), **page}, lambda: show_similar(console, pairs))
     if output and not as_json:
         print(f"Side by side: {output}")
+    return DONE
+
+
+def sheet(
+    assignment: Annotated[str, typer.Argument(help="The assignment, such as 03_masked_heads.")],
+    student: Annotated[
+        str | None,
+        typer.Option(
+            "--student", "-s", help="For a conversation with this student: an id, name or login."
+        ),
+    ] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="For a conversation with each student, in one file.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(help="Equal submissions and seeds give equal questions.")
+    ] = 0,
+    section: Section = None,
+    grades: Annotated[Path, path_option(help="The folder with grades.jsonl.")] = Path("grades"),
+    output: Annotated[
+        Path | None,
+        path_option("--output", "-o", help="The HTML file; by default, in `sheets/` beside it."),
+    ] = None,
+    jobs: Jobs = PROCESSORS,
+    unsafe: Unsafe = False,
+    course_path: CoursePath = Path("."),
+    as_json: AsJson = False,
+) -> int:
+    """Write a page to print: for teaching assistants, or questions about a student's own code.
+
+    A sheet is paper for people: it gives no points and judges nobody.
+    """
+    from autograder import api
+
+    if student is not None and everybody:
+        raise RefusedError("--student and --all do not go together; leave one of them out.")
+    with progress(quiet=as_json) as steps:
+        sheets = api.sheet(
+            assignment,
+            grades,
+            course_path,
+            student=student,
+            everybody=everybody,
+            section=section,
+            seed=seed,
+            page=output,
+            jobs=jobs,
+            unsafe=unsafe,
+            on_sheet=steps("Preparing"),
+        )
+    say(*sheets.problems)
+    show(as_json, sheets.as_record, lambda: print(sheets.path))
     return DONE
 
 

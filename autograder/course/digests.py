@@ -8,6 +8,9 @@ import hashlib
 from autograder.course.config import Assignment, Course
 from autograder.records import Submission
 
+# what people look at does not change a grade
+FOR_PEOPLE = ("pictures.py", "questions.py")
+
 
 def submission_digest(submission: Submission) -> str:
     """Return the SHA-256 of all files of a submission."""
@@ -28,7 +31,7 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     record = assignment.model_dump_json(exclude={"due": True, "limits": {"per_hour"}})
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [
-        file for file in course.suite_folder(assignment).glob("*.py") if file.name != "pictures.py"
+        file for file in course.suite_folder(assignment).glob("*.py") if file.name not in FOR_PEOPLE
     ]
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
     others += [course.solution_file(assignment), course.stub_file(assignment)]

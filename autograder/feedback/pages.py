@@ -115,6 +115,7 @@ def _environment() -> "Environment":
     )
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
+    environment.globals["sheet_style"] = _raw("sheet_style.css")
     return environment
 
 

@@ -24,7 +24,7 @@ JOURNAL = "grades.jsonl"
 # each sealed as a whole, as the files of suites are
 WHOLE_FILES = ("run.json", "times.json", "names.json")
 SUITES = "suites"
-FOLDERS = (SUITES, "submissions", "pictures", "feedback", "status")
+FOLDERS = (SUITES, "submissions", "pictures", "feedback", "status", "sheets")
 OURS = (JOURNAL, *WHOLE_FILES, *FOLDERS, "grades.csv", "index.html", FILE_NAME)
 _SEAL_LETTERS = 32
 _APPENDING = (

@@ -29,7 +29,12 @@ class GraderAtHand:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future = Future[Any]()
         with pytest.MonkeyPatch.context() as patch:
-            for module in ("autograder.runs.pool", "autograder.feedback.painter"):
+            for module in (
+                "autograder.runs.pool",
+                "autograder.feedback.painter",
+                "autograder.extras.sheets.conversation",
+                "autograder.extras.sheets.proof",
+            ):
                 patch.setattr(f"{module}.this_grader", self._this_grader)
             try:
                 future.set_result(function(*arguments))
@@ -53,7 +58,11 @@ class GraderAtHand:
 def graders_at_hand(sandbox: Sandbox) -> Iterator[None]:
     """Let runs grade, and draw pictures, in this process. What a grader does to its process is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("autograder.runs.run", "autograder.feedback.painter"):
+        for module in (
+            "autograder.runs.run",
+            "autograder.feedback.painter",
+            "autograder.extras.sheets.sheets",
+        ):
             patch.setattr(f"{module}.graders", lambda plan: GraderAtHand(plan, sandbox))
         yield
 
