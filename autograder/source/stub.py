@@ -19,6 +19,9 @@ from autograder.source.text import NOTEBOOK_FUNCTIONS, cell_source, notebook_cel
 
 _SOURCES = (".py", ".ipynb")
 _GAP = re.compile(rf'"(\w+)[\w.]*{re.escape(UNWRITTEN)}"')
+# what editors and formatters change without changing the code
+_LAYOUT = re.compile(r"""[\s'"(),\\]+""")
+_IMPORT = re.compile(r"(?:import|from)[ \t]")
 _NOTEBOOK_CALL = re.compile(rf"(?:{'|'.join(NOTEBOOK_FUNCTIONS)})\(")
 
 
@@ -26,8 +29,8 @@ _NOTEBOOK_CALL = re.compile(rf"(?:{'|'.join(NOTEBOOK_FUNCTIONS)})\(")
 class ReleasedStub:
     """What identifies the files that students receive for an assignment; empty if it is unknown.
 
-    `names` are the functions and classes to write, `digests` those of the code of the unchanged
-    files, `given` the names of the further files, and `answers` is the number of written answers
+    `names` are the functions and classes to write, `digests` those of the unchanged files without
+    imports and layout, `given` the names of the further files, and `answers` is the number of written answers
     that the stub asks for.
     """
 
@@ -51,7 +54,7 @@ class ReleasedStub:
             names.update(_GAP.findall(_code(stub)))
         return cls(
             names=frozenset(names),
-            digests=frozenset(_digest(stub) for stub in stubs),
+            digests=frozenset(_digest(_unformatted(stub)) for stub in stubs),
             given=frozenset(file.name for file in sources if file not in stubs),
             answers=max((stub.text.count(PLACEHOLDER) for stub in stubs), default=0),
         )
@@ -67,11 +70,14 @@ class ReleasedStub:
         return {**texts, "answers": self.answers}
 
     def is_untouched(self, file: SourceFile) -> bool:
-        """Whether a file holds nothing of a student's: neither code nor a written answer."""
+        """Whether a file holds nothing of a student's: neither code nor a written answer.
+
+        Imports, quotation marks, line breaks and the like are no answers.
+        """
         if not file.text.strip():
             return True
         nothing_written = file.text.count(PLACEHOLDER) >= self.answers
-        return nothing_written and (not _lines(file) or _digest(file) in self.digests)
+        return nothing_written and (not _lines(file) or _digest(_unformatted(file)) in self.digests)
 
     def is_answer(self, file: SourceFile) -> bool:
         """Whether a file was changed and defines at least one of the names that the stub asks for."""
@@ -99,8 +105,11 @@ class ReleasedStub:
         self, chosen: Sequence[SourceFile], others: Iterable[SourceFile]
     ) -> list[SourceFile]:
         """Return the answers among the `others` whose code is not that of a chosen file."""
-        counted = {_digest(file) for file in chosen}
-        return [file for file in others if self.is_answer(file) and _digest(file) not in counted]
+        return [
+            file
+            for file in self._answers(others)
+            if not any(is_same_code(file, counted) for counted in chosen)
+        ]
 
     def _answers(self, files: Iterable[SourceFile]) -> list[SourceFile]:
         return [file for file in files if self.is_answer(file)]
@@ -129,8 +138,20 @@ def is_same_code(first: SourceFile, other: SourceFile) -> bool:
     return _lines(first) == _lines(other)
 
 
-def _digest(file: SourceFile) -> str:
-    return hashlib.sha256("\n".join(_lines(file)).encode("utf-8", "replace")).hexdigest()[:20]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:20]
+
+
+def _unformatted(file: SourceFile) -> str:
+    """Return the code in one piece, without imports and what a formatter may change."""
+    pieces = []
+    is_inside_import = False
+    for line in _lines(file):
+        if is_inside_import or _IMPORT.match(line):
+            is_inside_import = ")" not in line and (is_inside_import or "(" in line)
+        else:
+            pieces.append(_LAYOUT.sub("", line))
+    return "".join(pieces)
 
 
 def _lines(file: SourceFile) -> list[str]:

@@ -122,11 +122,12 @@ class Taken:
 @dataclass
 class _Found:
     """The sources in a student's folder: those `called` like the module, or in its place, and
-    `others`.
+    `others`; and the names of files that seem to be copies of the module, but are no sources.
     """
 
     called: list[Entry] = field(default_factory=list)
     others: list[Entry] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     @classmethod
     def among(cls, entries: Iterable[Entry], folders: Iterable[Entry], wanted: Wanted) -> "_Found":
@@ -200,6 +201,7 @@ def _take_from(
             )
         if candidates.called:
             candidates.others += _work_beside(beside, wanted)
+            candidates.unread = [entry.name for entry in entries if _is_unread(entry, wanted)]
             return _chosen(candidates, wanted)
         if len(inner) > 1:
             inner = _with_answer(inner, wanted)
@@ -242,7 +244,12 @@ def _chosen(candidates: _Found, wanted: Wanted) -> Taken:
         if len({"\n".join(text.text.splitlines()) for text in same}) > 1:
             raise RefusedError(_not_clear([text.name for text in same]))
         taken += same[:1]
-    notes = _notes(taken, called, others, stub)
+    notes = [*_notes(taken, called, others, stub)]
+    if stub.names and candidates.unread and not any(map(stub.is_answer, taken)):
+        notes.append(
+            f"There is no answer in {_joined([text.name for text in taken])}. "
+            f"{_joined(candidates.unread)} beside it was not read: only .py and .ipynb files are."
+        )
     return Taken(
         tuple(replace(text, name=text.name.rpartition("/")[2]) for text in taken), tuple(notes)
     )
@@ -298,6 +305,11 @@ def _walk(entries: Iterable[Entry], way: str, depth: int) -> Iterator[tuple[str,
         yield from ((here, entry) for entry in sources if is_work(entry) and not is_given(entry))
         if depth > 0:
             yield from _walk(inside, here, depth - 1)
+
+
+def _is_unread(entry: Entry, wanted: Wanted) -> bool:
+    """Whether this is a file that has the module's name, but not that of a source: bank.py.txt."""
+    return isinstance(entry, File) and wanted.stem in entry.name.lower() and not is_work(entry)
 
 
 def _is_of_another(name: str, assignment: Assignment) -> bool:

@@ -18,7 +18,7 @@
 #        ↑               01 vectors
 #    vectors +           02 positions
 #    positions           12 positions that turn
-#        ↑
+#        ↑               17 the code around it, debugged
 # words of a text        00 why not one word after the other
 #
 # ▶ you are here

@@ -126,6 +126,35 @@ def test_a_stub_with_other_comments_is_untouched(
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        lambda stub: stub.replace('"', "'"),
+        lambda stub: "import math\nfrom torch import (\n    nn,\n    Tensor,\n)\n" + stub,
+        lambda stub: re.sub(r"(NotImplementedError\()(.*)\)", r"\1\n            \2,\n        )", stub),
+        lambda stub: re.sub(r"def (\w+)\(", r"def \1(\n    ", stub),
+    ],
+    ids=["other quotes", "more imports", "a longer raise", "longer signatures"],
+)  # fmt: skip
+def test_a_stub_that_a_formatter_changed_is_untouched(
+    course: Course, stub: str, tmp_path: Path, changed
+) -> None:
+    text = changed(stub)
+    assert text != stub
+    assert texts(handed_in(course, tmp_path, {"adding.py": text, "final.py": RIGHT})) == [RIGHT]
+
+
+@pytest.mark.parametrize("name", ["adding.py.txt", "adding.py.bak", "my_adding.txt", "Adding.docx"])
+def test_a_stub_beside_a_file_that_is_not_read_is_noted(
+    course: Course, stub: str, tmp_path: Path, name: str
+) -> None:
+    found = handed_in(course, tmp_path, {"adding.py": stub, name: RIGHT, "notes.txt": ""})
+    sentence = f"There is no answer in adding.py. {name} beside it was not read: only .py and .ipynb files are."
+    assert found.notes == (sentence,)
+    again = handed_in(course, tmp_path / "again", {"adding.py": RIGHT, name: RIGHT})
+    assert again.notes == ()
+
+
+@pytest.mark.parametrize(
     "text", ["", "\n", "# nothing yet\n", "import torch\n", "from final import *\n"]
 )
 def test_a_file_without_an_answer_does_not_count_beside_one(
