@@ -19,6 +19,7 @@ from autograder.submissions.files import (
     Folder,
     Odd,
     disk_file,
+    plain_stem,
     stem,
     suffix,
 )
@@ -184,8 +185,9 @@ class _Search:
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
         by_student: dict[str, list[Entry]] = {}
+        label = self._label_before_stem if self._all_end_in_stem(entries) else take.label
         for entry in entries:
-            by_student.setdefault(student_name(take.label(entry)), []).append(entry)
+            by_student.setdefault(student_name(label(entry)), []).append(entry)
         for student, handed_in in sorted(by_student.items()):
             if self.students is not None and student not in self.students:
                 continue
@@ -195,6 +197,22 @@ class _Search:
                 yield from self._work(student, work)
             for entry in strays:
                 yield self._stray(student, entry)
+
+    def _all_end_in_stem(self, entries: Sequence[Entry]) -> bool:
+        """Whether each file here is called like a student and the module: "Ada Lovelace - adding"."""
+        sources = [entry for entry in entries if take.is_source(entry)]
+        return bool(sources) and all(
+            self._label_before_stem(entry) != take.label(entry) for entry in sources
+        )
+
+    def _label_before_stem(self, entry: Entry) -> str:
+        """Return a file's name without the module's, and without the number of a duplicate."""
+        if self.wanted is None or not take.is_source(entry):
+            return take.label(entry)
+        name = plain_stem(entry.name)
+        before = name.removesuffix(self.wanted.stem)
+        student = before.rstrip(" _-–")
+        return student if student != before else take.label(entry)
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         if _is_dotted(entries[0]):

@@ -185,6 +185,25 @@ def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> 
         find_submissions(folder, course)
 
 
+def test_files_named_like_students_and_the_module_are_found(tmp_path: Path, course: Course) -> None:
+    """Two files of one student are two attempts, and not two students."""
+    files = {
+        "Ada Lovelace - adding.py": CODE,
+        "ben_adding.py": CODE,
+        "ben_adding (1).py": f"{CODE}# again\n",
+    }
+    class_folder = write(tmp_path / "class", files)
+    submissions = {
+        submission.student: submission
+        for submission in find_submissions(class_folder, course, "01_adding")
+    }
+    assert list(submissions) == ["Ada Lovelace", "ben"]
+    assert submissions["Ada Lovelace"].problem is None
+    assert "different contents" in (submissions["ben"].problem or "")
+    write(class_folder, {"cy.py": CODE})
+    assert "ben_adding" in [student for student, _ in found(class_folder, course, "01_adding")]
+
+
 def test_folder_named_like_the_assignment_needs_no_option(tmp_path: Path, course: Course) -> None:
     folder = write(tmp_path / "01_adding", {"ada.py": CODE, "ben.py": CODE})
     assert list(found(folder, course)) == [("ada", "01_adding"), ("ben", "01_adding")]
