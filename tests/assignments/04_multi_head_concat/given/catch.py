@@ -51,7 +51,7 @@ def fused(program, x, mask=None, n_heads=2, evaluation=False, gradient=False):
 def proof(program, x, bias=False, n_heads=2):
     """x (B, T, C): what both forms return after fuse, the second under a causal mask."""
     refuse_wrong_shape(x)
-    B, T, C = x.shape
+    _, T, C = x.shape
     per_head = program.MultiHeadAttention(C, n_heads, 8, bias=bias).to(x.dtype)
     second = program.FusedMultiHeadAttention(C, n_heads).to(x.dtype)
     program.fuse(per_head, second)
