@@ -54,7 +54,8 @@
 # Letters for shapes: `B` rows in a batch or pairs of answers, `T` tokens in a row, `V` tokens in the vocabulary, `G`
 # prompts, `K` answers to each prompt, `N` answers in one list. A *prompt* is what the model is given, an *answer* what
 # it writes after it. The model that learns is called the **policy**; a copy of it that does not learn is the
-# **reference**. The names of functions **and arguments** are part of the contract, because the tests use them.
+# **reference**. The names of functions **and arguments** are part of the contract, because the tests use them. So is the
+# number type: what a function returns is float32 for float32 and float64 for float64.
 
 # %%
 import copy
@@ -338,7 +339,7 @@ def sft_loss(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
 # Written? `autograder check 16_preferences` shows how you are doing.
 
 # %% [markdown]
-# The picture shows, by gradient, which logits the log-probability of an answer depends on. Each lit field should stand
+# The picture shows, by gradient, which logits the log-probability of an answer depends on. Each dark field should stand
 # one place *before* a token of the answer: there, the model guessed it.
 
 # %% picture="answers"
@@ -491,8 +492,8 @@ def group_advantages(rewards: Tensor, eps: float = 1e-4) -> Tensor:
     """How good each answer is, compared with the other answers to its prompt: rewards (G, K) -> (G, K).
 
     In each row: less the row's mean, divided by its standard deviation (the root of the mean square, divided by K) plus
-    eps. Equal rewards give zeros, and so does K = 1. The result has the dtype of rewards (float32, float64), which keep
-    their values.
+    eps. Equal rewards give zeros, but for the rounding of their mean, and so does K = 1. The result has the dtype of
+    rewards (float32, float64), which keep their values.
     Example: 0, 0, 4, 4 give -1, -1, 1, 1, but for a trifle that is due to eps.
     """
     # TODO: less the mean of each group                                                 # (G, K)
@@ -845,4 +846,4 @@ if __name__ == "__main__":
 # - **Rafailov et al., *Direct Preference Optimization: Your Language Model Is Secretly a Reward Model* (2023).**
 #   Section 4 derives Part 3 in a page. Look for what the gradient weights each pair by.
 # - **Shao et al., *DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models* (2024).** Parts 4
-#   and 6 together, under the name GRPO. Look for the drawing that shows which of PPO's four models it saves.
+#   to 6 together, under the name GRPO. Look for the drawing that shows which of PPO's four models it saves.

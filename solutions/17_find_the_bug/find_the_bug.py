@@ -263,6 +263,8 @@ def evidence(name: str) -> tuple:
 # | `sharing` | two things that should be apart have something in common |
 # | `order` | things are put in order by something else than what is meant |
 #
+# Each word is the best one for exactly one of the eight.
+#
 # **To think about.** Which of these bugs makes the reported loss *better*? Who will look for it?
 
 
@@ -399,8 +401,8 @@ def repaired(name: str) -> Callable:
 #
 # ## Read on
 #
-# - Mark Weiser, *Programmers Use Slices When Debugging* (1982): experienced programmers look at the lines that influence
-#   the wrong value, wherever they stand, and at nothing between them. Look for how this was found out.
+# - Mark Weiser, *Programmers Use Slices When Debugging* (1982): experienced programmers keep in mind the lines that
+#   influence the wrong value, also where these stand far apart. Look for how this was found out.
 # - Koen Claessen and John Hughes, *QuickCheck: A Lightweight Tool for Random Testing of Haskell Programs* (2000): write
 #   down the promise, let the computer try inputs. Look for what they say about how the inputs are distributed.
 # - Andreas Zeller and Ralf Hildebrandt, *Simplifying and Isolating Failure-Inducing Input* (2002): the method of

@@ -87,7 +87,11 @@ def test_first_tokens_are_refused_in_any_row(student):
 @pytest.mark.part("answers")
 @pytest.mark.points(0.75)
 @pytest.mark.needs("test_two_tokens_worked_by_hand")
-@pytest.mark.promise("each token counts the same, whichever answer it belongs to.", "No argument is modified.")
+@pytest.mark.promise(
+    "each token counts the same, whichever answer it belongs to.",
+    "what a function returns is float32 for float32 and float64 for float64.",
+    "No argument is modified.",
+)
 def test_mean_over_all_tokens(student, reference):
     """The loss is the mean over all answer tokens of the batch, and its gradients are those of the formula."""
     for dtype in DTYPES:
@@ -126,7 +130,11 @@ def test_batch_without_an_answer(student, reference):
 
 @pytest.mark.part("comparisons")
 @pytest.mark.points(0.5)
-@pytest.mark.promise("The mean of -log σ(chosen - rejected).", "No argument is modified.")
+@pytest.mark.promise(
+    "The mean of -log σ(chosen - rejected).",
+    "what a function returns is float32 for float32 and float64 for float64.",
+    "No argument is modified.",
+)
 def test_comparisons_of_any_scores(student, reference):
     """The loss and its gradients are those of the formula, for any scores."""
     for dtype in DTYPES:
@@ -169,6 +177,7 @@ def some_pairs(count=6, scale=4.0, dtype=torch.float64):
 @pytest.mark.promise(
     "margins = beta · ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))",
     "The names of functions **and arguments** are part of the contract",
+    "what a function returns is float32 for float32 and float64 for float64.",
 )
 def test_margins_of_any_pairs(student, reference):
     """The margins and the loss are those of the formula, for any beta, also with all arguments by name."""
@@ -258,7 +267,7 @@ def test_eps_is_added_to_the_deviation(student, reference):
 @pytest.mark.part("advantages")
 @pytest.mark.points(0.25)
 @pytest.mark.promise(
-    "Equal rewards give zeros, and so does K = 1.",
+    "Equal rewards give zeros, but for the rounding of their mean, and so does K = 1.",
     "The result has the dtype of rewards (float32, float64), which keep their values.",
 )
 def test_equals_next_to_others(student, reference):
@@ -306,7 +315,11 @@ def test_gradients_reach_the_log_probs_alone(student, reference):
 
 @pytest.mark.part("clipping")
 @pytest.mark.points(0.25)
-@pytest.mark.promise("its gradient is that of $-A \\log p$: plain policy gradient.", "No argument is modified.")
+@pytest.mark.promise(
+    "its gradient is that of $-A \\log p$: plain policy gradient.",
+    "what a function returns is float32 for float32 and float64 for float64.",
+    "No argument is modified.",
+)
 def test_first_step_is_the_policy_gradient(student):
     """Where nothing has moved, the gradient is minus the advantage, divided by N; the arguments keep their values."""
     for dtype in DTYPES:
@@ -327,7 +340,11 @@ def test_first_step_is_the_policy_gradient(student):
 
 @pytest.mark.part("kl")
 @pytest.mark.points(0.5)
-@pytest.mark.promise("The mean of exp(d) - d - 1 with d = reference_log_probs - log_probs", "No argument is modified.")
+@pytest.mark.promise(
+    "The mean of exp(d) - d - 1 with d = reference_log_probs - log_probs",
+    "what a function returns is float32 for float32 and float64 for float64.",
+    "No argument is modified.",
+)
 def test_penalty_of_any_answers(student, reference):
     """The penalty is that of the formula, and never negative."""
     for dtype in DTYPES:
