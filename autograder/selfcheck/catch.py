@@ -10,7 +10,6 @@ author's input and answer, which are locked with the program.
 import contextlib
 import inspect
 import runpy
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -295,36 +294,20 @@ class _SteadyOwnServer(OwnServer, SteadyServer):
 
 @contextlib.contextmanager
 def in_place(module: ModuleType, program: WrongProgram) -> Iterator[None]:
-    """Let a program's definitions take the place of the module's within this block."""
+    """Let a program's functions and classes take the place of the module's within this block."""
     space = vars(module)
     names = dict(space)
     exec(program.imports, names)
-    kept: list[tuple[Any, str, Any]] = []
+    for text in program.definitions.values():
+        exec(compile(text, "program", "exec", dont_inherit=True), names)
+    kept = {name: space[name] for name in program.definitions if name in space}
+    space.update({name: names[name] for name in program.definitions})
     try:
-        for place, text in program.definitions.items():
-            owner_name, _, name = place.rpartition(".")
-            found = _defined(place, text, names)
-            owner = space[owner_name] if owner_name else module
-            kept.append((owner, name, vars(owner).get(name)))
-            setattr(owner, name, found)
-            if not owner_name:
-                names[name] = found
         yield
     finally:
-        for owner, name, found in reversed(kept):
-            if found is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, found)
-
-
-def _defined(place: str, text: str, names: dict[str, Any]) -> Any:
-    """Run a definition and return what it defines; a method is defined inside a class."""
-    owner, _, name = place.rpartition(".")
-    own_names = names if not owner else {}
-    source = text if not owner else f"class {owner}:\n{textwrap.indent(text, '    ')}"
-    exec(compile(source, "program", "exec", dont_inherit=True), names, own_names)
-    return own_names[name] if not owner else vars(own_names[owner])[name]
+        for name in program.definitions:
+            del space[name]
+        space.update(kept)
 
 
 def difference(theirs: Outcome, mine: Outcome, letter: str, whose: str = "yours") -> str:
