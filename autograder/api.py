@@ -645,8 +645,8 @@ def sheet(
     plan = _plan(loaded, seed, unsafe, jobs, (chosen.name,))
     of_assignment = [grade for grade in effective.grades if grade.assignment == chosen.name]
     if student is not None:
-        known = dict.fromkeys((grade.student for grade in effective.grades), "") | names
-        named = _roster(loaded, None, folder).student_id(student, known, read_originals(folder))
+        students = dict.fromkeys((grade.student for grade in effective.grades), "") | names
+        named = _roster(loaded, None, folder).student_id(student, students, read_originals(folder))
         of_assignment = [grade for grade in of_assignment if grade.student == named]
     if not of_assignment:
         who = f"{student} has" if student else "There is"

@@ -33,7 +33,7 @@ from autograder.selfcheck.catch import (
     unlocked,
 )
 from autograder.selfcheck.catching import (
-    Told,
+    Paragraph,
     about_attempt,
     about_giving_up,
     as_notes,
@@ -222,8 +222,8 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
         chosen = [program for program in programs if program.letter == letter.upper()]
         if not chosen:
             raise no_program(letter, [program.letter for program in programs])
-        told = about_giving_up(give_up(module, call, chosen[0]))
-        return Message(f"{chosen[0].letter}, given up", notes=as_notes(told))
+        paragraphs = about_giving_up(give_up(module, call, chosen[0]))
+        return Message(f"{chosen[0].letter}, given up", notes=as_notes(paragraphs))
     if make_input is None:
         letters = joined([program.letter for program in programs], len(programs))
         return Message(
@@ -231,12 +231,12 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
             notes=(f"{call_line(call)}.", " ".join((call.__doc__ or "").split())),
             foot=f'Try one: `catch("{part}", lambda: …)`',
         )
-    told = about_attempt(attempt(module, call, make_input, programs), "Your input", ())
+    paragraphs = about_attempt(attempt(module, call, make_input, programs), "Your input", ())
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
-        notes=as_notes(told),
+        notes=as_notes(paragraphs),
         foot="If nothing separates program B from your code, your code may make that mistake: "
-        f'`catch("{part}", give_up="B")`'.replace("B", _letter(told, programs)),
+        f'`catch("{part}", give_up="B")`'.replace("B", _letter(paragraphs, programs)),
     )
 
 
@@ -254,9 +254,9 @@ def _programs(test_file: Path, part: str) -> tuple[WrongProgram, ...]:
     return _unlocked[test_file, part]
 
 
-def _letter(told: Sequence[Told], programs: Sequence[WrongProgram]) -> str:
+def _letter(paragraphs: Sequence[Paragraph], programs: Sequence[WrongProgram]) -> str:
     """Return the first program that the input did not catch, or the first of all."""
-    caught = {each.line[0] for each in told if each.mark == "✓"}
+    caught = {paragraph.line[0] for paragraph in paragraphs if paragraph.mark == "✓"}
     return next((p.letter for p in programs if p.letter not in caught), programs[0].letter)
 
 

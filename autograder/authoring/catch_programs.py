@@ -135,9 +135,9 @@ def _definitions(mistake: Mistake) -> dict[str, str]:
     """Return the wrong functions, and for a wrong method its whole class: the method may need what
     the author's `__init__` keeps under a name of its own.
     """
-    found = dict(definitions(ast.parse(mistake.source)))
+    nodes = dict(definitions(ast.parse(mistake.source)))
     outermost = dict.fromkeys(place.partition(".")[0] for place in mistake.places)
-    return {place: _text(mistake.source, found[place]) for place in outermost}
+    return {place: _text(mistake.source, nodes[place]) for place in outermost}
 
 
 def _text(source: str, node: Definition) -> str:

@@ -5,6 +5,7 @@ drawn at random: a digest that overlooks a source would be noticed before long.
 """
 
 import hashlib
+import itertools
 import shutil
 import sys
 import zipfile
@@ -29,8 +30,8 @@ def release_digest(
     course that it takes as they are.
     """
     digest = hashlib.sha256()
-    for name, found in digests_of(course, assignments).items():
-        digest.update(f"{name}\0{found}\0".encode())
+    for name, digest_of_file in digests_of(course, assignments).items():
+        digest.update(f"{name}\0{digest_of_file}\0".encode())
     add_sources(digest, wheel)
     for name, content in others.items():
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
@@ -43,7 +44,8 @@ def _installed() -> list[str]:
     assignment preloads.
     """
     folders = [Path(place) for place in sys.path if Path(place).is_dir()]
-    return sorted(info.name for folder in folders for info in folder.glob("*.dist-info"))
+    packages = itertools.chain.from_iterable(folder.glob("*.dist-info") for folder in folders)
+    return sorted(package.name for package in packages)
 
 
 def kept_files(course: Course, digest: str) -> dict[str, bytes] | None:

@@ -196,12 +196,12 @@ def attempt(
         return Attempt(0, refused=f"{call_line(call)}: {_told(error)}")
     except Exception as error:  # the student's own lambda
         return Attempt(0, refused=f"Your input cannot be made: {_told(error)}")
-    own = outcome(module, call, arguments)
-    if own.error:
-        return Attempt(numbers, refused=own.error)
+    mine = outcome(module, call, arguments)
+    if mine.error:
+        return Attempt(numbers, refused=mine.error)
     outcomes = [outcome(module, call, arguments, program) for program in programs]
     verdicts = [
-        Verdict(program, difference(theirs, own, program.letter))
+        Verdict(program, difference(theirs, mine, program.letter))
         for program, theirs in zip(programs, outcomes, strict=True)
     ]
     apart = [
@@ -215,26 +215,26 @@ def attempt(
 
 
 def _like(
-    one: Outcome, programs: Sequence[WrongProgram], outcomes: Sequence[Outcome]
+    shared: Outcome, programs: Sequence[WrongProgram], outcomes: Sequence[Outcome]
 ) -> tuple[WrongProgram, ...]:
     """Return the programs with this outcome."""
     return tuple(
         program
         for program, other in zip(programs, outcomes, strict=True)
-        if not other.error and not difference(other, one, program.letter)
+        if not other.error and not difference(other, shared, program.letter)
     )
 
 
 def give_up(module: ModuleType, call: Callable[..., Any], program: WrongProgram) -> GivenUp:
     """Run the author's input on a program and on the module."""
     arguments = author_input(program)
-    own = outcome(module, call, arguments)
+    mine = outcome(module, call, arguments)
     theirs = outcome(module, call, arguments, program)
     expected = Outcome(program.expected)
     return GivenUp(
         program,
-        difference(theirs, own, program.letter),
-        difference(own, expected, "yours", "right code"),
+        difference(theirs, mine, program.letter),
+        difference(mine, expected, "yours", "right code"),
     )
 
 
@@ -314,9 +314,10 @@ def difference(theirs: Outcome, mine: Outcome, letter: str, whose: str = "yours"
     """Return where a program differs from another and by how much; empty if it does not."""
     if theirs.error:
         return "" if mine.error else f"{letter} stops: {theirs.error}"
-    for name, own in mine.values.items():
-        if told := _apart(name, theirs.values.get(name), own, letter, whose):
-            return f"{name} {told}"
+    for name, value in mine.values.items():
+        sentence = _apart(name, theirs.values.get(name), value, letter, whose)
+        if sentence:
+            return f"{name} {sentence}"
     return ""
 
 
@@ -337,12 +338,12 @@ def _tensors_apart(name: str, theirs: Tensor, mine: Tensor, letter: str, whose: 
     if theirs.dtype != mine.dtype:
         types = f"{mine.dtype} from {whose}, {theirs.dtype} from {letter}"
         return f"{verb(name, 'has', 'have')} another number type: {types}."
-    found = first_difference(theirs, mine, atol=ATOL, rtol=RTOL)
-    if found is None:
+    apart = first_difference(theirs, mine, atol=ATOL, rtol=RTOL)
+    if apart is None:
         return ""
-    where = f" first at {found.where}" if found.several else ""
-    numbers = f"{found.expected} from {whose}, {found.came} from {letter}"
-    extent = f" ({found.extent})" if found.several and found.extent else ""
+    where = f" first at {apart.where}" if apart.several else ""
+    numbers = f"{apart.expected} from {whose}, {apart.came} from {letter}"
+    extent = f" ({apart.extent})" if apart.several and apart.extent else ""
     return f"{verb(name, 'differs', 'differ')}{where}: {numbers}{extent}."
 
 
@@ -390,8 +391,8 @@ def _fixed_chance() -> Iterator[None]:
 def call_line(call: Callable[..., Any]) -> str:
     """Return what an input consists of, as the arguments of a call."""
     signature = inspect.signature(call)
-    own = list(signature.parameters.values())[1:]
-    return f"An input of this part is {signature.replace(parameters=own)}"
+    parameters = list(signature.parameters.values())[1:]  # behind the program
+    return f"An input of this part is {signature.replace(parameters=parameters)}"
 
 
 def _line_in(error: BaseException, path: Path) -> int:

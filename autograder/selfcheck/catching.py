@@ -1,5 +1,6 @@
 """What `catch` tells, as sentences: for a terminal and for a notebook."""
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -26,7 +27,7 @@ MOST = 26  # letters in a sentence
 
 
 @dataclass(frozen=True)
-class Told:
+class Paragraph:
     """One paragraph: a line with a mark in front, and the lines below it."""
 
     mark: str
@@ -42,7 +43,7 @@ class PartCaught:
     title: str
     caught: tuple[str, ...]
     waiting: tuple[str, ...]
-    told: tuple[Told, ...]
+    paragraphs: tuple[Paragraph, ...]
 
 
 def catch_with_file(work: Work, report: CheckReport, only: str | None = None) -> list[PartCaught]:
@@ -82,7 +83,8 @@ def give_up_with_file(work: Work, report: CheckReport, letter: str) -> GivenUp:
         for program in of_part:
             if program.letter == letter.upper():
                 return give_up(module, inputs.call(part), program)
-    raise no_program(letter, [p.letter for of_part in programs.values() for p in of_part])
+    unlocked_programs = itertools.chain.from_iterable(programs.values())
+    raise no_program(letter, [program.letter for program in unlocked_programs])
 
 
 def no_program(letter: str, letters: Sequence[str]) -> RefusedError:
@@ -101,7 +103,7 @@ def _parts(hints: LockedHints, only: str | None) -> tuple[str, ...]:
 
 
 def _locked(part: str, title: str) -> PartCaught:
-    return PartCaught(part, title, (), (), (Told("○", nothing_unlocked(passed=False)),))
+    return PartCaught(part, title, (), (), (Paragraph("○", nothing_unlocked(passed=False)),))
 
 
 def nothing_unlocked(passed: bool) -> str:
@@ -116,42 +118,46 @@ def _tried(
 ) -> PartCaught:
     """Try all inputs of a part; a program is told about at the first input that catches it."""
     caught: set[str] = set()
-    told: list[Told] = []
+    paragraphs: list[Paragraph] = []
     if not programs:
-        told = [Told("○", nothing_unlocked(passed=True))]
+        paragraphs = [Paragraph("○", nothing_unlocked(passed=True))]
     given = inputs.inputs.get(part, []) if programs else []
     for number, make_input in enumerate(given, start=1):
         tried = attempt(module, inputs.call(part), make_input, programs)
         of_several = f" {number}" if len(given) > 1 else ""
-        told += about_attempt(tried, f"Input{of_several}", caught)
+        paragraphs += about_attempt(tried, f"Input{of_several}", caught)
         caught.update(verdict.program.letter for verdict in tried.verdicts if verdict.caught)
     if programs and not given:
-        told = [Told("·", f"INPUTS has no input for this part yet; {_open(programs)} wait.")]
+        paragraphs = [
+            Paragraph("·", f"INPUTS has no input for this part yet; {_open(programs)} wait.")
+        ]
     letters = [program.letter for program in programs]
     waiting = tuple(letter for letter in letters if letter not in caught)
-    return PartCaught(part, title, tuple(sorted(caught)), waiting, tuple(told))
+    return PartCaught(part, title, tuple(sorted(caught)), waiting, tuple(paragraphs))
 
 
-def about_attempt(tried: Attempt, name: str, known: Collection[str]) -> list[Told]:
-    """Tell about one input; programs that are `known` are not told about again."""
+def about_attempt(tried: Attempt, name: str, caught_before: Collection[str]) -> list[Paragraph]:
+    """Tell about one input; programs that were `caught_before` are left out."""
     if tried.refused:
-        return [Told("✗", f"{name} is refused: {tried.refused}")]
-    told = [
-        Told("✓", f"{v.program.letter} is caught: {v.difference}", story(v.program))
+        return [Paragraph("✗", f"{name} is refused: {tried.refused}")]
+    paragraphs = [
+        Paragraph("✓", f"{v.program.letter} is caught: {v.difference}", story(v.program))
         for v in tried.verdicts
-        if v.caught and v.program.letter not in known
+        if v.caught and v.program.letter not in caught_before
     ]
     if tried.agreeing:
-        told.append(
-            Told("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
+        paragraphs.append(
+            Paragraph("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
                  "wrong in the same way, or is it your code?")
         )  # fmt: skip
-    same = [v.program for v in tried.verdicts if not v.caught and v.program.letter not in known]
+    same = [
+        v.program for v in tried.verdicts if not v.caught and v.program.letter not in caught_before
+    ]
     if same:
         verb = "answers" if len(same) == 1 else "answer"
         size = counted(tried.numbers, "number")
-        told.append(Told("·", f"{name} ({size}): {_open(same)} {verb} like your code."))
-    return told
+        paragraphs.append(Paragraph("·", f"{name} ({size}): {_open(same)} {verb} like your code."))
+    return paragraphs
 
 
 def _open(programs: Sequence[WrongProgram]) -> str:
@@ -163,21 +169,21 @@ def story(program: WrongProgram) -> tuple[str, ...]:
     return (f"{begun(program.title)}.", *(f"    {line}" for line in program.lines), program.story)
 
 
-def about_giving_up(given: GivenUp) -> list[Told]:
+def about_giving_up(given: GivenUp) -> list[Paragraph]:
     """Tell what the author's input says about the program and about the student's own code."""
     program = given.program
-    shown = Told("·", f"The author's input for {program.letter}: {program.input}")
+    shown = Paragraph("·", f"The author's input for {program.letter}: {program.input}")
     if given.made:
-        made = Told(
+        verdict = Paragraph(
             "✗", f"{program.letter} answers like your code: your code makes this mistake, or one with the same "
             "effect.",
             (f"{begun(program.title)}.", f"→ {program.hint}"),
         )  # fmt: skip
-        return [shown, made]
-    separates = Told("✓", f"It catches {program.letter}: {given.difference}", story(program))
+        return [shown, verdict]
+    separates = Paragraph("✓", f"It catches {program.letter}: {given.difference}", story(program))
     if not given.unexpected:
         return [shown, separates]
-    wrong = Told(
+    wrong = Paragraph(
         "✗",
         f"But your own answer is not the right one: {given.unexpected}",
         (
@@ -196,7 +202,7 @@ def summary(results: Sequence[PartCaught]) -> str:
 
 def next_step(results: Sequence[PartCaught], command: str) -> str:
     """Return what to do about a program that nothing separates; empty if there is none."""
-    waiting = [letter for result in results for letter in result.waiting]
+    waiting = list(itertools.chain.from_iterable(result.waiting for result in results))
     if not waiting:
         return ""
     return (
@@ -205,10 +211,11 @@ def next_step(results: Sequence[PartCaught], command: str) -> str:
     )
 
 
-def as_notes(told: Sequence[Told]) -> tuple[str, ...]:
+def as_notes(paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
     """Return paragraphs as lines of a notebook's message; lines of code are marked as code."""
     notes: list[str] = []
-    for each in told:
-        notes.append(f"{each.mark} {each.line}")
-        notes += [f"`{line.strip()}`" if line.startswith("    ") else line for line in each.below]
+    for paragraph in paragraphs:
+        notes.append(f"{paragraph.mark} {paragraph.line}")
+        for line in paragraph.below:
+            notes.append(f"`{line.strip()}`" if line.startswith("    ") else line)
     return tuple(notes)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from autograder.feedback.render import by_cause, shared_message
 from autograder.selfcheck.catch import GivenUp
-from autograder.selfcheck.catching import PartCaught, Told, about_giving_up, next_step, summary
+from autograder.selfcheck.catching import Paragraph, PartCaught, about_giving_up, next_step, summary
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
@@ -200,7 +200,7 @@ def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
     """Show what the inputs of each part caught, and what to do next."""
     lines: list[RenderableType] = []
     for result in results:
-        lines += [Text(result.title, "bold"), *_paragraphs(result.told), Text()]
+        lines += [Text(result.title, "bold"), *_paragraphs(result.paragraphs), Text()]
     lines.append(Text(summary(results)))
     if step := next_step(results, command):
         lines.append(Text(step, "dim"))
@@ -212,10 +212,11 @@ def given_up_screen(given: GivenUp) -> RenderableType:
     return Group(*_paragraphs(about_giving_up(given)))
 
 
-def _paragraphs(told: Iterable[Told]) -> Iterator[RenderableType]:
-    for each in told:
-        yield _hanging(Text(each.mark, MARKS.get(each.mark, "dim")), Text(each.line))
-        for line in each.below:
+def _paragraphs(paragraphs: Iterable[Paragraph]) -> Iterator[RenderableType]:
+    for paragraph in paragraphs:
+        mark = Text(paragraph.mark, MARKS.get(paragraph.mark, "dim"))
+        yield _hanging(mark, Text(paragraph.line))
+        for line in paragraph.below:
             yield _indented(Text(line, "cyan" if line.startswith(("    ", "→")) else ""))
 
 

@@ -81,24 +81,24 @@ class ClassPage:
         rows = []
         for row in self.mistakes:
             drawn = pictures_of(folder, course, row.example)
-            fitting = [one for one in drawn if one.part == row.part and one.image]
+            fitting = [picture for picture in drawn if picture.part == row.part and picture.image]
             rows.append(replace(row, picture=fitting[0] if fitting else None))
         return replace(self, mistakes=tuple(rows))
 
 
 def class_page(course: Course, assignment: Assignment, grades: Sequence[Grade]) -> ClassPage:
     """Return the page of one assignment's grades."""
-    known = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
+    mistakes = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
     record = load_question_file(course, assignment)
     solution = course.read_solution(assignment)
     graded = [grade for grade in grades if grade.status == "graded"]
     counts = mistake_counts(graded)
     rows = [
-        _row(known.get(count.mistake), count.mistake, count.students, graded, record, solution)
+        _row(mistakes.get(count.mistake), count.mistake, count.students, graded, record, solution)
         for count in counts[:MOST_MISTAKES]
     ]
     begun = [grade for grade in graded if grade.score > 0]  # the others are among those to visit
-    clusters = [one for one in unnamed_failures(begun) if not _all_unwritten(one)]
+    clusters = [cluster for cluster in unnamed_failures(begun) if not _all_unwritten(cluster)]
     titles = parts_in_order(assignment, [part.name for part in assignment.parts])
     return ClassPage(
         assignment.name,
@@ -107,7 +107,10 @@ def class_page(course: Course, assignment: Assignment, grades: Sequence[Grade]) 
         sum(grade.score >= grade.max_score for grade in graded),
         tuple(rows),
         len(counts) - len(rows),
-        tuple(_cluster(one, titles.get(one.part, one.part)) for one in clusters[:MOST_CLUSTERS]),
+        tuple(
+            _cluster(cluster, titles.get(cluster.part, cluster.part))
+            for cluster in clusters[:MOST_CLUSTERS]
+        ),
         max(0, len(clusters) - MOST_CLUSTERS),
         tuple(_visits(grades)),
     )

@@ -5,6 +5,7 @@ where the code comes from: what it is worth is what the two people say to each o
 """
 
 import hashlib
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ class Sheet:
         """Return all that is asked, without the student's name and lines."""
         asked = (self.what, self.why, self.what_if)
         tables = [option.table for option in self.pictures.options] if self.pictures else []
-        return (*(each.ask for each in asked if each), *tables)
+        return (*(question.ask for question in asked if question), *tables)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def _course_questions(name: str) -> _CourseQuestions:
     assignment = grader.assignment(name)
     record = load_question_file(grader.course, assignment)
     assert record is not None, "sheets are made only for assignments with questions"
-    mistakes = {one.id: one for one in load_mistakes(grader.course, assignment)}
+    mistakes = {mistake.id: mistake for mistake in load_mistakes(grader.course, assignment)}
     return _CourseQuestions(record, grader.course.read_solution(assignment), mistakes)
 
 
@@ -156,10 +157,10 @@ class _Writer:
         topics = self._in_order(lost[0].part if lost else "")
         topic = topics[0]
         asked = None
-        for each in topics:
-            asked = first_that_fits(self._trials, each.what_if, self._seed)
+        for candidate in topics:
+            asked = first_that_fits(self._trials, candidate.what_if, self._seed)
             if asked is not None:
-                topic = topic if lost else each
+                topic = topic if lost else candidate
                 break
         what = _asked(topic.what)
         functions = list(topic.functions)
@@ -190,11 +191,8 @@ class _Writer:
     ) -> tuple[tuple[CodeLine, ...], ...]:
         """Return the lines of the questions' functions, and the line of a change if it is elsewhere."""
         blocks = [tuple(block) for block in self._code.lines_of(dict.fromkeys(functions))]
-        if (
-            asked
-            and asked.change
-            and not any(asked.change.line.place == line.place for block in blocks for line in block)
-        ):
+        shown = {line.place for line in itertools.chain.from_iterable(blocks)}
+        if asked and asked.change and asked.change.line.place not in shown:
             blocks.append((asked.change.line,))
         return tuple(blocks)
 

@@ -103,10 +103,9 @@ class OwnCode:
         if node is None:
             return []
         hidden = set[int]()
-        inside = ast.walk(node)
-        for each in inside:
-            if isinstance(each, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(each):
-                hidden.update(_span(each.body[0]))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(inner):
+                hidden.update(_span(inner.body[0]))
         return [
             number
             for number in _span(node)
@@ -122,22 +121,24 @@ class OwnCode:
         return None
 
     def _changed(self, edit: Edit) -> Change | None:
-        begin, end = 0, len(self.text)
+        begin = 0
+        end = len(self.text)
         if edit.place is not None:
             node = self._nodes.get(edit.place)
             if node is None:
                 return None
             begin, end = self._region(node)
         pattern = _pattern(edit.old)
-        found = [
+        matches = [
             match
             for match in pattern.finditer(self.text, begin, end)
             if _is_code(self._rows[self.text.count("\n", 0, match.start())])
         ]
-        if len(found) != 1:
+        if len(matches) != 1:
             return None
-        new = re.sub(r"\$(\w+)", lambda name: found[0][name[1]], edit.new)
-        text = self.text[: found[0].start()] + new + self.text[found[0].end() :]
+        match = matches[0]
+        new = re.sub(r"\$(\w+)", lambda name: match[name[1]], edit.new)
+        text = self.text[: match.start()] + new + self.text[match.end() :]
         return self._change(text)
 
     def with_lines(self, hunks: Sequence[tuple[list[str], list[str]]]) -> Change | None:

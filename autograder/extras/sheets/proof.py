@@ -44,7 +44,7 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
     if record is None:
         return Proof()
     solution = grader.course.read_solution(assignment)
-    mistakes = {one.id: one for one in load_mistakes(grader.course, assignment)}
+    mistakes = {mistake.id: mistake for mistake in load_mistakes(grader.course, assignment)}
     answers = {SOLUTION: solution}
     for label, text in load_alternatives(grader.course, assignment):
         answers[f"the alternative {label}"] = text
@@ -63,7 +63,9 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
                 (topic.topic, _signature(first_that_fits(trials, topic.what_if, seeds[0] + number)))
             )
     pairs = list(itertools.combinations(sheets, 2))
-    return Proof(tuple(problems), asked, sum(one == other for one, other in pairs), len(pairs))
+    return Proof(
+        tuple(problems), asked, sum(first == second for first, second in pairs), len(pairs)
+    )
 
 
 class _TopicProof:

@@ -100,8 +100,8 @@ def write_conversations(
     write_page(
         file, "sheet.html.j2", title=assignment.title, sheets=sheets, names=names, parts=parts
     )
-    problems = tuple(f"{one.student}: {one.problem}" for one in sheets if one.problem)
-    return Sheets(file, sum(not one.problem for one in sheets), problems)
+    problems = tuple(f"{sheet.student}: {sheet.problem}" for sheet in sheets if sheet.problem)
+    return Sheets(file, sum(not sheet.problem for sheet in sheets), problems)
 
 
 def prepare_all(

@@ -1,7 +1,8 @@
 """Small tables: what code gives on small inputs, as text on paper, and whether two look different."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ class SmallTable:
 
     def rows(self) -> list[list[Cell]]:
         """Return the cells as they are printed."""
-        finite = [n for row in self.numbers for n in row if math.isfinite(n)]
+        finite = _finite(self.numbers)
         largest = max((abs(number) for number in finite), default=0.0) or 1.0
         return [[Cell(self._text(n), _shade(n, largest)) for n in row] for row in self.numbers]
 
@@ -36,13 +37,14 @@ class SmallTable:
         """Whether a person could take one for the other: the shown numbers are nearly equal."""
         if [len(row) for row in self.numbers] != [len(row) for row in other.numbers]:
             return False
-        pairs = [pair for rows in zip(self.numbers, other.numbers) for pair in zip(*rows)]
-        if any(math.isfinite(one) != math.isfinite(two) for one, two in pairs):
+        mine = list(itertools.chain.from_iterable(self.numbers))
+        theirs = list(itertools.chain.from_iterable(other.numbers))
+        if list(map(math.isfinite, mine)) != list(map(math.isfinite, theirs)):
             return False
-        finite = [pair for pair in pairs if math.isfinite(pair[0])]
-        numbers = [number for pair in finite for number in pair]
+        numbers = _finite([mine, theirs])
         span = max(numbers, default=0.0) - min(numbers, default=0.0)
-        furthest = max((abs(one - two) for one, two in finite), default=0.0)
+        pairs = zip(_finite([mine]), _finite([theirs]), strict=True)
+        furthest = max((abs(number - another) for number, another in pairs), default=0.0)
         return furthest < max(VISIBLE * span, 0.5 if self.is_whole and other.is_whole else 0.02)
 
     def _text(self, number: float) -> str:
@@ -62,8 +64,11 @@ def table_of(value: Any) -> SmallTable:
     if table.dim() != 2 or not table.numel() or max(table.shape) > MOST_CELLS:
         raise ValueError(f"a table of shape {tuple(table.shape)} does not fit on a sheet")
     numbers = tuple(tuple(row) for row in table.double().tolist())
-    finite = [number for row in numbers for number in row if math.isfinite(number)]
-    return SmallTable(numbers, all(number == round(number) for number in finite))
+    return SmallTable(numbers, all(number == round(number) for number in _finite(numbers)))
+
+
+def _finite(rows: Iterable[Iterable[float]]) -> list[float]:
+    return list(filter(math.isfinite, itertools.chain.from_iterable(rows)))
 
 
 def _shade(number: float, largest: float) -> float:
@@ -72,6 +77,5 @@ def _shade(number: float, largest: float) -> float:
 
 def are_distinct(tables: Sequence[SmallTable]) -> bool:
     """Whether no two of these tables could be taken for each other."""
-    return all(
-        not one.looks_like(other) for number, one in enumerate(tables) for other in tables[:number]
-    )
+    pairs = itertools.combinations(tables, 2)
+    return not any(table.looks_like(another) for table, another in pairs)

@@ -224,7 +224,7 @@ def first_that_fits(trials: Trials, what_ifs: Sequence[WhatIf], seed: int) -> As
     Those about a line of the student's come before those about inputs.
     """
     order = random.Random(seed).sample(list(what_ifs), len(what_ifs))
-    for what_if in sorted(order, key=lambda one: not one.edits):
+    for what_if in sorted(order, key=lambda what_if: not what_if.edits):
         asked = trials.ask(what_if, seed)
         if asked is not None:
             return asked

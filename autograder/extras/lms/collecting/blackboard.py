@@ -92,8 +92,8 @@ def _students(
     Without a text, the login is what follows the title that the others have; a login can hold
     underscores as well. Those that would have one login are reported as odd.
     """
-    told = {head: _told(head, texts[head]) for head in heads if head in texts}
-    students = {head: student for head, student in told.items() if student is not None}
+    named = {head: _told(head, texts[head]) for head in heads if head in texts}
+    students = {head: student for head, student in named.items() if student is not None}
     titles = {head.removesuffix(f"_{student.login}") for head, student in students.items()}
     title = titles.pop() if len(titles) == 1 else ""
     for head in heads:
@@ -102,7 +102,7 @@ def _students(
             students[head] = _Student(behind if title and behind != head else _last(head))
     shared = Counter(student.login for student in students.values())
     for head, student in list(students.items()):
-        if shared[student.login] > 1 and told.get(head) is None:
+        if shared[student.login] > 1 and named.get(head) is None:
             findings.odd.append(
                 f"{shown(head)} was left out: its student is not clear, as Blackboard's text with the name is missing."
             )
