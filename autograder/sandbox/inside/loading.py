@@ -111,24 +111,55 @@ def run_piece(
 
 
 def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> None:
-    """Run statements; a call at the top that needs a missing module, such as `sns.set_theme()`,
-    defines nothing, and what follows it still runs.
+    """Run statements, and what follows those that fail only here.
+
+    A call at the top that needs a missing module, such as `sns.set_theme()`, defines nothing. What
+    fails with an OSError, such as `open("input.txt")`, needs a file or a program of the student's
+    computer; the first of these errors is raised at the end. Statements that use names of a failed
+    one fail with it.
     """
     code = compile(tree, name, "exec", dont_inherit=True)
     futures = code.co_flags & _FUTURES
+    first: Exception | None = None
+    undefined = set[str]()
     while True:
         try:
             exec(code, *spaces)
-            return
-        except ImportError as error:
+            break
+        except (ImportError, NameError, OSError) as error:
             line = line_of(error, name)
             at = max(
                 (number for number, node in enumerate(tree.body) if node.lineno <= line), default=0
             )
-            if not is_absent(error) or not line or not isinstance(tree.body[at], ast.Expr):
+            if not line or not _fails_only_here(error, tree.body[at], undefined):
                 raise
+            if not isinstance(error, ImportError):
+                first = first or error
+                undefined |= _names_set_by(tree.body[at])
         tree = ast.Module(tree.body[at + 1 :], [])
         code = compile(tree, name, "exec", futures, dont_inherit=True)
+    if first is not None:
+        raise first
+
+
+def _fails_only_here(
+    error: ImportError | NameError | OSError, statement: ast.stmt, undefined: Collection[str]
+) -> bool:
+    if isinstance(error, ImportError):
+        return is_absent(error) and isinstance(statement, ast.Expr)
+    if isinstance(error, NameError):
+        return error.name in undefined
+    return not isinstance(statement, ast.Raise)
+
+
+def _names_set_by(statement: ast.stmt) -> set[str]:
+    names = set[str]()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return names
 
 
 def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
@@ -168,11 +199,15 @@ def own_settings() -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     threads = torch.get_num_threads()
     compiler = torch.compile
+    set_interop_threads = torch.set_num_interop_threads
     torch.compile = uncompiled
+    # PyTorch allows it once, and only before anything has run
+    torch.set_num_interop_threads = _ignore
     try:
         yield
     finally:
         torch.compile = compiler
+        torch.set_num_interop_threads = set_interop_threads
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
         torch.autograd.set_detect_anomaly(anomaly, check_nan)
@@ -191,6 +226,10 @@ def _determinism() -> tuple[bool, bool]:
     """
     enabled = torch.are_deterministic_algorithms_enabled()
     return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _ignore(number: int) -> None:
+    """Do nothing with a number of threads."""
 
 
 def uncompiled(model: Any = None, **options: Any) -> Any:
