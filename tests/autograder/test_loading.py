@@ -112,9 +112,7 @@ def test_a_call_of_a_missing_module_at_the_top_does_not_stop_the_file(
     assert told["errors"] == [] and module.answer(1) == 1 and told["absent"]
 
 
-@pytest.mark.parametrize(
-    "line", ["sns = no_sns.load()", "raise ImportError('own')", "import_module('no_sns')", "1 / 0"]
-)
+@pytest.mark.parametrize("line", ["raise ImportError('own')", "import_module('no_sns')", "1 / 0"])
 def test_other_errors_at_the_top_stop_the_file(line: str) -> None:
     text = (
         f"import no_sns\nfrom importlib import import_module\n{line}\ndef answer():\n    return 1\n"
@@ -124,6 +122,7 @@ def test_other_errors_at_the_top_stop_the_file(line: str) -> None:
 
 
 NOT_HERE = {
+    "a logger": "import no_board\nwriter = no_board.SummaryWriter()\nwriter.add_scalar('loss', 1)",
     "text of nanoGPT": """
         with open("input.txt") as f:
             text = f.read()
@@ -135,6 +134,7 @@ NOT_HERE = {
         print(f"{vocab_size} characters")
     """,
     "a folder of Colab": "import os\nos.chdir('/content/drive/MyDrive')",
+    "a graphics card": "import torch\nmodel = torch.nn.Linear(1, 1).cuda()\nprint(model(torch.ones(1, 1)))",
     "a program": "import subprocess\nsubprocess.run(['no-nvidia-smi'])",
     "a class on data": "rows = open('no.csv').readlines()\nclass Rows:\n    count = len(rows)\nprint(Rows.count)",
 }
@@ -146,7 +146,13 @@ def test_what_needs_the_students_computer_does_not_stop_the_file(lines: str, nam
     text = f"from __future__ import annotations\n{dedent(lines)}\ndef answer(x: unknown):\n    return x\n"
     module, told = load(cells(text) if name.endswith(".ipynb") else text, name)
     assert module.answer(1) == 1
-    assert [error["type"] for error in told["errors"]] == ["FileNotFoundError"]
+    (error,) = told["errors"]
+    assert error["type"] in (
+        "AssertionError",
+        "FileNotFoundError",
+        "ModuleNotFoundError",
+        "RuntimeError",
+    )
 
 
 @pytest.mark.parametrize(

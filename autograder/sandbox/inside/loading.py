@@ -7,6 +7,7 @@ import __future__
 import ast
 import functools
 import operator
+import re
 import signal
 import sys
 import threading
@@ -26,6 +27,10 @@ AGAIN_SECONDS = 0.5
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+_OF_NO_CARD = (AssertionError, AttributeError, RuntimeError)
+_NO_CARD = re.compile(
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|'_cuda_\w+'"
 )
 SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
 
@@ -113,10 +118,10 @@ def run_piece(
 def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> None:
     """Run statements, and what follows those that fail only here.
 
-    A call at the top that needs a missing module, such as `sns.set_theme()`, defines nothing. What
-    fails with an OSError, such as `open("input.txt")`, needs a file or a program of the student's
-    computer; the first of these errors is raised at the end. Statements that use names of a failed
-    one fail with it.
+    A call at the top that needs a missing module, such as `sns.set_theme()`, defines nothing. Other
+    statements that need one, those that need a graphics card, and those that fail with an OSError,
+    such as `open("input.txt")`, need something of the student's computer; the first of these errors
+    is raised at the end. Statements that use names of a failed one fail with it.
     """
     code = compile(tree, name, "exec", dont_inherit=True)
     futures = code.co_flags & _FUTURES
@@ -126,14 +131,14 @@ def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> Non
         try:
             exec(code, *spaces)
             break
-        except (ImportError, NameError, OSError) as error:
+        except Exception as error:
             line = line_of(error, name)
             at = max(
                 (number for number, node in enumerate(tree.body) if node.lineno <= line), default=0
             )
             if not line or not _fails_only_here(error, tree.body[at], undefined):
                 raise
-            if not isinstance(error, ImportError):
+            if not isinstance(error, ImportError) or not isinstance(tree.body[at], ast.Expr):
                 first = first or error
                 undefined |= _names_set_by(tree.body[at])
         tree = ast.Module(tree.body[at + 1 :], [])
@@ -142,14 +147,14 @@ def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> Non
         raise first
 
 
-def _fails_only_here(
-    error: ImportError | NameError | OSError, statement: ast.stmt, undefined: Collection[str]
-) -> bool:
+def _fails_only_here(error: Exception, statement: ast.stmt, undefined: Collection[str]) -> bool:
     if isinstance(error, ImportError):
-        return is_absent(error) and isinstance(statement, ast.Expr)
+        return is_absent(error)
     if isinstance(error, NameError):
         return error.name in undefined
-    return not isinstance(statement, ast.Raise)
+    if isinstance(error, OSError):
+        return not isinstance(statement, ast.Raise)
+    return isinstance(error, _OF_NO_CARD) and bool(_NO_CARD.search(str(error)[:500]))
 
 
 def _names_set_by(statement: ast.stmt) -> set[str]:
@@ -202,7 +207,7 @@ def own_settings() -> Iterator[None]:
     set_interop_threads = torch.set_num_interop_threads
     torch.compile = uncompiled
     # PyTorch allows it once, and only before anything has run
-    torch.set_num_interop_threads = _ignore
+    torch.set_num_interop_threads = _ignore  # type: ignore[assignment]
     try:
         yield
     finally:
