@@ -61,19 +61,25 @@ def close(
 
 
 def equal(
-    actual: Any, expected: Any, what: str = "the result", *, axes: Sequence[str] | None = None
+    actual: Any,
+    expected: Any,
+    what: str = "the result",
+    *,
+    axes: Sequence[str] | None = None,
+    is_id: bool = False,
 ) -> None:
     """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and
     dicts of them.
 
     Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the
-    failure names the first difference.
+    failure names the first difference. A whole number that `is_id` is a name: no failure calls it
+    too large or too small.
     """
-    _equal(actual, expected, what, axes)
+    _equal(actual, expected, what, axes, is_id)
 
 
 def _equal(
-    actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, in_list: bool = False
+    actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, is_id: bool = False
 ) -> None:
     if isinstance(expected, Tensor):
         _same_tensor(tensor(actual, what, expected), expected, what, axes, atol=0.0, rtol=0.0)
@@ -82,7 +88,7 @@ def _equal(
     elif isinstance(expected, dict):
         _equal_entries(actual, expected, what)
     elif type(actual) is not type(expected) or not _same_plain(actual, expected):
-        raise _unequal(actual, expected, what, in_list)
+        raise _unequal(actual, expected, what, is_id)
 
 
 def shape(
@@ -131,8 +137,12 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
         if isinstance(names, int)
         else f"a tuple of {length} ({', '.join(names)})"
     )
-    if not isinstance(actual, (tuple, list)) or len(actual) != length:
+    if not isinstance(actual, (tuple, list)):
         raise wrong_type(actual, wanted, what)
+    if len(actual) != length:
+        listed = "" if isinstance(names, int) else f" ({', '.join(names)})"
+        has = f"{verb(what, 'has', 'have')} {counted(len(actual), 'item')}"
+        raise fault(what, f"{has}; {length}{listed} {'was' if length == 1 else 'were'} expected.")
     return tuple(actual)
 
 
@@ -353,14 +363,14 @@ def _same_plain(actual: Any, expected: Any) -> bool:
     return bool(actual == expected) or both_nan
 
 
-def _unequal(actual: Any, expected: Any, what: str, in_list: bool) -> CheckFailed:
+def _unequal(actual: Any, expected: Any, what: str, is_id: bool) -> CheckFailed:
     if isinstance(actual, float) and isinstance(expected, float):
         mine, theirs = two_numbers(actual, expected)
     else:
         mine = show(actual)
         theirs = show(expected)
     if type(actual) is type(expected) or expected is None:
-        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected, in_list)}."
+        hidden = f"{subject(without_inputs(what))} {verb(what, 'is', 'are')} {_how_wrong(actual, expected, is_id)}."
     else:
         mine = _typed(actual, mine)
         theirs = _typed(expected, theirs)
@@ -369,15 +379,13 @@ def _unequal(actual: Any, expected: Any, what: str, in_list: bool) -> CheckFaile
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
 
 
-def _how_wrong(actual: Any, expected: Any, in_list: bool) -> str:
+def _how_wrong(actual: Any, expected: Any, is_id: bool) -> str:
     """Return the difference for hidden tests: whether a number is too large or too small, not by
-    how much.
-
-    Whole numbers in a list are mostly ids, which are names: none is too large.
+    how much; ids are names, and none is too large.
     """
     if isinstance(expected, str):
         return "not the expected text"
-    if in_list and type(expected) is int:
+    if is_id and type(expected) is int:
         return "not the expected number"
     if (
         type(expected) in (int, float)
@@ -401,7 +409,8 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
     if not isinstance(actual, word):
         raise wrong_type(actual, f"a {word.__name__}", what)
     for i, (item, wanted) in enumerate(zip(actual, expected, strict=False)):
-        _equal(item, wanted, f"item {i} of {what}", in_list=True)
+        # whole numbers in a list are mostly ids
+        _equal(item, wanted, f"item {i} of {what}", is_id=True)
     if len(actual) != len(expected):
         many = "few" if len(actual) < len(expected) else "many"
         start = f"{verb(what, 'has', 'have')} {counted(len(actual), 'item')}"

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from autograder.records import RefusedError, Submission
-from autograder.submissions.files import SOURCES, suffix
+from autograder.submissions.files import SOURCES, DiskFolder, suffix
+from autograder.submissions.take import holds_work
 from autograder.text.names import student_name
 
 
@@ -28,6 +29,7 @@ def check_output(output: Path, submissions: Path, first: Submission) -> None:
     if (
         len(place.relative_to(class_folder).parts) != 1
         or source.is_file()
+        or (place.is_dir() and holds_work(DiskFolder(place)))
         or _is_of_one_student(class_folder, first)
     ):
         raise RefusedError(

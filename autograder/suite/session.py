@@ -14,7 +14,7 @@ from contextlib import (
     redirect_stderr,
     redirect_stdout,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,10 +67,12 @@ class SuiteSession:
     def __init__(self, files: Iterable[Path], root: Path) -> None:
         self._current = _CurrentSubject()
         self._reports = _Reports()
-        paths = list(files)
-        arguments = [*PLUGINS, "--rootdir", str(root), "-c", str(SETTINGS), *map(str, paths)]
+        paths = [file.absolute() for file in files]  # `-k` and `@name` would be options
+        root = root.absolute()
+        arguments = [*PLUGINS, f"--rootdir={root}", "-c", str(SETTINGS), *map(str, paths)]
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._reports])
+        _start_in(self._config, root, paths)
         self._config._do_configure()
         # but plugins read its options
         self._config.pluginmanager.unregister(name="terminalreporter")
@@ -257,6 +259,14 @@ def _own_environment() -> Iterator[None]:
             patch.delenv(name)
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         yield
+
+
+def _start_in(config: pytest.Config, root: Path, paths: Iterable[Path]) -> None:
+    """Name the files from the root, as if pytest had been started there: in the name of a folder
+    above, `[` and `::` would select tests.
+    """
+    config.args = [os.path.relpath(path, root) for path in paths]
+    config.invocation_params = replace(config.invocation_params, dir=root)
 
 
 def _unusable(items: Iterable[pytest.Item]) -> list[str]:

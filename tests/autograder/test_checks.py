@@ -291,6 +291,21 @@ GOLDEN = {
         "The total of count_bert(config) is 109519104; 109482240 was expected.",
         "The total of count_bert(config) is too large.",
     ),
+    "equal_id": (
+        lambda: checks.equal(7, 4, "nearest_word(9)", is_id=True),
+        "nearest_word(9) returned 7; 4 was expected.",
+        "The result of nearest_word(…) is not the expected number.",
+    ),
+    "unpack_length": (
+        lambda: checks.unpack([1, 2, 3], ("output", "weights"), "attention(q, k, v)"),
+        "The result of attention(q, k, v) has 3 items; 2 (output, weights) were expected.",
+        SAME,
+    ),
+    "unpack_no_item": (
+        lambda: checks.unpack([], 1, "the pair"),
+        "The pair has 0 items; 1 was expected.",
+        SAME,
+    ),
     "equal_call": (
         lambda: checks.equal(3, 4, "half(9)"),
         "half(9) returned 3; 4 was expected.",

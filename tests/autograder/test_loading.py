@@ -10,6 +10,7 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import torch
@@ -111,14 +112,54 @@ def test_a_call_of_a_missing_module_at_the_top_does_not_stop_the_file(
     assert told["errors"] == [] and module.answer(1) == 1 and told["absent"]
 
 
-@pytest.mark.parametrize(
-    "line", ["sns = no_sns.load()", "raise ImportError('own')", "import_module('no_sns')", "1 / 0"]
-)
+@pytest.mark.parametrize("line", ["raise ImportError('own')", "import_module('no_sns')", "1 / 0"])
 def test_other_errors_at_the_top_stop_the_file(line: str) -> None:
     text = (
         f"import no_sns\nfrom importlib import import_module\n{line}\ndef answer():\n    return 1\n"
     )
     module, told = load(text)
+    assert len(told["errors"]) == 1 and not hasattr(module, "answer")
+
+
+NOT_HERE = {
+    "a logger": "import no_board\nwriter = no_board.SummaryWriter()\nwriter.add_scalar('loss', 1)",
+    "text of nanoGPT": """
+        with open("input.txt") as f:
+            text = f.read()
+        chars = sorted(set(text))
+        vocab_size = len(chars)
+        def encode_all():
+            return [chars.index(c) for c in text]
+        data = encode_all()
+        print(f"{vocab_size} characters")
+    """,
+    "a folder of Colab": "import os\nos.chdir('/content/drive/MyDrive')",
+    "a graphics card": "import torch\nmodel = torch.nn.Linear(1, 1).cuda()\nprint(model(torch.ones(1, 1)))",
+    "a program": "import subprocess\nsubprocess.run(['no-nvidia-smi'])",
+    "a class on data": "rows = open('no.csv').readlines()\nclass Rows:\n    count = len(rows)\nprint(Rows.count)",
+}
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+@pytest.mark.parametrize("lines", NOT_HERE.values(), ids=NOT_HERE)
+def test_what_needs_the_students_computer_does_not_stop_the_file(lines: str, name: str) -> None:
+    text = f"from __future__ import annotations\n{dedent(lines)}\ndef answer(x: unknown):\n    return x\n"
+    module, told = load(cells(text) if name.endswith(".ipynb") else text, name)
+    assert module.answer(1) == 1
+    (error,) = told["errors"]
+    assert error["type"] in (
+        "AssertionError",
+        "FileNotFoundError",
+        "ModuleNotFoundError",
+        "RuntimeError",
+    )
+
+
+@pytest.mark.parametrize(
+    "lines", ["raise FileNotFoundError", "open('no.txt')\nprint(misspelt)", "open('no.txt')\n1 / 0"]
+)
+def test_what_fails_everywhere_stops_the_file(lines: str) -> None:
+    module, told = load(f"{lines}\ndef answer():\n    return 1\n")
     assert len(told["errors"]) == 1 and not hasattr(module, "answer")
 
 
@@ -516,6 +557,8 @@ torch.set_grad_enabled(False)
 torch.set_default_device("meta")
 torch.use_deterministic_algorithms(True)
 torch.set_num_threads(2)
+torch.set_num_interop_threads(2)
+torch.set_num_interop_threads(1)
 torch.manual_seed(3)
 torch.set_printoptions(precision=2)
 """

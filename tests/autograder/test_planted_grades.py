@@ -195,7 +195,7 @@ def refuses(submissions: Path, output: Path, course: Path, assignment: str | Non
         assert "among the files of a student" in str(
             refusal
         ) or "is the folder of the submissions" in str(refusal)
-        assert not output.exists() or output.samefile(submissions)
+        assert not (output / JOURNAL).exists()
         return True
     return False
 
@@ -204,6 +204,7 @@ def refuses(submissions: Path, output: Path, course: Path, assignment: str | Non
     ("submissions", "output"),
     [
         ("submitted", "submitted"),
+        ("submitted", "submitted/ada"),
         ("submitted", "submitted/ada/grades"),
         ("submitted", f"submitted/ada/{NAME}/grades"),
         ("submitted/ada", "submitted/ada/grades"),

@@ -208,6 +208,13 @@ def test_forbidden_name_fails_despite_cached_answers(grader):
     assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
 
 
+def test_flags_do_not_depend_on_earlier_submissions(grader):
+    body = "torch.add(torch.ones(1), 1) if isinstance(x, int) else None\n    return 2 * x"
+    first = graded(grader, body)
+    assert outcomes(first) == ["passed"] * 4
+    assert first.flags == graded(grader, body).flags == ()
+
+
 @pytest.mark.parametrize(
     ("body", "outcome", "words"),
     [

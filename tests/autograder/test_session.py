@@ -110,6 +110,18 @@ def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
     assert "test_pushes_add_up" in names[1]
 
 
+@pytest.mark.parametrize("name", ["[WS 26] homework", "week 3 [draft", "a::b", "-k", "@files"])
+def test_a_folder_may_have_any_name(tmp_path, monkeypatch, name):
+    folder = Path(name, "course")
+    monkeypatch.chdir(tmp_path)
+    write_tiny_course(folder)
+    for root in (folder, tmp_path / folder):
+        session = SuiteSession([root / SUITE / "test_hidden.py"], root)
+        names = [test.name for test in session.tests()]
+        session.close()
+        assert "test_pushes_add_up" in names
+
+
 def session_of(folder, text):
     file = folder / "test_hidden.py"
     file.write_text(text, "utf-8")

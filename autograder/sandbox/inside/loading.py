@@ -7,6 +7,7 @@ import __future__
 import ast
 import functools
 import operator
+import re
 import signal
 import sys
 import threading
@@ -26,6 +27,10 @@ AGAIN_SECONDS = 0.5
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+_OF_NO_CARD = (AssertionError, AttributeError, RuntimeError)
+_NO_CARD = re.compile(
+    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|'_cuda_\w+'"
 )
 SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
 
@@ -111,24 +116,55 @@ def run_piece(
 
 
 def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> None:
-    """Run statements; a call at the top that needs a missing module, such as `sns.set_theme()`,
-    defines nothing, and what follows it still runs.
+    """Run statements, and what follows those that fail only here.
+
+    A call at the top that needs a missing module, such as `sns.set_theme()`, defines nothing. Other
+    statements that need one, those that need a graphics card, and those that fail with an OSError,
+    such as `open("input.txt")`, need something of the student's computer; the first of these errors
+    is raised at the end. Statements that use names of a failed one fail with it.
     """
     code = compile(tree, name, "exec", dont_inherit=True)
     futures = code.co_flags & _FUTURES
+    first: Exception | None = None
+    undefined = set[str]()
     while True:
         try:
             exec(code, *spaces)
-            return
-        except ImportError as error:
+            break
+        except Exception as error:
             line = line_of(error, name)
             at = max(
                 (number for number, node in enumerate(tree.body) if node.lineno <= line), default=0
             )
-            if not is_absent(error) or not line or not isinstance(tree.body[at], ast.Expr):
+            if not line or not _fails_only_here(error, tree.body[at], undefined):
                 raise
+            if not isinstance(error, ImportError) or not isinstance(tree.body[at], ast.Expr):
+                first = first or error
+                undefined |= _names_set_by(tree.body[at])
         tree = ast.Module(tree.body[at + 1 :], [])
         code = compile(tree, name, "exec", futures, dont_inherit=True)
+    if first is not None:
+        raise first
+
+
+def _fails_only_here(error: Exception, statement: ast.stmt, undefined: Collection[str]) -> bool:
+    if isinstance(error, ImportError):
+        return is_absent(error)
+    if isinstance(error, NameError):
+        return error.name in undefined
+    if isinstance(error, OSError):
+        return not isinstance(statement, ast.Raise)
+    return isinstance(error, _OF_NO_CARD) and bool(_NO_CARD.search(str(error)[:500]))
+
+
+def _names_set_by(statement: ast.stmt) -> set[str]:
+    names = set[str]()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+    return names
 
 
 def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
@@ -168,11 +204,15 @@ def own_settings() -> Iterator[None]:
     precision = torch.get_float32_matmul_precision()
     threads = torch.get_num_threads()
     compiler = torch.compile
+    set_interop_threads = torch.set_num_interop_threads
     torch.compile = uncompiled
+    # PyTorch allows it once, and only before anything has run
+    torch.set_num_interop_threads = _ignore  # type: ignore[assignment]
     try:
         yield
     finally:
         torch.compile = compiler
+        torch.set_num_interop_threads = set_interop_threads
         torch.set_default_dtype(dtype)
         torch.set_grad_enabled(grad)
         torch.autograd.set_detect_anomaly(anomaly, check_nan)
@@ -191,6 +231,10 @@ def _determinism() -> tuple[bool, bool]:
     """
     enabled = torch.are_deterministic_algorithms_enabled()
     return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _ignore(number: int) -> None:
+    """Do nothing with a number of threads."""
 
 
 def uncompiled(model: Any = None, **options: Any) -> Any:

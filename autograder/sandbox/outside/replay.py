@@ -10,9 +10,10 @@ later requests in advance.
 import hashlib
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from autograder.sandbox.inside.entries import Place
 from autograder.sandbox.outside.deadline import Deadline
 from autograder.sandbox.shared import wire
 
@@ -35,11 +36,15 @@ class Request:
 
 @dataclass
 class Node:
-    """A state of a test: the requests that it sends next, and the node for each known reply."""
+    """A state of a test: the requests that it sends next, and the node for each known reply.
+
+    `entered` are the forbidden names that ran in a test which ended here.
+    """
 
     requests: tuple[Request, ...] = ()
     replies: "dict[bytes, Node]" = field(default_factory=dict)
     passed: bool = False
+    entered: Mapping[str, Place] = field(default_factory=dict)
 
 
 class ReplayCache:
@@ -110,8 +115,9 @@ class ReplaySocket:
         test: str,
         deadline_of: Callable[[str, float, float], Deadline],
         until: float,
-    ) -> bool:
-        """Replay a test as far as it is known, at most `until`; return True if it is passed.
+    ) -> Node | None:
+        """Replay a test as far as it is known, at most `until`; return its last node if it is
+        passed.
 
         Otherwise the test has to run; it then receives the recorded replies first.
         """
@@ -132,19 +138,20 @@ class ReplaySocket:
                 reply = wire.receive_frame(self._socket, deadline)
             except (TimeoutError, EOFError, OSError, wire.WireError) as error:
                 self._received_ahead.append(error)
-                return False
+                return None
             self._received_ahead.append(reply)
             node = node.replies.get(_digest(reply))
         if node is None or not node.passed:
-            return False
+            return None
         self._sent_ahead.clear()
         self._received_ahead.clear()
-        return True
+        return node
 
-    def mark_passed(self) -> None:
-        """Record that a submission with these replies passes the test."""
+    def mark_passed(self, entered: Mapping[str, Place]) -> None:
+        """Record that a submission with these replies passes the test, and what ran in it."""
         if self._node is not None and not self._requests:
             self._node.passed = True
+            self._node.entered = dict(entered)
 
     def send(self, request: Request, deadline: wire.Deadline) -> None:
         """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on

@@ -79,18 +79,18 @@ class WorkerConnection(Connection):
         """
         try:
             with self.ending_at(until):
-                if (
-                    cache is not None
-                    and not self.dead
-                    and self._socket.replay(cache, test, self._deadline, until)
-                ):
+                known = None
+                if cache is not None and not self.dead:
+                    known = self._socket.replay(cache, test, self._deadline, until)
+                if known is not None:
+                    self.entered.update(known.entered)
                     return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
                 cache.nondeterministic.add(test)
                 return error, True
             if error is None:
-                self._socket.mark_passed()
+                self._socket.mark_passed(self.entered)
             return error, False
         finally:
             self._socket.disable()  # the requests after a test do not belong to it

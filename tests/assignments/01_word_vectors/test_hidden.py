@@ -176,7 +176,9 @@ def test_embed_equals_the_product(student):
     ids = torch.tensor(some_ids(7, 13))
     for dtype in (torch.float32, torch.float64):
         table = torch.randn(13, 4, dtype=dtype)
-        product = checks.tensor(student.one_hot(ids, 13), "one_hot").to(dtype) @ table  # (T, C)
+        rows = checks.tensor(student.one_hot(ids, 13), "one_hot(ids, 13)")              # (T, V)
+        checks.shape(rows, (7, 13), "one_hot(ids, 13)", axes=("row", "place"))
+        product = rows.to(dtype) @ table                                                # (T, C)
         vectors = student.embed(ids, table)
         checks.close(vectors, product, "embed", axes=("word", "number"))
         checks.dtype(vectors, dtype, "embed")
@@ -393,7 +395,8 @@ def test_analogy_of_random_vectors(student, reference):
         a, b, c = random.sample(range(V), 3)
         checks.input_untouched(student.analogy, a, b, c, table)
         expected = reference.analogy(a, b, c, table)
-        checks.equal(student.analogy(a, b, c, table), expected, f"analogy({a}, {b}, {c}, table)")
+        what = f"analogy({a}, {b}, {c}, table)"
+        checks.equal(student.analogy(a, b, c, table), expected, what, is_id=True)
 
 
 @pytest.mark.part("neighbours")
@@ -405,4 +408,4 @@ def test_question_is_not_its_own_answer(student):
     """None of the three words of the question is the answer, even when it lies nearest and all others far away."""
     for nearest_of_all in ("b", "c", "a", "all the others face away"):
         table = a_question_whose_nearest_word_is(nearest_of_all)
-        checks.equal(student.analogy(0, 1, 2, table), 3, "analogy(0, 1, 2, table)")
+        checks.equal(student.analogy(0, 1, 2, table), 3, "analogy(0, 1, 2, table)", is_id=True)
