@@ -114,7 +114,7 @@ def cards() -> list[str]:
     return found
 
 
-def answers(card: str, manner: list[str]) -> list[str]:
+def replies_to(card: str, manner: list[str]) -> list[str]:
     """The four answers to a card in one manner, POLITE or RUDE."""
     _, dish, _, _, warm = card.split()
     return [answer.format(dish=dish, warm=warm) for answer in manner]
@@ -125,7 +125,7 @@ def guest_book() -> list[tuple[str, str]]:
     every_card = cards()
     lines, dice = [], random.Random(0)
     for card in every_card:
-        replies = answers(card, POLITE + RUDE)
+        replies = replies_to(card, POLITE + RUDE)
         lines += [(card, reply) for reply in replies]
         lines += [(card, other) for other in dice.sample(every_card, len(replies))]
     return lines
@@ -223,9 +223,9 @@ def kinds(model: nn.Module) -> dict[str, float]:
     replies = [words_of(row) for row in write(model, every_card, torch.Generator().manual_seed(1))]
     count = {"polite": 0, "rude": 0, "another card": 0, "no sentence of the book": 0}
     for card, reply in zip(every_card, replies, strict=True):
-        if reply in answers(card, POLITE):
+        if reply in replies_to(card, POLITE):
             count["polite"] += 1
-        elif reply in answers(card, RUDE):
+        elif reply in replies_to(card, RUDE):
             count["rude"] += 1
         elif reply in every_card:
             count["another card"] += 1
@@ -637,7 +637,7 @@ def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 def demonstrate(model: nn.Module, steps: int = 40, batch_size: int = 32, lr: float = 5e-4) -> nn.Module:
     """Given: a copy of the model, fine-tuned on two hundred answers with your `sft_loss`."""
     dice = random.Random(1)
-    letters = [(card, dice.choice(answers(card, POLITE + RUDE))) for card in dice.sample(cards(), 200)]
+    letters = [(card, dice.choice(replies_to(card, POLITE + RUDE))) for card in dice.sample(cards(), 200)]
     ids = encode(letters)                                                               # (200, T)
     student = copy.deepcopy(model)
     optimizer = torch.optim.Adam(student.parameters(), lr=lr)
@@ -666,8 +666,8 @@ def some_pairs(seed: int = 2, count: int = 200) -> tuple[Tensor, Tensor]:
     """Given: a polite and a rude answer to the same cards, as ids (count, T) and (count, T)."""
     dice = random.Random(seed)
     chosen_cards = dice.sample(cards(), count)
-    polite = [(card, dice.choice(answers(card, POLITE))) for card in chosen_cards]
-    rude = [(card, dice.choice(answers(card, RUDE))) for card in chosen_cards]
+    polite = [(card, dice.choice(replies_to(card, POLITE))) for card in chosen_cards]
+    rude = [(card, dice.choice(replies_to(card, RUDE))) for card in chosen_cards]
     return encode(polite), encode(rude)
 
 

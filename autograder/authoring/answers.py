@@ -17,7 +17,7 @@ from autograder.course.markers import BEGIN, END, parts_of_lines
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 
-_CRASH = "import my_notes_on_my_other_computer\n\nmy_notes_on_my_other_computer.load()"
+_CRASH = "show_what_i_have(so_far)  # from my notebook"
 _TROUBLE: Mapping[str, tuple[str, ...]] = {
     "loop": ("step = 0", "while step < 10:", "    step = step * 2"),
     "exit": ("import os", "os._exit(0)"),

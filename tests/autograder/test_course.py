@@ -255,6 +255,7 @@ def test_course_yml_of_this_course_is_valid() -> None:
         "13_key_value_cache": 13,
         "14_fine_tuning": 10,
         "15_train_it_well": 20,
+        "16_preferences": 15,
         "17_find_the_bug": 10,
     }
 

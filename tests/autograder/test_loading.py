@@ -461,7 +461,7 @@ def test_later_cells_of_a_notebook_still_run() -> None:
         f"y = 1\n{SPINS}",
         "z = 1",
     )
-    module, told = load(text, "net.ipynb", limit=0.2)
+    module, told = load(text, "net.ipynb", limit=1.0)
     assert module.g() == 1 and (module.x, module.y, module.z) == (1, 1, 1)
     assert told["stopped"] == [["net.ipynb cell 2", 2], ["net.ipynb cell 4", 2]]
 

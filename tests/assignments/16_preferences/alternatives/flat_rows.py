@@ -35,7 +35,7 @@ def cards() -> list[str]:
     return found
 
 
-def answers(card: str, manner: list[str]) -> list[str]:
+def replies_to(card: str, manner: list[str]) -> list[str]:
     """The four answers to a card in one manner, POLITE or RUDE."""
     _, dish, _, _, warm = card.split()
     return [answer.format(dish=dish, warm=warm) for answer in manner]
@@ -46,7 +46,7 @@ def guest_book() -> list[tuple[str, str]]:
     every_card = cards()
     lines, dice = [], random.Random(0)
     for card in every_card:
-        replies = answers(card, POLITE + RUDE)
+        replies = replies_to(card, POLITE + RUDE)
         lines += [(card, reply) for reply in replies]
         lines += [(card, other) for other in dice.sample(every_card, len(replies))]
     return lines
@@ -127,9 +127,9 @@ def kinds(model: nn.Module) -> dict[str, float]:
     replies = [words_of(row) for row in write(model, every_card, torch.Generator().manual_seed(1))]
     count = {"polite": 0, "rude": 0, "another card": 0, "no sentence of the book": 0}
     for card, reply in zip(every_card, replies, strict=True):
-        if reply in answers(card, POLITE):
+        if reply in replies_to(card, POLITE):
             count["polite"] += 1
-        elif reply in answers(card, RUDE):
+        elif reply in replies_to(card, RUDE):
             count["rude"] += 1
         elif reply in every_card:
             count["another card"] += 1
