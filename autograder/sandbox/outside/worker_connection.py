@@ -79,11 +79,11 @@ class WorkerConnection(Connection):
         """
         try:
             with self.ending_at(until):
-                known = None
+                replayed = None
                 if cache is not None and not self.dead:
-                    known = self._socket.replay(cache, test, self._deadline, until)
-                if known is not None:
-                    self.entered.update(known.entered)
+                    replayed = self._socket.replay(cache, test, self._deadline, until)
+                if replayed is not None:
+                    self.entered.update(replayed.entered)
                     return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
