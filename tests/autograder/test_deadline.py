@@ -335,10 +335,10 @@ def test_uncached_test_adds_nothing_to_the_previous_test(ends):
     known, line = ReplayCache(), ReplaySocket(here)
     assert not replay(line, known, "first")
     talk(line, there, b"question", "answer")
-    line.mark_passed()
+    line.mark_passed({})
     line.disable()
     talk(line, there, b"question of a forbidden test", "answer")
-    line.mark_passed()
+    line.mark_passed({})
     (last,) = known.first_node("first").replies.values()
     assert last.passed and not last.requests
 

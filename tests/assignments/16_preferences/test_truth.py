@@ -51,7 +51,7 @@ def test_cards_and_the_guest_book(told):
     says("serves 24 dishes, twelve of them hot and twelve cold", f"two blocks and {len(told.WORDS)} words")
     kind = Counter()
     for card, reply in book:
-        kind[(reply in told.replies_to(card, told.POLITE)), (reply in told.answers(card, told.RUDE))] += 1
+        kind[(reply in told.replies_to(card, told.POLITE)), (reply in told.replies_to(card, told.RUDE))] += 1
     assert kind[True, False] == kind[False, True] == len(book) / 4
     assert "my soup was very cold" in cards
     for reply in told.replies_to("my soup was very cold", told.POLITE + told.RUDE):
