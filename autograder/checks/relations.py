@@ -58,7 +58,7 @@ def _change(actual: Tensor, expected: Tensor) -> str:
     if times != "1" and int(expected.count_nonzero()) > 1 and _same(actual, factor * expected):
         return f"Every number is {times} times what was expected"
     apart = (actual - expected).mean()
-    if _same(actual, expected + apart):
+    if not _same(actual, expected) and _same(actual, expected + apart):
         return f"Every number is too {'large' if apart > 0 else 'small'} by {number(apart.abs().item(), 3)}"
     return ""
 

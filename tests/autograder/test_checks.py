@@ -875,6 +875,21 @@ def test_what_wrong_numbers_have_in_common_is_computed(wrong: Tensor, told: str 
     assert caught.value.public.endswith(told)
 
 
+def test_differences_of_roundings_are_not_one_shift() -> None:
+    """They have a mean, and all tables that are nearly equal would be "too large" by it."""
+    right = R.double()
+    with pytest.raises(checks.CheckFailed) as caught:
+        checks.close(
+            right + 4e-7 * torch.tensor([0.0, 1.0, 0.0, 1.0]),
+            right,
+            "the table",
+            rtol=0.0,
+            atol=1e-9,
+        )
+    assert "Every number" not in str(caught.value)
+    assert str(caught.value).endswith("only where column is odd.")
+
+
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
