@@ -33,12 +33,11 @@ from autograder.selfcheck.catch import (
     unlocked,
 )
 from autograder.selfcheck.catching import (
-    Paragraph,
     about_attempt,
     about_giving_up,
     as_notes,
-    no_program,
     nothing_unlocked,
+    with_letter,
 )
 from autograder.selfcheck.check import (
     SEED,
@@ -214,16 +213,15 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
         raise RefusedError(
             f"There is no test of a part {part!r} in {_here()}. Keep the files together."
         )
-    require_open(LockedHints(test_file.parent))
+    hints = LockedHints(test_file.parent)
+    require_open(hints)
     call = load_inputs(test_file.parent).call(part)
     module = sys.modules["__main__"]
-    programs = _programs(test_file, part)
+    programs = _programs(hints, test_file, part)
     if letter:
-        chosen = [program for program in programs if program.letter == letter.upper()]
-        if not chosen:
-            raise no_program(letter, [program.letter for program in programs])
-        paragraphs = about_giving_up(give_up(module, call, chosen[0]))
-        return Message(f"{chosen[0].letter}, given up", notes=as_notes(paragraphs))
+        program = with_letter(letter, programs)
+        paragraphs = about_giving_up(give_up(module, call, program))
+        return Message(f"{program.letter}, given up", notes=as_notes(paragraphs))
     if make_input is None:
         letters = joined([program.letter for program in programs], len(programs))
         return Message(
@@ -231,33 +229,29 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
             notes=(f"{call_line(call)}.", " ".join((call.__doc__ or "").split())),
             foot=f'Try one: `catch("{part}", lambda: …)`',
         )
-    paragraphs = about_attempt(attempt(module, call, make_input, programs), "Your input", ())
+    tried = attempt(module, call, make_input, programs)
+    waiting = [verdict.program.letter for verdict in tried.verdicts if not verdict.caught]
+    next_letter = [*waiting, programs[0].letter][0]
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
-        notes=as_notes(paragraphs),
-        foot="If nothing separates program B from your code, your code may make that mistake: "
-        f'`catch("{part}", give_up="B")`'.replace("B", _letter(paragraphs, programs)),
+        notes=as_notes(about_attempt(tried, "Your input", ())),
+        foot=f"If nothing separates program {next_letter} from your code, your code may make that mistake: "
+        f'`catch("{part}", give_up="{next_letter}")`',
     )
 
 
-def _programs(test_file: Path, part: str) -> tuple[WrongProgram, ...]:
+def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProgram, ...]:
     """Return the programs of a part, which stay unlocked in this session; raises RefusedError."""
     if (test_file, part) not in _unlocked:
         module = sys.modules["__main__"]
         with suite_of(test_file) as session:
             passed = not any(test.part == part for test in failures(session, module))
             session.start(SEED)
-            programs = unlocked(test_file.parent, session, module, part) if passed else ()
+            programs = unlocked(hints, session, module, part) if passed else ()
         if not programs:
             raise RefusedError(nothing_unlocked(passed))
         _unlocked[test_file, part] = programs
     return _unlocked[test_file, part]
-
-
-def _letter(paragraphs: Sequence[Paragraph], programs: Sequence[WrongProgram]) -> str:
-    """Return the first program that the input did not catch, or the first of all."""
-    caught = {paragraph.line[0] for paragraph in paragraphs if paragraph.mark == "✓"}
-    return next((p.letter for p in programs if p.letter not in caught), programs[0].letter)
 
 
 def catch_all(file: str) -> None:

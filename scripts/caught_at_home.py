@@ -86,10 +86,11 @@ def at_home(
     if not (folder / FILE_NAME).is_file():
         return AtHome(mistake.id, idea, passes=True)
     inputs = load_inputs(folder)
+    hints = LockedHints(folder)
     given = [
         give_up(module, inputs.call(part), program)
-        for part in LockedHints(folder).parts_to_catch
-        for program in unlocked(folder, session, module, part)
+        for part in hints.parts_to_catch
+        for program in unlocked(hints, session, module, part)
     ]
     named = any(each.made and each.program.title == mistake.title for each in given)
     found = any(each.made or each.unexpected for each in given)

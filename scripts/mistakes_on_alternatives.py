@@ -20,7 +20,7 @@ import yaml
 
 from autograder.authoring.names_at_home import name_at_home
 from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake, load_alternatives, mistakes_by_id
 
 
 def main(names: list[str], talkative: bool) -> int:
@@ -56,7 +56,7 @@ def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mist
     with the mistake.
     """
     entries = yaml.safe_load(course.read(course.mistakes_file(assignment), CourseError))
-    mistakes = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
+    mistakes = mistakes_by_id(course, assignment)
     for name, text in load_alternatives(course, assignment):
         for entry in entries:
             source = with_edits(text, entry.get("edits") or [entry])

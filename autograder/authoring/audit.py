@@ -23,7 +23,14 @@ from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.mistakes import Mistake, Weight, load_alternatives, load_mistakes, part_of
+from autograder.course.mistakes import (
+    Mistake,
+    Weight,
+    load_alternatives,
+    load_mistakes,
+    mistakes_by_id,
+    parts_of_mistakes,
+)
 from autograder.extras.sheets.proof import Proof, prove_questions
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.records import Grade, SourceFile, Submission
@@ -308,7 +315,7 @@ def _stub(course: Course, assignment: Assignment, seeds: tuple[int, ...]) -> Cas
 def _mistake_cases(
     course: Course, assignment: Assignment, solution: str, seeds: tuple[int, ...]
 ) -> Iterator[Case]:
-    for mistake in load_mistakes(course, assignment):
+    for mistake, part in parts_of_mistakes(load_mistakes(course, assignment), solution):
         yield Case(
             "mistake",
             assignment.name,
@@ -318,7 +325,7 @@ def _mistake_cases(
             (),
             mistake.hint,
             mistake.weight,
-            part_of(mistake, solution),
+            part,
         )
 
 
@@ -360,7 +367,7 @@ def _wrong_name(case: Case) -> str:
 def _mistakes(assignment: str) -> dict[str, Mistake]:
     """Return an assignment's mistakes by id, read once in a grader's process."""
     course = this_grader().course
-    return {mistake.id: mistake for mistake in load_mistakes(course, course.assignment(assignment))}
+    return mistakes_by_id(course, course.assignment(assignment))
 
 
 def _first(alike: list[AuditFinding], tried: int) -> AuditFinding:

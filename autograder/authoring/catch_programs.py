@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
-from autograder.course.mistakes import Mistake, load_mistakes, part_of
+from autograder.course.mistakes import Mistake, load_mistakes, parts_of_mistakes
 
 if TYPE_CHECKING:
     from autograder.selfcheck.catch import WrongProgram
@@ -30,9 +30,9 @@ def chosen(course: Course, assignment: Assignment) -> dict[str, list[Mistake]]:
         return {}
     solution = course.read_solution(assignment)
     mistakes: dict[str, list[Mistake]] = {part.name: [] for part in assignment.parts}
-    for mistake in load_mistakes(course, assignment):
-        if mistake.catch:
-            mistakes[part_of(mistake, solution)].append(mistake)
+    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.catch]
+    for mistake, part in parts_of_mistakes(with_catch, solution):
+        mistakes[part].append(mistake)
     mistakes = {part: of_part for part, of_part in mistakes.items() if of_part}
     label = course.label(course.mistakes_file(assignment))
     problems = [

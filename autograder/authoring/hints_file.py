@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import MistakeHint, Recording
+    from autograder.suite.session import Test
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another
 # fingerprint, and run `autograder build`: this rebuilds every hints.json. A test fails if it has to
@@ -147,26 +148,42 @@ def survey(
         return surveyed.locked(), surveyed.locked_answers(), surveyed.locked_programs()
 
 
+class _Entries:
+    """Locked records by test, grid and storage key, as hints.json has them."""
+
+    def __init__(self) -> None:
+        self.by_test: dict[str, dict[str, dict[str, str]]] = {}
+
+    def add(self, test: str, key: tuple[int, bytes], records: Sequence[Any]) -> None:
+        """Lock records with a fingerprint; `key` is its grid and the fingerprint."""
+        from autograder.selfcheck.locked_hints import lock
+
+        grid, fingerprint = key
+        index, locked = lock(fingerprint, records)
+        self.by_test.setdefault(test, {}).setdefault(str(grid), {})[index] = locked
+
+
 class _Survey:
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
         self._questions = load_questions(course, assignment)
         self._programs = programs(course, assignment)
         right_needed = self._questions or self._programs
-        self._alternatives = load_alternatives(course, assignment) if right_needed else ()
+        alternatives = load_alternatives(course, assignment) if right_needed else ()
         self._opening = opening(course)
         self._assignment = assignment
         self._session = session
+        self._parts = {test.name: test.part for test in session.tests()}
         self._solution = course.read_solution(assignment)
+        self._right_texts = [self._solution, *(text for _, text in alternatives)]
         self._functions = code_of_functions(self._solution)
         self._right = {
             test: recording.answers
-            for test, recording in self._recordings(self._solution, every=True)
+            for test, recording in self._recordings(self._solution, session.tests())
         }
 
     def locked(self) -> dict[str, Any]:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
-        from autograder.selfcheck.locked_hints import lock
 
         hints_by_lock: dict[tuple[str, int, bytes], list[MistakeHint]] = {}
         for number, mistake in enumerate(self.mistakes):
@@ -174,11 +191,11 @@ class _Survey:
             hint = self._hint(number, tuple(test for test, _ in recordings))
             for key in self._fingerprints(recordings):
                 hints_by_lock.setdefault(key, []).append(hint)
-        entries: dict[str, dict[str, dict[str, str]]] = {}
+        entries = _Entries()
         for test, grid, fingerprint in sorted(hints_by_lock):
-            index, text = lock(fingerprint, hints_by_lock[test, grid, fingerprint])
-            entries.setdefault(test, {}).setdefault(str(grid), {})[index] = text
-        return entries
+            records = hints_by_lock[test, grid, fingerprint]
+            entries.add(test, (grid, fingerprint), records)
+        return entries.by_test
 
     def _fingerprints(
         self, recordings: Iterable[tuple[str, "Recording"]]
@@ -202,24 +219,20 @@ class _Survey:
         """Lock each part's questions and answers with what right code, the solution or an
         alternative, answers.
         """
-        from autograder.selfcheck.locked_hints import lock, salt_of, steady_fingerprint
+        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
-        parts = {test.name: test.part for test in self._session.tests()}
-        entries: dict[str, dict[str, dict[str, str]]] = {}
-        for text in (
-            (self._solution, *(text for _, text in self._alternatives)) if self._questions else ()
-        ):
-            for test, recording in self._recordings(text, every=True):
-                questions = self._questions.get(parts[test])
+        entries = _Entries()
+        for text in self._right_texts if self._questions else ():
+            for test, recording in self._recordings(text, self._session.tests()):
+                questions = self._questions.get(self._parts[test])
                 key = (
                     steady_fingerprint(salt_of(self._assignment.name, test), recording.answers)
                     if questions
                     else None
                 )
                 if key is not None and recording.answers and not recording.failed:
-                    index, locked = lock(key[1], questions or ())
-                    entries.setdefault(test, {}).setdefault(str(key[0]), {})[index] = locked
-        return entries
+                    entries.add(test, key, questions or ())
+        return entries.by_test
 
     def locked_programs(self) -> dict[str, Any]:
         """Lock each part's programs once, and their key with what code that passes the part
@@ -235,39 +248,32 @@ class _Survey:
             records = [program.as_record() for program in of_part]
             keys[part] = key_of(self._assignment.name, records)
             parts[part] = dict([lock(keys[part], records)])
-        entries: dict[str, dict[str, dict[str, str]]] = {}
-        for part, test, recording in self._passing_recordings():
+        entries = _Entries()
+        for test, recording in self._passing_recordings():
             salt = salt_of(self._assignment.name, f"catch/{test}")
-            fingerprint = steady_fingerprint(salt, recording.answers)
-            if fingerprint and recording.answers:
-                index, locked = lock(fingerprint[1], [keys[part].hex()])
-                entries.setdefault(test, {}).setdefault(str(fingerprint[0]), {})[index] = locked
+            key = steady_fingerprint(salt, recording.answers)
+            if key is not None and recording.answers:
+                entries.add(test, key, [keys[self._parts[test]].hex()])
         return {
             "parts": parts,
-            "keys": entries,
+            "keys": entries.by_test,
             **({"from": self._opening} if self._opening else {}),
         }
 
-    def _passing_recordings(self) -> Iterator[tuple[str, str, "Recording"]]:
+    def _passing_recordings(self) -> Iterator[tuple[str, "Recording"]]:
         """Yield the answers of each text in the tests of the parts with programs that it passes."""
         tests = [test for test in self._session.tests() if test.part in self._programs]
-        right = [self._solution, *(text for _, text in self._alternatives)]
-        for text in [*right, *(mistake.source for mistake in self.mistakes)]:
-            recordings = list(self._recordings(text, of=[test.name for test in tests]))
-            failed = {self._part_of(test) for test, recording in recordings if recording.failed}
+        for text in [*self._right_texts, *(mistake.source for mistake in self.mistakes)]:
+            recordings = list(self._recordings(text, tests))
+            failed = {self._parts[test] for test, recording in recordings if recording.failed}
             for test, recording in recordings:
-                if self._part_of(test) not in failed:
-                    yield self._part_of(test), test, recording
-
-    def _part_of(self, name: str) -> str:
-        return str(next(test.part for test in self._session.tests() if test.name == name))
+                if self._parts[test] not in failed:
+                    yield test, recording
 
     def _recordings(
-        self, text: str, every: bool = False, of: Collection[str] | None = None
+        self, text: str, tests: Sequence["Test"] | None = None
     ) -> Iterator[tuple[str, "Recording"]]:
-        """Yield the answers of a file in the tests that it fails, or in all of them, or in those
-        with these names.
-        """
+        """Yield the answers of a file in these tests, by default in those that it fails."""
         from autograder.selfcheck.check import SEED, failures, time_limit
         from autograder.selfcheck.locked_hints import RecordingConnection, take
         from autograder.selfcheck.workspace import run_text
@@ -275,10 +281,8 @@ class _Survey:
         name = f"{self._assignment.stem}.py"
         with time_limit():
             module = run_text(text, name).module
-        if of is not None:
-            tests = [test for test in self._session.tests() if test.name in of]
-        else:
-            tests = self._session.tests() if every else failures(self._session, module)
+        if tests is None:
+            tests = failures(self._session, module)
         connection = RecordingConnection(module)
         self._session.start(SEED)
         for test in tests:

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import CodeType
@@ -167,13 +167,26 @@ def _mistakes(
     return tuple(mistakes)
 
 
-def part_of(mistake: Mistake, solution: str) -> str:
-    """Return the part that a mistake is about: its own, or that of the first line that it changes."""
-    if mistake.part:
-        return mistake.part
-    lines = zip(solution.split("\n"), mistake.source.split("\n"), strict=False)
-    first = next((number for number, (old, new) in enumerate(lines) if old != new), 0)
-    return parts_of_lines(solution)[first]
+def mistakes_by_id(course: Course, assignment: Assignment) -> dict[str, Mistake]:
+    """Load an assignment's mistakes by id; raises CourseError like `load_mistakes`."""
+    return {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
+
+
+def parts_of_mistakes(mistakes: Iterable[Mistake], solution: str) -> Iterator[tuple[Mistake, str]]:
+    """Yield each mistake with the part that it is about: its own, or that of the first line that it
+    changes.
+    """
+    parts = parts_of_lines(solution)
+    for mistake in mistakes:
+        yield mistake, mistake.part or parts[_first_change(solution, mistake.source)]
+
+
+def _first_change(solution: str, mistake: str) -> int:
+    """Return the index of the first line that the mistake changes; 0 if it only adds or removes
+    lines at the end.
+    """
+    lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
+    return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
 
 def load_alternatives(course: Course, assignment: Assignment) -> tuple[tuple[str, str], ...]:

@@ -36,6 +36,7 @@ FILE_NAME = "catch.py"
 SEED = 0
 ATOL = 1e-5  # two right answers may add in another order
 RTOL = 1e-4
+LONGEST = 500  # letters of an error
 
 Values = dict[str, Any]  # what a call gives back, by the name of each
 
@@ -168,10 +169,9 @@ def require_open(hints: LockedHints) -> None:
 
 
 def unlocked(
-    folder: Path, session: SuiteSession, module: ModuleType, part: str
+    hints: LockedHints, session: SuiteSession, module: ModuleType, part: str
 ) -> tuple[WrongProgram, ...]:
     """Return the wrong programs of a part, whose visible tests the module passes."""
-    hints = LockedHints(folder)
     connection = RecordingConnection(module)
     for test in session.tests():
         if test.part == part:
@@ -278,8 +278,7 @@ def outcome(
     except TestAlarm as late:
         return Outcome({}, str(late).replace("This test", "This input"))
     except StudentRaisedError as error:
-        text = clean(error.remote.text, 500)
-        return Outcome({}, f"{error.remote.type}: {text}" if text else error.remote.type)
+        return Outcome({}, _with_type(error.remote.type, clean(error.remote.text, LONGEST)))
     except Exception as error:  # what a student's code gave back fits nothing
         return Outcome({}, _told(error))
     values = given if isinstance(given, dict) else {"the output": given}
@@ -328,12 +327,15 @@ def _apart(name: str, theirs: Any, mine: Any, letter: str, whose: str) -> str:
         return _tensors_apart(name, torch.tensor(theirs), torch.tensor(mine), letter, whose)
     if type(mine) is type(theirs) and mine == theirs:
         return ""
-    return f"{verb(name, 'differs', 'differ')}: {_is(whose)} {_shown(mine)}, {_is(letter)} {_shown(theirs)}."
+    values = f"{whose} is {_shown(mine)}, {letter} is {_shown(theirs)}"
+    return f"{verb(name, 'differs', 'differ')}: {values}."
 
 
 def _tensors_apart(name: str, theirs: Tensor, mine: Tensor, letter: str, whose: str) -> str:
     if theirs.shape != mine.shape:
-        shapes = f"{_has(whose)} {tuple(mine.shape)}, {_has(letter)} {tuple(theirs.shape)}"
+        shapes = (
+            f"{whose} is of shape {tuple(mine.shape)}, {letter} is of shape {tuple(theirs.shape)}"
+        )
         return f"{verb(name, 'has', 'have')} another shape: {shapes}."
     if theirs.dtype != mine.dtype:
         types = f"{mine.dtype} from {whose}, {theirs.dtype} from {letter}"
@@ -345,14 +347,6 @@ def _tensors_apart(name: str, theirs: Tensor, mine: Tensor, letter: str, whose: 
     numbers = f"{apart.expected} from {whose}, {apart.came} from {letter}"
     extent = f" ({apart.extent})" if apart.several and apart.extent else ""
     return f"{verb(name, 'differs', 'differ')}{where}: {numbers}{extent}."
-
-
-def _is(whose: str) -> str:
-    return f"{whose} is"
-
-
-def _has(whose: str) -> str:
-    return f"{whose} is of shape"
 
 
 def _shown(value: Any) -> str:
@@ -406,7 +400,11 @@ def _line_in(error: BaseException, path: Path) -> int:
 
 
 def _told(error: BaseException) -> str:
-    text = clean(str(error), 500)
-    if isinstance(error, ValueError) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    text = clean(str(error), LONGEST)
+    return (
+        text if isinstance(error, ValueError) and text else _with_type(type(error).__name__, text)
+    )
+
+
+def _with_type(name: str, text: str) -> str:
+    return f"{name}: {text}" if text else name

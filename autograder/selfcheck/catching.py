@@ -1,7 +1,7 @@
 """What `catch` tells, as sentences: for a terminal and for a notebook."""
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -62,7 +62,7 @@ def catch_with_file(work: Work, report: CheckReport, only: str | None = None) ->
             if part not in report.passed_parts:
                 results.append(_locked(part, report.title(part)))
                 continue
-            programs = unlocked(work.folder, session, module, part)
+            programs = unlocked(hints, session, module, part)
             results.append(_tried(module, inputs, part, report.title(part), programs))
     return results
 
@@ -75,21 +75,28 @@ def give_up_with_file(work: Work, report: CheckReport, letter: str) -> GivenUp:
     module = work.load().module
     with suite_of(work.test_file) as session:
         programs = {
-            part: unlocked(work.folder, session, module, part)
+            part: unlocked(hints, session, module, part)
             for part in hints.parts_to_catch
             if part in report.passed_parts
         }
-    for part, of_part in programs.items():
-        for program in of_part:
-            if program.letter == letter.upper():
-                return give_up(module, inputs.call(part), program)
-    unlocked_programs = itertools.chain.from_iterable(programs.values())
-    raise no_program(letter, [program.letter for program in unlocked_programs])
+    program = with_letter(letter, itertools.chain.from_iterable(programs.values()))
+    part = next(
+        name
+        for name, of_part in programs.items()
+        if program.letter in [other.letter for other in of_part]
+    )
+    return give_up(module, inputs.call(part), program)
 
 
-def no_program(letter: str, letters: Sequence[str]) -> RefusedError:
-    there = f"there are {joined(sorted(letters), MOST)}" if letters else "none is unlocked yet"
-    return RefusedError(f"There is no program {letter!r} here: {there}.")
+def with_letter(letter: str, programs: Iterable[WrongProgram]) -> WrongProgram:
+    """Return the program with this letter, also in lower case; raises RefusedError."""
+    by_letter = {program.letter: program for program in programs}
+    if letter.upper() not in by_letter:
+        there = (
+            f"there are {joined(sorted(by_letter), MOST)}" if by_letter else "none is unlocked yet"
+        )
+        raise RefusedError(f"There is no program {letter!r} here: {there}.")
+    return by_letter[letter.upper()]
 
 
 def _parts(hints: LockedHints, only: str | None) -> tuple[str, ...]:

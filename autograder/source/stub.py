@@ -30,8 +30,8 @@ class ReleasedStub:
     """What identifies the files that students receive for an assignment; empty if it is unknown.
 
     `names` are the functions and classes to write, `digests` those of the unchanged files without
-    imports and layout, `given` the names of the further files, and `answers` is the number of written answers
-    that the stub asks for.
+    imports and layout, `given` the names of the further files, and `answers` is the number of
+    written answers that the stub asks for.
     """
 
     names: frozenset[str] = frozenset()

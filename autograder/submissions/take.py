@@ -244,12 +244,7 @@ def _chosen(candidates: _Found, wanted: Wanted) -> Taken:
         if len({"\n".join(text.text.splitlines()) for text in same}) > 1:
             raise RefusedError(_not_clear([text.name for text in same]))
         taken += same[:1]
-    notes = [*_notes(taken, called, others, stub)]
-    if stub.names and candidates.unread and not any(map(stub.is_answer, taken)):
-        notes.append(
-            f"There is no answer in {_joined([text.name for text in taken])}. "
-            f"{_joined(candidates.unread)} beside it was not read: only .py and .ipynb files are."
-        )
+    notes = _notes(taken, called, others, candidates.unread, stub)
     return Taken(
         tuple(replace(text, name=text.name.rpartition("/")[2]) for text in taken), tuple(notes)
     )
@@ -259,6 +254,7 @@ def _notes(
     taken: Sequence[SourceFile],
     called: Sequence[SourceFile],
     others: Sequence[SourceFile],
+    unread: Sequence[str],
     stub: ReleasedStub,
 ) -> Iterator[str]:
     """Yield what an instructor should know about the choice among several files."""
@@ -270,8 +266,11 @@ def _notes(
         yield f"{_joined(renamed)} was graded: there is no answer in {_joined(without)}."
     elif further and answered:
         yield f"{_joined([text.name for text in taken])} was graded. There is another answer in {_joined(further)}."
-    elif stub.names and others and not answered:
-        yield f"There is no answer in {_joined([text.name for text in (*taken, *others)])}."
+    elif stub.names and (others or unread) and not answered:
+        sentence = f"There is no answer in {_joined([text.name for text in (*taken, *others)])}."
+        if unread:
+            sentence += f" {_joined(unread)} beside it was not read: only .py and .ipynb files are."
+        yield sentence
 
 
 def _below(folders: Iterable[Entry], wanted: Wanted) -> list[Entry]:

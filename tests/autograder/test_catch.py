@@ -32,6 +32,7 @@ from autograder.selfcheck.catch import (
 )
 from autograder.selfcheck.catching import about_attempt
 from autograder.selfcheck.check import suite_of
+from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import find_work, run_text
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -76,7 +77,7 @@ def loaded(text: str = SOLUTION) -> ModuleType:
 
 def programs_for(folder: Path, module: ModuleType, part: str) -> tuple[WrongProgram, ...]:
     with suite_of(folder / "test_encoder_block.py") as session:
-        return unlocked(folder, session, module, part)
+        return unlocked(LockedHints(folder), session, module, part)
 
 
 def tried(folder: Path, part: str, *arguments: object, text: str = SOLUTION) -> Attempt:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake, mistakes_by_id
 from autograder.extras.sheets.own_code import function_of
 from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
 from autograder.feedback.pictures import Picture, pictures_of
@@ -88,7 +88,7 @@ class ClassPage:
 
 def class_page(course: Course, assignment: Assignment, grades: Sequence[Grade]) -> ClassPage:
     """Return the page of one assignment's grades."""
-    mistakes = {mistake.id: mistake for mistake in load_mistakes(course, assignment)}
+    mistakes = mistakes_by_id(course, assignment)
     record = load_question_file(course, assignment)
     solution = course.read_solution(assignment)
     graded = [grade for grade in grades if grade.status == "graded"]

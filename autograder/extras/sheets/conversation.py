@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograder.course.config import Assignment
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake, mistakes_by_id
 from autograder.extras.sheets.own_code import CodeLine, OwnCode, function_of
 from autograder.extras.sheets.questions import (
     Question,
@@ -106,7 +105,7 @@ def prepare_sheet(job: SheetJob) -> Sheet:
         return Sheet(
             grade.student, problem="Python cannot read the file, so there are no lines to show."
         )
-    course = _CourseQuestions.of(assignment)
+    course = _course_questions(assignment.name)
     chosen = int.from_bytes(
         hashlib.sha256(
             f"{grade.submission_sha256}\0{assignment.name}\0{job.seed}".encode()
@@ -125,10 +124,6 @@ class _CourseQuestions:
     solution: str
     mistakes: Mapping[str, Mistake]
 
-    @classmethod
-    def of(cls, assignment: Assignment) -> "_CourseQuestions":
-        return _course_questions(assignment.name)
-
 
 @cache
 def _course_questions(name: str) -> _CourseQuestions:
@@ -136,7 +131,7 @@ def _course_questions(name: str) -> _CourseQuestions:
     assignment = grader.assignment(name)
     record = load_question_file(grader.course, assignment)
     assert record is not None, "sheets are made only for assignments with questions"
-    mistakes = {mistake.id: mistake for mistake in load_mistakes(grader.course, assignment)}
+    mistakes = mistakes_by_id(grader.course, assignment)
     return _CourseQuestions(record, grader.course.read_solution(assignment), mistakes)
 
 

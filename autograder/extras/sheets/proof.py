@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes import load_alternatives, mistakes_by_id
 from autograder.extras.sheets.own_code import OwnCode
 from autograder.extras.sheets.questions import Topic, load_question_file
 from autograder.extras.sheets.what_if import OPTIONS, AskedWhatIf, Trials, first_that_fits
@@ -44,7 +44,7 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
     if record is None:
         return Proof()
     solution = grader.course.read_solution(assignment)
-    mistakes = {mistake.id: mistake for mistake in load_mistakes(grader.course, assignment)}
+    mistakes = mistakes_by_id(grader.course, assignment)
     answers = {SOLUTION: solution}
     for label, text in load_alternatives(grader.course, assignment):
         answers[f"the alternative {label}"] = text
