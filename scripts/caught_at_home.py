@@ -10,19 +10,16 @@ at a student's home. `--jobs=2` is the number of processes.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+
+from at_home import TOGETHER, Options, options, try_all
 
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.grading.reference import import_needed
-from autograder.sandbox.outside.trusted_process import spawning
 from autograder.suite.session import SuiteSession
-
-TOGETHER = 25  # mistakes that a process tries before it takes the next ones
 
 
 @dataclass(frozen=True)
@@ -35,27 +32,23 @@ class AtHome:
     named: bool = False
     found: bool = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is an idea that passes and that nothing finds."""
+        return self.idea and self.passes and not self.found
 
-def main(names: list[str], jobs: int, talkative: bool) -> None:
-    course = load_course()
+
+def main(given: Options) -> None:
     print("| assignment | known mistakes | pass visible tests | ideas | pass visible tests |"
           " found by `catch`, all | found, ideas | named, ideas | ideas not found |")  # fmt: skip
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     everything: list[AtHome] = []
-    with ProcessPoolExecutor(jobs, spawning()) as pool:
-        running = {}
-        for assignment in course.select(names or None):
-            total = len(load_mistakes(course, assignment))
-            running[assignment.name] = [
-                pool.submit(try_some, assignment.name, start) for start in range(0, total, TOGETHER)
-            ]
-        for name, futures in running.items():
-            tried = [each for future in futures for each in future.result()]
-            everything += tried
-            print(line(name, tried), flush=True)
-            if talkative:
-                unknown = [t.mistake for t in tried if t.idea and t.passes and not t.found]
-                print("    not found: ", ", ".join(unknown), file=sys.stderr)
+    for name, tried in try_all(given, try_some):
+        everything += tried
+        print(line(name, tried), flush=True)
+        if given.verbose:
+            unknown = [mistake.mistake for mistake in tried if mistake.is_open]
+            print("    not found: ", ", ".join(unknown), file=sys.stderr)
     print(line("all", everything))
 
 
@@ -115,9 +108,4 @@ def line(name: str, tried: Sequence[AtHome]) -> str:
 
 
 if __name__ == "__main__":
-    options = [word for word in sys.argv[1:] if word.startswith("-")]
-    named = [word for word in sys.argv[1:] if not word.startswith("-")]
-    jobs = next(
-        (int(o.partition("=")[2]) for o in options if o.startswith("--jobs=")), os.cpu_count()
-    )
-    main(named, jobs or 1, "-v" in options)
+    main(options())

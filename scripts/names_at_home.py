@@ -10,32 +10,19 @@ name.
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+
+from at_home import TOGETHER, Options, options, try_all
 
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
-from autograder.sandbox.outside.trusted_process import spawning
-
-TOGETHER = 25  # mistakes that a process tries before it takes the next ones
 
 
-def main(names: list[str], jobs: int, talkative: bool) -> int:
-    course = load_course()
+def main(given: Options) -> int:
     wrong = 0
-    with ProcessPoolExecutor(jobs, spawning()) as pool:
-        running = {}
-        for assignment in course.select(names or None):
-            total = len(load_mistakes(course, assignment))
-            running[assignment.name] = [
-                pool.submit(try_some, assignment.name, start) for start in range(0, total, TOGETHER)
-            ]
-        for name, futures in running.items():
-            found = [told for future in futures for told in future.result()]
-            wrong += report(name, found, talkative)
+    for name, found in try_all(given, try_some):
+        wrong += report(name, found, given.verbose)
     return 1 if wrong else 0
 
 
@@ -69,12 +56,5 @@ def report(name: str, found: list[NamesAtHome], talkative: bool) -> int:
     return len(wrong)
 
 
-def options(name: str, default: int) -> Iterator[int]:
-    yield from (int(each.partition("=")[2]) for each in sys.argv if each.startswith(f"--{name}="))
-    yield default
-
-
 if __name__ == "__main__":
-    os.environ["OMP_NUM_THREADS"] = "1"
-    given = [name for name in sys.argv[1:] if not name.startswith("-")]
-    sys.exit(main(given, next(options("jobs", os.cpu_count() or 1)), "-v" in sys.argv))
+    sys.exit(main(options()))
