@@ -267,6 +267,7 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
         "course": course.title,
         "install": f"python {KIT}/{SCRIPT} -r {REQUIREMENTS}{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
+        "catch": _catch_line(course, assignments, files),
         "table": "\n".join(_table(course, assignments)),
         "hours": f"{sum(a.minutes for a in assignments) / 60:.2g}",
         "guide": f"\n[{GUIDE}]({GUIDE}) explains all of this in detail.\n"
@@ -277,6 +278,17 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
             for name, functions in gaps.items()
         ),
     }
+
+
+def _catch_line(course: Course, assignments: Iterable[Assignment], files: Container[str]) -> str:
+    """Return the line about catching mistakes, for the first assignment that has some."""
+    for assignment in assignments:
+        folder = f"assignments/{assignment.name}"
+        if f"{folder}/{course.catch_file(assignment).name}" in files:
+            return (
+                f"autograder catch {folder}  # once a part passes: tell wrong programs from yours\n"
+            )
+    return ""
 
 
 def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:

@@ -201,10 +201,10 @@ def about_giving_up(given: GivenUp) -> list[Paragraph]:
 
 
 def summary(results: Sequence[PartCaught]) -> str:
-    """Return how many programs were caught, of those that are unlocked."""
+    """Return how many programs were caught, of those that are unlocked; empty if none is."""
     caught = sum(len(result.caught) for result in results)
     programs = caught + sum(len(result.waiting) for result in results)
-    return f"{caught} of {counted(programs, 'unlocked program')} caught."
+    return f"{caught} of {counted(programs, 'unlocked program')} caught." if programs else ""
 
 
 def next_step(results: Sequence[PartCaught], command: str) -> str:

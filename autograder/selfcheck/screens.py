@@ -52,7 +52,7 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     if report.has_answers and report.passed_parts:
         commands.append((f"autograder answers {name}", "answers questions of the text"))
     if report.has_catch and report.passed_parts:
-        commands.append((f"autograder catch {name}", "finds mistakes that all these tests miss"))
+        commands.append((f"autograder catch {name}", "finds what these tests miss"))
     if report.all_passed:
         lines.append(
             Text(
@@ -201,7 +201,8 @@ def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
     lines: list[RenderableType] = []
     for result in results:
         lines += [Text(result.title, "bold"), *_paragraphs(result.paragraphs), Text()]
-    lines.append(Text(summary(results)))
+    if counts := summary(results):
+        lines.append(Text(counts))
     if step := next_step(results, command):
         lines.append(Text(step, "dim"))
     return Group(*lines)

@@ -207,6 +207,13 @@ def test_an_unknown_letter_or_part_is_a_sentence(folder: Path) -> None:
     assert code == 2 and "`layer_norm`" in output
 
 
+def test_locked_parts_have_no_count(folder: Path) -> None:
+    code, output = said(str(folder))
+    assert code == 0
+    assert "Locked until" in output
+    assert "0 of 0" not in output
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -136,6 +136,7 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert "Together they take about 0.17 hours." in readme
     assert all(f"| {mark} | " in readme for mark in "✓✗○·")
     assert "docs/students.md" not in readme
+    assert "autograder catch" not in readme
     assert "@" not in readme
     container = json.loads(
         (tmp_path / "out" / ".devcontainer" / "devcontainer.json").read_text("utf-8")
@@ -145,6 +146,18 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
         "python kit/install.py -r requirements.txt -c constraints.txt &&"
     )
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
+
+
+def test_readme_names_an_assignment_with_mistakes_to_catch(root, wheel, tmp_path):
+    inputs = root / "tests" / "assignments" / NAME / "given" / "catch.py"
+    inputs.parent.mkdir()
+    inputs.write_text("INPUTS = {}\n", "utf-8")
+    assert CliRunner().invoke(app, ["build", "--course", str(root)]).exit_code == 0
+    done = release(root, wheel, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    readme = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert f"\nautograder catch assignments/{NAME}  # " in readme
+    assert "@" not in readme
 
 
 def test_page_for_assistants_names_every_gap_and_contains_no_code(root, wheel, tmp_path):
