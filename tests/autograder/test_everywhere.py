@@ -69,3 +69,8 @@ def test_the_audit_before_a_change_lands_has_at_least_three_assignments():
     names = done.stdout.split()
     assert len(names) >= 3
     assert all((ROOT / "solutions" / name).is_dir() for name in names)
+
+
+def test_before_a_change_lands_one_machine_is_tried(everywhere):
+    machine = everywhere.newcomer()
+    assert (machine.pytorch, machine.user) == ("cuda", "ordinary")
