@@ -78,13 +78,13 @@ def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -
     was_training = module.training
     module.eval()
     try:
-        first, second = (_tensors(module(*fresh(*inputs)), what) for _ in range(2))
+        first_call, second_call = (_tensors(module(*fresh(*inputs)), what) for _ in range(2))
     finally:
         module.train(was_training)
-    for one, two in zip(first, second, strict=False):
-        shape(two, tuple(one.shape), f"{what} of the second call")
+    for first, second in zip(first_call, second_call, strict=False):
+        shape(second, tuple(first.shape), f"{what} of the second call")
         start = "In eval mode, two calls with the same input must agree, but their results differ"
-        _agree(two, one, start, "in the second call", "in the first", atol=0.0, rtol=0.0)
+        _agree(second, first, start, "in the second call", "in the first", atol=0.0, rtol=0.0)
 
 
 def batch_invariant(
@@ -284,11 +284,11 @@ def convex_hull(
         )
 
 
-def _agree(one: Tensor, other: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
+def _agree(ours: Tensor, theirs: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
     """Fail if two answers of the student's own code differ, with a sentence that begins with
     `start`.
     """
-    if gap := first_difference(one, other, **how):
+    if gap := first_difference(ours, theirs, **how):
         where = f" first at {gap.where}" if gap.where else ""
         full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."
         raise CheckFailed(full, f"{without_inputs(start)}{where}. {gap.extent}.")

@@ -93,9 +93,9 @@ def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
     return tensor.index_select(axis, torch.tensor(indices))
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
+def _same(first: Tensor, second: Tensor) -> bool:
     """Return whether all numbers are close; where the first ones are not, the others of a large
     tensor are not read.
     """
-    close = partial(torch.allclose, rtol=1e-4, atol=1e-6 * float(other.abs().max()))
-    return close(one[:1], other[:1]) and close(one, other)
+    close = partial(torch.allclose, rtol=1e-4, atol=1e-6 * float(second.abs().max()))
+    return close(first[:1], second[:1]) and close(first, second)

@@ -109,12 +109,11 @@ def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
     """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it
     does not fit.
     """
-    texts = (
-        node.body[0]
-        for node in ast.walk(tree)
-        if isinstance(node, Definition) and ast.get_docstring(node)
-    )
-    inside = {number for text in texts for number in range(text.lineno - 1, text.end_lineno or 0)}
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, Definition) and ast.get_docstring(node):
+            text = node.body[0]
+            inside.update(range(text.lineno - 1, text.end_lineno or 0))
     narrow: list[str] = []
     number = 0
     while number < len(lines):
@@ -122,7 +121,8 @@ def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
         paragraph = [first]
         wide = number in inside and len(first) > WIDE
         while wide and number + 1 in inside and _goes_on(first, last, lines[number + 1]):
-            number, last = number + 1, lines[number + 1]
+            number += 1
+            last = lines[number]
             paragraph.append(last.strip())
         narrow += _wrapped(" ".join(paragraph)) if wide else paragraph
         number += 1

@@ -72,7 +72,8 @@ def write_student_page(
 
 
 def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> dict[str, object]:
-    grade, assignment = with_full_messages(grade), course.find(grade.assignment)
+    grade = with_full_messages(grade)
+    assignment = course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
     files = files_of(folder, grade.submission_sha256) if failing else ()
     words = (

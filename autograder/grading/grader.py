@@ -72,7 +72,7 @@ class Grader:
         self.session = collect_suites(course, self.assignments.values())
         try:
             self._prepared = prepare(course, self.session, self.assignments.values())
-            forbidden = {name: each.forbidden for name, each in self._prepared.items()}
+            forbidden = {name: prepared.forbidden for name, prepared in self._prepared.items()}
             self.workers = WorkerFactory(course, sandbox, self.assignments.values(), forbidden)
         except BaseException:
             self.session.close()

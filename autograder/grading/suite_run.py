@@ -120,9 +120,9 @@ class SuiteRun:
         """Run one test; raises InfrastructureError if the machine fails."""
         self._titles[test.name] = test.title
         self._session.skip(test)  # until it passes
-        known = self._known_without_running(test)
-        if known is not None:
-            return known
+        ending = self._known_without_running(test)
+        if ending is not None:
+            return ending
         begun = time.monotonic()
         ending = self._twice_if_it_fails(test)
         if isinstance(ending.error, InfrastructureError):

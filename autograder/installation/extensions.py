@@ -16,11 +16,11 @@ from autograder.records import InfrastructureError
 @cache
 def extensions(group: str) -> dict[str, EntryPoint]:
     """Return the extensions of a group by name, those of this package first."""
-    found = sorted(
+    entries = sorted(
         entry_points(group=group), key=lambda entry: not entry.value.startswith("autograder.")
     )
     by_name: dict[str, EntryPoint] = {}
-    for entry in found:
+    for entry in entries:
         by_name.setdefault(entry.name, entry)
     return by_name
 

@@ -101,7 +101,7 @@ class GradedExporter(NotebookExporter):
             }
             wanted = wanted_of(self.course, self.assignment.name)
             self.submissions = {
-                who: submission_of(who, wanted, [each]) for who, each in folders.items()
+                who: submission_of(who, wanted, [folder]) for who, folder in folders.items()
             }
             run = OpenRun(folder)
             journal = Journal(folder)

@@ -40,7 +40,7 @@ class Failures:
 
     def __init__(self, course: Course) -> None:
         self.reasons: dict[Name, str] = {}
-        self._preloads = {each.name: each.preload for each in course.assignments}
+        self._preloads = {assignment.name: assignment.preload for assignment in course.assignments}
         self._tried: set[Name] = set()
         self._blocked: dict[str, str] = {}
 

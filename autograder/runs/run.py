@@ -45,9 +45,11 @@ def ungraded(
         assignment.name: suite_digest(course, assignment) for assignment in course.assignments
     }
     return [
-        one
-        for one in stored
-        if not journal.holds(one.submission, one.digest, suites.get(one.submission.assignment))
+        handed_in
+        for handed_in in stored
+        if not journal.holds(
+            handed_in.submission, handed_in.digest, suites.get(handed_in.submission.assignment)
+        )
     ]
 
 
@@ -113,7 +115,7 @@ def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) 
                 return
             except BrokenProcessPool:
                 died = InfrastructureError("The grader died twice.")
-                pending = [each for each in pending if failures.allow_another(each, died)]
+                pending = [again for again in pending if failures.allow_another(again, died)]
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
     finally:

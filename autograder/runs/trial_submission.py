@@ -83,13 +83,16 @@ def with_trial(report: TierReport, course: Course | None) -> TierReport:
     if not report.works:
         return report
     assignments = course.assignments if course else ()
-    failures = try_grading(report.tier, {each.preload for each in assignments})
+    failures = try_grading(report.tier, {assignment.preload for assignment in assignments})
     if () in failures:
         failure = failures[()]
         reason = getattr(failure, "reason", str(failure))
         return replace(report, works=False, reason=reason, hint=getattr(failure, "remedy", ""))
-    failing = [each for each in assignments if each.preload in failures]
-    problems = [f"{each.name} cannot be graded. {failures[each.preload]}" for each in failing]
+    failing = [assignment for assignment in assignments if assignment.preload in failures]
+    problems = [
+        f"{assignment.name} cannot be graded. {failures[assignment.preload]}"
+        for assignment in failing
+    ]
     return replace(report, problems=tuple(problems))
 
 

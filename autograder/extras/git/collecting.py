@@ -144,30 +144,32 @@ class _Look:
         notes = list[str]()
         problems = list[str]()
         fetched = False
-        for one in self.group:
+        for repository in self.group:
             try:
                 store.prepare()
-                commit, ref, came = self._head(store, seen, one)
+                commit, ref, came = self._head(store, seen, repository)
                 fetched = fetched or came
-                found = self._work(store, commit, one)
-                seen.note_work(ref, commit, {work.assignment: work.digest for work in found})
-                handed += self._submissions(store, seen, (ref, commit), one, found)
-                notes += [f"{shown(one.student)}: {work.note}" for work in found if work.note]
+                works = self._work(store, commit, repository)
+                seen.note_work(ref, commit, {work.assignment: work.digest for work in works})
+                handed += self._submissions(store, seen, (ref, commit), repository, works)
+                notes += [
+                    f"{shown(repository.student)}: {work.note}" for work in works if work.note
+                ]
             except NotHandedInError as reason:
                 notes.append(
-                    f"{shown(one.student)} has handed in nothing at {one.shown_url}: {reason}"
+                    f"{shown(repository.student)} has handed in nothing at {repository.shown_url}: {reason}"
                 )
             except RefusedError as problem:
                 store.discard()
                 problems.append(
-                    f"{shown(one.student)}: {one.shown_url} was not collected: {problem}"
+                    f"{shown(repository.student)}: {repository.shown_url} was not collected: {problem}"
                 )
         return _Fetched(handed, notes, problems, fetched)
 
-    def _head(self, store: Store, seen: Seen, one: Repository) -> tuple[str, str, bool]:
+    def _head(self, store: Store, seen: Seen, repository: Repository) -> tuple[str, str, bool]:
         """Return the commit that counts, its branch or tag, and whether it was fetched just now."""
         now = self.clock()
-        head = store.head(one.branch)
+        head = store.head(repository.branch)
         seen.note(head.ref, head.commit, now)
         if store.commit_of(head.ref) == head.commit:
             return head.commit, head.ref, False
@@ -175,33 +177,35 @@ class _Look:
         seen.note(head.ref, commit, self.clock())  # pushed since
         return commit, head.ref, True
 
-    def _work(self, store: Store, commit: str, one: Repository) -> list[Work]:
-        told = self.course.assignment(one.assignment) if one.assignment else None
-        return work_in(store.tree(commit), self.course, told, one.path, self.released)
+    def _work(self, store: Store, commit: str, repository: Repository) -> list[Work]:
+        assignment = (
+            self.course.assignment(repository.assignment) if repository.assignment else None
+        )
+        return work_in(store.tree(commit), self.course, assignment, repository.path, self.released)
 
     def _submissions(
         self,
         store: Store,
         seen: Seen,
         head: tuple[str, str],
-        one: Repository,
-        found: Sequence[Work],
+        repository: Repository,
+        works: Sequence[Work],
     ) -> list[RawSubmission]:
-        entries = [entry for work in found for entry in work.entries]
+        entries = [entry for work in works for entry in work.entries]
         sizes = store.sizes({entry.oid for entry in entries})
         small = {entry.oid for entry in entries if sizes[entry.oid] <= _limit(entry)}
         contents = store.contents({oid: sizes[oid] for oid in small})
         return [
             RawSubmission(
-                one.student,
+                repository.student,
                 tuple(_file(entry, contents.get(entry.oid)) for entry in work.entries),
-                anything(one.student),
+                anything(repository.student),
                 assignment=work.assignment,
                 submitted_at=seen.handed_in(*head, work.assignment),
-                where=student_name(one.student),
+                where=student_name(repository.student),
                 problem=work.problem,
             )
-            for work in found
+            for work in works
         ]
 
 

@@ -69,25 +69,27 @@ class Git:
         """
         most = self.limits.bytes if most is None else most
         with (
-            tempfile.TemporaryFile() as told,
-            tempfile.TemporaryFile() as asked,
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as input_file,
             tempfile.TemporaryFile() as reason,
         ):
-            asked.write(given)
-            asked.seek(0)
-            process = self._start(words, most, (asked.fileno(), told.fileno(), reason.fileno()))
+            input_file.write(given)
+            input_file.seek(0)
+            process = self._start(
+                words, most, (input_file.fileno(), output.fileno(), reason.fileno())
+            )
             ended = self._wait(process)
             reason.seek(0)
             problem = reason.read(_REASON_BYTES).decode("utf-8", "replace")
             if ended or process.returncode:
                 raise RefusedError(ended or self._why(process.returncode, problem))
-            told.seek(0)
-            return told.read()
+            output.seek(0)
+            return output.read()
 
     def _start(
         self, words: Sequence[str], most: int, streams: tuple[int, int, int]
     ) -> "subprocess.Popen[bytes]":
-        asked, told, reason = streams
+        input_file, output, reason = streams
         blocks = -(-most // _BLOCK)
         seconds = max(1, round(self.limits.seconds))
         memory = self.limits.memory // _KILOBYTE
@@ -95,8 +97,8 @@ class Git:
         try:
             return subprocess.Popen(
                 [*limited, GIT, f"--git-dir={self.store}", *words],
-                stdin=asked,
-                stdout=told,
+                stdin=input_file,
+                stdout=output,
                 stderr=reason,
                 cwd=self.store.parent,
                 env=environment(self.url, str(self.store)),

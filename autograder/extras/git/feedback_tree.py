@@ -48,12 +48,12 @@ def feedback_files(pages: Sequence[Mapping[str, Any]], alone: bool) -> dict[str,
 def _page(values: Mapping[str, Any], folder: str, foot: str) -> dict[str, bytes]:
     page = as_markdown(values)
     text = "\n".join([page.text, *([foot, ""] if foot else [])])
-    own = {
+    files = {
         README: text.encode("utf-8", "replace"),
         HTML: rendered(TEMPLATE, **values),
         **page.pictures,
     }
-    return {f"{folder}{name}": content for name, content in own.items()}
+    return {f"{folder}{name}": content for name, content in files.items()}
 
 
 def _score(values: Mapping[str, Any]) -> str:

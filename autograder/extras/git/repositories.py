@@ -64,18 +64,22 @@ def read_repositories(
     table that cannot be read, and for addresses and names that git could take for something else.
     """
     if PLACEHOLDER in source or ACCOUNT in source:
-        found = _of_pattern(source, roster)
+        named = _of_pattern(source, roster)
     elif "://" in source or _SSH.fullmatch(source):
         raise RefusedError(
             f"The address {shown(source)} has no {PLACEHOLDER} where each student's name belongs."
         )
     else:
-        found = _of_table(read_sheet(Path(source)), course)
+        named = _of_table(read_sheet(Path(source)), course)
     whole = [
         Repository(
-            one.student, one.url, one.assignment or assignment, one.branch or branch, one.path
+            repository.student,
+            repository.url,
+            repository.assignment or assignment,
+            repository.branch or branch,
+            repository.path,
         )
-        for one in found
+        for repository in named
     ]
     if not whole:
         raise RefusedError(f"{shown(source)} names no repository.")
@@ -97,10 +101,10 @@ def digest_of(url: str) -> str:
 
 def by_url(repositories: Iterable[Repository]) -> list[list[Repository]]:
     """Return the repositories with the same address together, in the order of the first ones."""
-    found: dict[str, list[Repository]] = {}
-    for one in repositories:
-        found.setdefault(one.url, []).append(one)
-    return list(found.values())
+    groups: dict[str, list[Repository]] = {}
+    for repository in repositories:
+        groups.setdefault(repository.url, []).append(repository)
+    return list(groups.values())
 
 
 def _of_pattern(pattern: str, roster: Roster) -> list[Repository]:
@@ -108,7 +112,7 @@ def _of_pattern(pattern: str, roster: Roster) -> list[Repository]:
         raise RefusedError(
             f"{pattern} needs the students: say --roster, or put roster.csv beside course.yml."
         )
-    found = []
+    repositories = []
     for person in roster.people:
         account = _account(person)
         if ACCOUNT in pattern and not account:
@@ -116,8 +120,8 @@ def _of_pattern(pattern: str, roster: Roster) -> list[Repository]:
                 f"The roster has no {_SITE} account of {shown(person.name or person.id)}."
             )
         words = {PLACEHOLDER: person.id, ACCOUNT: account}
-        found.append(Repository(person.id, _filled(pattern, words)))
-    return found
+        repositories.append(Repository(person.id, _filled(pattern, words)))
+    return repositories
 
 
 def _filled(pattern: str, words: Mapping[str, str]) -> str:
@@ -127,7 +131,9 @@ def _filled(pattern: str, words: Mapping[str, str]) -> str:
 
 
 def _account(person: Person) -> str:
-    return next((one.text for one in person.described.ids if one.site == _SITE), "")
+    return next(
+        (identifier.text for identifier in person.described.ids if identifier.site == _SITE), ""
+    )
 
 
 def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
@@ -137,7 +143,7 @@ def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
         raise RefusedError(
             f"{sheet.name} has no column `{missing[0]}`; `student` and `url` are needed."
         )
-    found = []
+    repositories = []
     for row in range(len(sheet.rows)):
         cells = {meaning: sheet.cell(row, column) for meaning, column in columns.items()}
         if not cells["student"]:
@@ -148,28 +154,30 @@ def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
             continue  # a student who has not joined yet
         if cells["assignment"]:
             cells["assignment"] = course.assignment(cells["assignment"]).name
-        found.append(Repository(**cells))
-    return found
+        repositories.append(Repository(**cells))
+    return repositories
 
 
 def _check(repositories: Sequence[Repository]) -> None:
     taken: dict[tuple[str, str], Repository] = {}
-    for one in repositories:
-        whose = shown(one.student)
-        if one.student.startswith("-"):
+    for repository in repositories:
+        whose = shown(repository.student)
+        if repository.student.startswith("-"):
             raise RefusedError(
                 f"The name {whose} begins with a hyphen, and git could take it for an option."
             )
-        if not (_ADDRESS.fullmatch(one.url) or _SSH.fullmatch(one.url)):
+        if not (_ADDRESS.fullmatch(repository.url) or _SSH.fullmatch(repository.url)):
             raise RefusedError(
-                f"{whose}: {one.shown_url} is not the address of a repository. It begins with "
+                f"{whose}: {repository.shown_url} is not the address of a repository. It begins with "
                 f"{', '.join(f'{name}://' for name in PROTOCOLS)} or is like git@forge.example:course/ada.git."
             )
-        if one.branch:
-            check_branch(one.branch)
-        if one.path.startswith(("-", "/")) or ".." in one.path.split("/"):
-            raise RefusedError(f"{whose}: {shown(one.path)} is not a folder inside the repository.")
-        if (one.student, one.assignment) in taken:
-            what = f" for {one.assignment}" if one.assignment else ""
+        if repository.branch:
+            check_branch(repository.branch)
+        if repository.path.startswith(("-", "/")) or ".." in repository.path.split("/"):
+            raise RefusedError(
+                f"{whose}: {shown(repository.path)} is not a folder inside the repository."
+            )
+        if (repository.student, repository.assignment) in taken:
+            what = f" for {repository.assignment}" if repository.assignment else ""
             raise RefusedError(f"{whose} has two repositories{what}; one of them must count.")
-        taken[one.student, one.assignment] = one
+        taken[repository.student, repository.assignment] = repository

@@ -131,26 +131,28 @@ class _Giving:
                 first.student, push(store, self.options.branch, commit, self.options.replace)
             )
         except RefusedError as problem:
-            told = f"{shown(first.student)}: {first.shown_url} got no feedback: {problem}"
-            return _Outcome(first.student, "failed", told)
+            problem_of_student = (
+                f"{shown(first.student)}: {first.shown_url} got no feedback: {problem}"
+            )
+            return _Outcome(first.student, "failed", problem_of_student)
         finally:
             store.discard()
 
     def _commit(self, grades: Sequence[Grade], alone: bool) -> Commit:
         values = [self.pages.values(grade, self.effective.finals) for grade in grades]
-        times = [each["final"].submitted for each in values if each["final"].submitted]
+        times = [value["final"].submitted for value in values if value["final"].submitted]
         moments = [time if time.tzinfo else time.replace(tzinfo=timezone.utc) for time in times]
         return commit_of(feedback_files(values, alone), max(moments, default=_LONG_AGO))
 
     def _grades(self, group: Sequence[Repository]) -> list[Grade]:
         """Return the grades that belong into these repositories, each once."""
-        found: dict[tuple[str, str], Grade] = {}
-        for one in group:
-            student = self.options.student_of(one.student)
+        grades: dict[tuple[str, str], Grade] = {}
+        for repository in group:
+            student = self.options.student_of(repository.student)
             for grade in self.effective.grades:
-                if grade.student == student and one.assignment in ("", grade.assignment):
-                    found[grade.key] = grade
-        return list(found.values())
+                if grade.student == student and repository.assignment in ("", grade.assignment):
+                    grades[grade.key] = grade
+        return list(grades.values())
 
 
 def _count(returned: Returned, outcome: _Outcome) -> None:

@@ -47,9 +47,9 @@ class Seen:
         place = self._place(ref, commit)
         if place is None:
             raise KeyError(commit)
-        known = self._sightings[place]
-        if any(known.work.get(name) != digest for name, digest in work.items()):
-            self._sightings[place] = replace(known, work={**known.work, **work})
+        sighting = self._sightings[place]
+        if any(sighting.work.get(name) != digest for name, digest in work.items()):
+            self._sightings[place] = replace(sighting, work={**sighting.work, **work})
             self._write()
 
     def handed_in(self, ref: str, commit: str, assignment: str) -> str:
@@ -58,22 +58,26 @@ class Seen:
 
         A later commit that changes other files only is no new attempt.
         """
-        own = [each for each in self._sightings if each.ref == ref]
-        place = next(number for number, each in enumerate(own) if each.commit == commit)
-        digest = own[place].work[assignment]
-        while place and own[place - 1].work.get(assignment) == digest:
+        of_the_ref = [sighting for sighting in self._sightings if sighting.ref == ref]
+        place = next(
+            number for number, sighting in enumerate(of_the_ref) if sighting.commit == commit
+        )
+        digest = of_the_ref[place].work[assignment]
+        while place and of_the_ref[place - 1].work.get(assignment) == digest:
             place -= 1
-        return own[place].seen
+        return of_the_ref[place].seen
 
     def _place(self, ref: str, commit: str) -> int | None:
         places = (
-            n for n, each in enumerate(self._sightings) if (each.ref, each.commit) == (ref, commit)
+            number
+            for number, sighting in enumerate(self._sightings)
+            if (sighting.ref, sighting.commit) == (ref, commit)
         )
         return next(places, None)
 
     def _write(self) -> None:
         write_whole(
-            self._file, "".join(f"{json.dumps(asdict(each))}\n" for each in self._sightings)
+            self._file, "".join(f"{json.dumps(asdict(sighting))}\n" for sighting in self._sightings)
         )
 
 
@@ -83,12 +87,12 @@ def _read(file: Path) -> list[Sighting]:
     """
     try:
         lines = file.read_text("utf-8").splitlines() if file.exists() else []
-        found = [Sighting(**json.loads(line)) for line in lines]
-        for each in found:
-            datetime.fromisoformat(each.seen)
+        sightings = [Sighting(**json.loads(line)) for line in lines]
+        for sighting in sightings:
+            datetime.fromisoformat(sighting.seen)
     except (OSError, ValueError, TypeError) as error:
         raise InfrastructureError(
             f"{file} cannot be read ({error}). It holds the times of hand-in; put back a copy, or give the times in a "
             "table with --times and move the file away."
         ) from None
-    return found
+    return sightings

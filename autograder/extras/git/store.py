@@ -85,10 +85,10 @@ class Store:
             return self._default()
         branches = f"refs/heads/{branch}"
         tags = f"refs/tags/{branch}"
-        found = self.refs(branches, tags, f"{tags}^{{}}")
+        commits = self.refs(branches, tags, f"{tags}^{{}}")
         for name, ref in ((branches, branches), (f"{tags}^{{}}", tags), (tags, tags)):
-            if name in found:
-                return Head(ref, found[name])
+            if name in commits:
+                return Head(ref, commits[name])
         raise NotHandedInError(f"there is no branch or tag {branch}.")
 
     def refs(self, *names: str) -> dict[str, str]:
@@ -98,11 +98,11 @@ class Store:
             .decode("utf-8", "replace")
             .splitlines()
         )
-        found = dict[str, str]()
+        commits = dict[str, str]()
         for match in filter(None, map(_HEAD.fullmatch, lines)):
             if match[2] in names:
-                found[match[2]] = match[1]
-        return found
+                commits[match[2]] = match[1]
+        return commits
 
     def fetch(self, head: Head) -> str:
         """Fetch a head without its history and, if the server can, without its files; return the
@@ -153,10 +153,10 @@ class Store:
 
     def sizes(self, oids: Collection[str]) -> dict[str, int]:
         """Return the sizes of these blobs, which are fetched if they are missing."""
-        known = self._known(oids)
-        missing = [oid for oid in oids if oid not in known]
+        sizes = self._known(oids)
+        missing = [oid for oid in oids if oid not in sizes]
         if not missing:
-            return known
+            return sizes
         self._busy.touch()
         options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--quiet", "--stdin")
         self.git.run(
@@ -190,13 +190,13 @@ class Store:
             "utf-8", "replace"
         )
         pointer = _POINTER.search(lines)
-        found = {
+        commits = {
             match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))
         }
-        if "HEAD" not in found:
+        if "HEAD" not in commits:
             raise NotHandedInError("there is no commit yet.")
         ref = pointer[1] if pointer and pointer[1].startswith("refs/heads/") else "HEAD"
-        return Head(ref, found["HEAD"])
+        return Head(ref, commits["HEAD"])
 
     def _settle(self) -> None:
         """Take back what git wrote into the store's settings: a missing object is not fetched

@@ -29,7 +29,7 @@ class Work:
     def digest(self) -> str:
         """A digest that changes when the work does."""
         facts = [
-            f"{PurePosixPath(each.path).name}\0{each.mode}\0{each.oid}" for each in self.entries
+            f"{PurePosixPath(entry.path).name}\0{entry.mode}\0{entry.oid}" for entry in self.entries
         ]
         return hashlib.sha256(
             "\n".join([*sorted(facts), self.problem]).encode("utf-8", "surrogateescape")
@@ -38,11 +38,11 @@ class Work:
 
 def released_blobs(course: Course) -> dict[str, frozenset[str]]:
     """Return git's names of the files that students received, by assignment."""
-    found = {}
+    blobs = {}
     for assignment in course.assignments:
         files = (course.stub_file(assignment), course.notebook_file(assignment))
-        found[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
-    return found
+        blobs[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
+    return blobs
 
 
 def work_in(
@@ -57,13 +57,12 @@ def work_in(
     """
     inside = _inside(tree, path)
     if assignment is not None:
-        found = _of(inside, course, assignment)
-        return [found or _any_sources(inside, assignment)]
-    every = [(each, _of(inside, course, each)) for each in course.assignments]
+        return [_of(inside, course, assignment) or _any_sources(inside, assignment)]
+    works = [_of(inside, course, candidate) for candidate in course.assignments]
     return [
         work
-        for each, work in every
-        if work is not None and not _is_untouched(work, released[each.name])
+        for work in works
+        if work is not None and not _is_untouched(work, released[work.assignment])
     ]
 
 
@@ -72,16 +71,16 @@ def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
     lie too deep.
     """
     folder = "".join(f"{part}/" for part in path.split("/") if part not in ("", "."))
-    found = []
-    for each in tree:
-        parts = each.path.split("/")
+    entries = []
+    for entry in tree:
+        parts = entry.path.split("/")
         if (
-            each.path.startswith(folder)
+            entry.path.startswith(folder)
             and len(parts) <= DEPTH
             and not any(map(is_furniture, parts))
         ):
-            found.append(each)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> Work | None:
@@ -89,18 +88,18 @@ def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> 
     are several.
     """
     folders: dict[str, list[TreeEntry]] = {}
-    for each in inside:
-        file = PurePosixPath(each.path)
-        if each.odd and file.name == assignment.name:
+    for entry in inside:
+        file = PurePosixPath(entry.path)
+        if entry.odd and file.name == assignment.name:
             return Work(
                 assignment.name,
-                problem=f"{shown(each.path)} is {each.odd}. Put the files themselves there.",
+                problem=f"{shown(entry.path)} is {entry.odd}. Put the files themselves there.",
             )
         if suffix(file.name) in SOURCES and plain_stem(file.name) in (
             assignment.stem,
             assignment.name,
         ):
-            folders.setdefault(str(file.parent), []).append(each)
+            folders.setdefault(str(file.parent), []).append(entry)
     if not folders:
         return None
     place = min(folders, key=lambda folder: _rank(folder, assignment))
@@ -117,14 +116,14 @@ def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
     """Return all programs and notebooks as the work, if none has the expected name; `grade` chooses
     among them.
     """
-    sources = [each for each in inside if suffix(each.path) in SOURCES]
+    sources = [entry for entry in inside if suffix(entry.path) in SOURCES]
     return _usable(sources[:MOST_FILES], assignment, "")
 
 
 def _usable(entries: list[TreeEntry], assignment: Assignment, note: str) -> Work:
-    odd = [each for each in entries if each.odd]
+    odd = [entry for entry in entries if entry.odd]
     problem = f"{shown(odd[0].path)} is {odd[0].odd}. Put the file itself there." if odd else ""
-    regular = tuple(each for each in entries if not each.odd)[:MOST_FILES]
+    regular = tuple(entry for entry in entries if not entry.odd)[:MOST_FILES]
     return Work(assignment.name, regular, problem, note)
 
 
@@ -136,14 +135,13 @@ def _rank(folder: str, assignment: Assignment) -> tuple[bool, int, str]:
 
 def _is_near(folder: str, assignment: Assignment, course: Course) -> bool:
     """Whether this folder can be meant as well: it is not that of another assignment."""
-    return PurePosixPath(folder).name not in {each.name for each in course.assignments} - {
-        assignment.name
-    }
+    others = {other.name for other in course.assignments if other.name != assignment.name}
+    return PurePosixPath(folder).name not in others
 
 
 def _is_untouched(work: Work, released: Collection[str]) -> bool:
     """Whether all files are as students received them."""
-    return not work.problem and all(each.oid in released for each in work.entries)
+    return not work.problem and all(entry.oid in released for entry in work.entries)
 
 
 def _blob(file: Path) -> str:

@@ -197,9 +197,11 @@ def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
         raise InfrastructureError(f"{missing} Install it: {install_extra('similar')}") from None
     theirs = [(begin, second.tokens[begin:end]) for begin, end in second.spans()]
     for begin, end in first.spans():
-        own = first.tokens[begin:end]
-        start, tokens = max(theirs, key=lambda one: LCSseq.similarity(own, one[1]))
-        for block in LCSseq.opcodes(own, tokens):
+        tokens = first.tokens[begin:end]
+        start, most_similar = max(
+            theirs, key=lambda function: LCSseq.similarity(tokens, function[1])
+        )
+        for block in LCSseq.opcodes(tokens, most_similar):
             length = block.src_end - block.src_start
             if block.tag == "equal" and length >= GRAM:
                 yield begin + block.src_start, start + block.dest_start, length

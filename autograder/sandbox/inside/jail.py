@@ -199,7 +199,7 @@ class HostNetwork(Namespaces):
 
 
 TIERS: dict[str, type[Walls]] = {
-    each.name: each for each in (Namespaces, HostNetwork, Landlock, Unsafe)
+    tier.name: tier for tier in (Namespaces, HostNetwork, Landlock, Unsafe)
 }
 SAFE_TIERS = tuple(TIERS)[:-1]
 

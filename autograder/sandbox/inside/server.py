@@ -133,8 +133,11 @@ class Server:
     def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
         name, line = place
         frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
-        told = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
-        return {**vars(told), "frames": [[*vars(each).values()] for each in told.frames]}
+        description = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
+        return {
+            **vars(description),
+            "frames": [[*vars(place_in_file).values()] for place_in_file in description.frames],
+        }
 
     def find(self, name: str) -> dict[str, Any]:
         """Return the module's attribute as a `value`, or only its `kind`."""
@@ -284,11 +287,11 @@ class Server:
         for handle, values, requires_grad, modes in sync:
             module = self.objects[handle.number]
             module_state = ModuleState(module)
-            own = module_state.tensors
+            tensors = module_state.tensors
             for name, value in values.items():
-                _assign(own[name], value)
+                _assign(tensors[name], value)
             for name, flag in requires_grad.items():
-                own[name].requires_grad_(flag)
+                tensors[name].requires_grad_(flag)
             if len(set(modes.values())) == 1 and "" in modes:
                 module.train(modes[""])
             elif modes:
@@ -300,9 +303,11 @@ class Server:
         if isinstance(value, TestCallable):
             return wire.CallableHandle(value._number)
         origin = str(type(value).__module__)
-        own = origin == self.module.__name__ or origin.partition(".")[0] not in _NO_OBJECTS_OF
+        is_students = (
+            origin == self.module.__name__ or origin.partition(".")[0] not in _NO_OBJECTS_OF
+        )
         stays = isinstance(value, types.FunctionType | nn.Module | Iterator)
-        if not (own or stays):
+        if not (is_students or stays):
             return None
         return wire.Handle(self.number(value), self.describe(value))
 
@@ -319,8 +324,8 @@ class Server:
         first: dict[int, str] = {}
 
         def once(name: str, tensor: torch.Tensor) -> Any:
-            known = first.setdefault(id(tensor), name)
-            return tensor.detach() if known == name else known  # tied: the name suffices
+            first_name = first.setdefault(id(tensor), name)
+            return tensor.detach() if first_name == name else first_name  # tied: the name suffices
 
         module_state = ModuleState(value)
         return {
@@ -332,14 +337,19 @@ class Server:
                 [n, once(n, b), persistent] for n, b, persistent in module_state.all("_buffers")
             ],
             "modules": [
-                [name, type(sub).__name__, bool(sub.training), known]
-                for name, sub, known in module_state.parts
+                [name, type(sub).__name__, bool(sub.training), first_name]
+                for name, sub, first_name in module_state.parts
             ],
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        told = describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
-        return {**vars(told), "frames": [[*vars(frame).values()] for frame in told.frames]}
+        description = describe_error(
+            error, lambda step: source.is_students(step.f_code.co_filename)
+        )
+        return {
+            **vars(description),
+            "frames": [[*vars(frame).values()] for frame in description.frames],
+        }
 
     def beside(self) -> dict[str, Any]:
         """Return what goes with the next message: forbidden names that were entered, and printed
@@ -409,8 +419,10 @@ def rehearse() -> None:
     server.names_used(text, "rehearsal.py")
     server.load(text, "rehearsal.py")
     call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
-    made = answer(server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call})
-    wire.parse(wire.dumps(made, server.register))
+    reply = answer(
+        server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call}
+    )
+    wire.parse(wire.dumps(reply, server.register))
     x = torch.randn(2, 3, 4)
     call |= {"target": [wire.Handle(0), []], "args": (x,), "wanted": [0], "modules": [0]}
     wire.parse(wire.dumps(answer(server, "call", call), server.register))
@@ -468,7 +480,7 @@ def _flush() -> None:
 
 def _tensors(value: Any) -> list[torch.Tensor]:
     """Return the tensors in a result, in the order of the wire format."""
-    found = []
+    tensors = []
     waiting = [value]
     seen = 0
     while waiting:
@@ -477,12 +489,12 @@ def _tensors(value: Any) -> list[torch.Tensor]:
         if seen > wire.MAX_VALUES:
             raise wire.WireError("it holds too many values")
         if isinstance(item, torch.Tensor):
-            found.append(item)
+            tensors.append(item)
         elif type(item) is list or isinstance(item, tuple):
             waiting.extend(reversed(item))
         elif isinstance(item, dict):
             waiting.extend(reversed(item.values()))
-    return found
+    return tensors
 
 
 def _marked(tensors: list[torch.Tensor], wanted: Collection[int]) -> list[Mark]:

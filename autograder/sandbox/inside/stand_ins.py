@@ -83,10 +83,10 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
             root.get_submodule(parent)._modules[leaf] = part
         vars(part).update(plain)
         for key, value, flag in parameters:
-            own = (
+            parameter = (
                 None if value is None else nn.Parameter(value.detach().clone(), requires_grad=flag)
             )
-            part.register_parameter(key, own)
+            part.register_parameter(key, parameter)
         for key, value, persistent in buffers:
             part.register_buffer(key, value, persistent)
     for path, part in root.named_modules():
@@ -97,11 +97,11 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
 
 def _part(home: str | None, kind: str) -> nn.Module:
     """A part of the solution's own class, or an empty one of a class in PyTorch's module `home`."""
-    own: Any = (
+    part_class: Any = (
         type(kind, (StandInModule,), {})
         if home is None
         else getattr(importlib.import_module(home), kind)
     )
-    part: nn.Module = own.__new__(own)
+    part: nn.Module = part_class.__new__(part_class)
     nn.Module.__init__(part)
     return part

@@ -121,9 +121,9 @@ class RemoteModule(Mirror, MirroredModule):
         """Apply a description: add, update or remove modules, parameters and buffers."""
         with malformed("a description of a module"):
             description = claims.table(handle.description)
-            known = dict(self.named_parameters(remove_duplicate=False))
+            old_parameters = dict(self.named_parameters(remove_duplicate=False))
             places = self._place_modules(description["modules"])
-            self._place_parameters(description["parameters"], places, known)
+            self._place_parameters(description["parameters"], places, old_parameters)
             self._place_buffers(description["buffers"], places)
             _count_entries(self, {})
         self.__dict__["_sent"] = Snapshot(self)
@@ -148,20 +148,20 @@ class RemoteModule(Mirror, MirroredModule):
                 place._modules[leaf] = places[name] = places[first]
             else:
                 place, leaf = _slot(name, places)
-                known = old.get(name)
-                part = known if isinstance(known, Mirror) else Mirror(root, name.split("."))
+                earlier = old.get(name)
+                part = earlier if isinstance(earlier, Mirror) else Mirror(root, name.split("."))
                 part.__dict__["kind"] = kind
                 place._modules[leaf] = places[name] = part
             places[name].training = training
         return places
 
     def _place_parameters(
-        self, parameters: Any, places: dict[str, Mirror], known: dict[str, nn.Parameter]
+        self, parameters: Any, places: dict[str, Mirror], old_parameters: dict[str, nn.Parameter]
     ) -> None:
         placed: dict[str, nn.Parameter] = {}
         for name, value, requires_grad in claims.rows(parameters, str, (str, Tensor), bool):
             place, leaf = _slot(name, places)
-            parameter = known.get(name)
+            parameter = old_parameters.get(name)
             taken = any(parameter is other for other in placed.values())
             if isinstance(value, str):
                 parameter = placed[value]  # tied to an earlier one

@@ -38,19 +38,19 @@ class RemoteStudent:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = self._connection.found
-        if name not in found:
-            found[name] = self._find(name)
-        return found[name]
+        attributes = self._connection.found
+        if name not in attributes:
+            attributes[name] = self._find(name)
+        return attributes[name]
 
     def _find(self, name: str) -> Any:
-        found = self._connection.request("find", name=name)
+        description = self._connection.request("find", name=name)
         with malformed("a name's description"):
             kind = claims.one_of(
-                ("missing", "value", "class", "function"), claims.table(found)["kind"]
+                ("missing", "value", "class", "function"), claims.table(description)["kind"]
             )
             if kind == "value":
-                return adopt(self._connection, found["value"])
+                return adopt(self._connection, description["value"])
         if kind == "missing":
             raise missing_name(name, self._load_errors[0] if self._load_errors else None)
         if kind == "class":
@@ -101,7 +101,7 @@ class RemoteObject:
 
     def __len__(self) -> int:
         try:
-            found = call(self._connection, [self._handle, ["__len__"]], (), {})
+            length = call(self._connection, [self._handle, ["__len__"]], (), {})
         except StudentRaisedError as error:
             if error.remote.type != "AttributeError" or "__len__" not in error.remote.text:
                 raise
@@ -109,9 +109,9 @@ class RemoteObject:
                 replace(error.remote, type="TypeError", bases=("TypeError",))
             ) from None
         with malformed("a length"):
-            if type(found) is not int or found < 0:
+            if type(length) is not int or length < 0:
                 raise ValueError("a length is a number of things")
-            return found
+            return length
 
     def __getitem__(self, key: Any) -> Any:
         return call(self._connection, [self._handle, ["__getitem__"]], (key,), {})
@@ -172,7 +172,7 @@ def _object_of(connection: Connection, handle: Handle) -> Any:
     with malformed("an object"):
         description = claims.table(handle.description)
         if claims.one_of(("module", "object"), description["kind"]) == "module":
-            known = connection.mirrors.get(handle.number)
-            return known if known is not None else RemoteModule(connection, handle)
+            mirror = connection.mirrors.get(handle.number)
+            return mirror if mirror is not None else RemoteModule(connection, handle)
         remote = RemoteIterator if description["iterator"] is True else RemoteObject
         return remote(connection, handle.number, claims.text(description["type"])[:80])

@@ -105,14 +105,14 @@ def attribute(
     works.
     """
     try:
-        found = connection.request("get", target=[handle, path])
+        description = connection.request("get", target=[handle, path])
     except StudentError as error:
         if isinstance(error, AttributeError):
             raise AttributeError(path[-1]) from None
         raise
     with malformed("an attribute"):
-        if claims.one_of(("value", "callable"), claims.table(found)["kind"]) == "value":
-            return connection.adopt(connection, found["value"])
+        if claims.one_of(("value", "callable"), claims.table(description)["kind"]) == "value":
+            return connection.adopt(connection, description["value"])
     if modules:
         return lambda *args, **kwargs: call(connection, [handle, path], args, kwargs, modules)
     return RemoteFunction(connection, handle, path)
@@ -161,14 +161,14 @@ class _Boundary(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
         wanted = [gradient if flag else None for gradient, flag in zip(gradients, ctx.flags)]
-        found = ctx.connection.request("backward", call=ctx.number, gradients=wanted)
+        gradients_of_inputs = ctx.connection.request("backward", call=ctx.number, gradients=wanted)
         with malformed("a list of gradients"):
-            if type(found) is not list or len(found) != len(ctx.kinds):
+            if type(gradients_of_inputs) is not list or len(gradients_of_inputs) != len(ctx.kinds):
                 raise ValueError("wrong number of gradients")
-            for gradient, kind in zip(found, ctx.kinds):
+            for gradient, kind in zip(gradients_of_inputs, ctx.kinds):
                 if gradient is not None and _kind(claimed_tensor(gradient)) != kind:
                     raise ValueError("wrong shape or type of a gradient")
-        return (None, None, None, None, *found)
+        return (None, None, None, None, *gradients_of_inputs)
 
 
 def _change_inputs(reply: CallReply, inputs: list[Tensor]) -> None:

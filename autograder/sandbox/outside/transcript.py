@@ -139,7 +139,9 @@ class KeptTranscripts:
         self._bytes += size
         while self._bytes > self._most_bytes:
             oldest, size = self._whole.popleft()
-            oldest.answers = [replace(each, value=Digest.of(each.value)) for each in oldest.answers]
+            oldest.answers = [
+                replace(answer, value=Digest.of(answer.value)) for answer in oldest.answers
+            ]
             self._bytes -= size
 
 

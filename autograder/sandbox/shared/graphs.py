@@ -30,7 +30,7 @@ class Graphs(dict[int, tuple[list[Tensor], list[Tensor]]]):
         if not active:
             return [None] * len(sources)
         options = {"retain_graph": True, "allow_unused": True}
-        found = iter(
+        results = iter(
             torch.autograd.grad([o for o, _ in pairs], active, [g for _, g in pairs], **options)
         )
-        return [next(found) if source.requires_grad else None for source in sources]
+        return [next(results) if source.requires_grad else None for source in sources]

@@ -78,12 +78,12 @@ def _kept(entry: Entry, assignment: str) -> Iterator[File]:
     elif not isinstance(entry, Odd):
         with suppress(RefusedError):
             inside = entry.entries()
-            own = [
-                each
-                for each in inside
-                if not isinstance(each, File | Odd) and each.name == assignment
+            of_assignment = [
+                folder
+                for folder in inside
+                if not isinstance(folder, File | Odd) and folder.name == assignment
             ]
-            yield from files_below(own[0] if own else entry, [])
+            yield from files_below(of_assignment[0] if of_assignment else entry, [])
 
 
 def _slug(path: Path, students: Sequence[str], assignment: Assignment | None) -> str:

@@ -151,9 +151,9 @@ class ExportRequest:
         """Return the names of the people in the roster who are not among these students, by id in
         the grades.
         """
-        known = {student: self._known_name(student) for student in students}
-        names = self.roster.class_list(known).names
-        return {student: name for student, name in names.items() if student not in known}
+        known_names = {student: self._known_name(student) for student in students}
+        names = self.roster.class_list(known_names).names
+        return {student: name for student, name in names.items() if student not in known_names}
 
     def known_names(self, grade: Grade) -> tuple[str, ...]:
         """Return a student's names at the source; empty if unknown."""

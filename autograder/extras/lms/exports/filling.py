@@ -60,14 +60,12 @@ class Filling:
         one of them only.
         """
         if grade.assignment not in self._matches:
-            everybody = {each.student: each for each in self.request.grades}
-            everybody |= {
-                each.student: each
-                for each in self.request.grades
-                if each.assignment == grade.assignment
-            }
+            grades = self.request.grades
+            of_this = [other for other in grades if other.assignment == grade.assignment]
+            grade_of_student = {other.student: other for other in [*grades, *of_this]}
             described = {
-                student: self.request.described(each) for student, each in everybody.items()
+                student: self.request.described(other)
+                for student, other in grade_of_student.items()
             }
             self._matches[grade.assignment] = self._directory.match_all(described)
         return self._matches[grade.assignment].get(grade.student)
