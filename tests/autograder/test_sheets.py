@@ -363,7 +363,8 @@ def test_each_what_if_has_one_right_option_for_every_right_answer(
     proof = pool.submit(prove_questions, name, [11, 12]).result()
     conversation._course_questions.cache_clear()
     with capsys.disabled():
-        print(f"\n{name}: {proof.asked} asked, {proof.equal} of {proof.pairs} pairs equal")
+        print(f"\n{name}: {proof.as_record()}")
     assert not proof.problems
-    assert proof.asked > 40
+    assert proof.texts == proof.complete > 5
+    assert proof.asked > 40 and proof.unclear == 0
     assert proof.equal < MOST_EQUAL * proof.pairs
