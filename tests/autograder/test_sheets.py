@@ -205,6 +205,27 @@ def test_one_option_is_right_and_all_differ(prepared: dict[str, Sheet], student:
     assert are_distinct([option.table for option in pictures.options])
 
 
+def test_an_edit_without_an_effect_is_not_asked(
+    course: Course, assignment: Assignment, at_hand: None, grades: Path, tmp_path: Path
+) -> None:
+    """With the batch axis for the length, the mask is 1 by 1: turning it round changes nothing."""
+    wrong = course.read_solution(assignment).replace(
+        "T, block_size = x.shape[1]", "T, block_size = x.shape[0]"
+    )
+    assert wrong != course.read_solution(assignment)
+    file = tmp_path / "submitted" / "ivy" / NAME / "masked_heads.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(wrong, "utf-8")
+    api.grade(tmp_path / "submitted", course, tmp_path / "grades", seed=3, jobs=1)
+    (grade,) = grades_at(tmp_path / "grades")
+    plan = Plan(course, 3, names=(NAME,))
+    for seed in range(4):
+        job = SheetJob(tmp_path / "grades", grade, seed)
+        (sheet,) = prepare_all(plan, assignment, [job], lambda *_: None)
+        assert sheet.pictures and sheet.about_a_gap
+        assert sheet.pictures.change is None or sheet.pictures.right.table != sheet.pictures.now
+
+
 def test_work_that_lost_points_is_asked_about_the_gap_that_was_named(
     prepared: dict[str, Sheet],
 ) -> None:
