@@ -265,6 +265,16 @@ def test_a_course_can_switch_it_off(home: Path) -> None:
     assert not memory_of(home, HEADS).exists()
 
 
+def answers_say(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Let the answers.yml of *Masked heads* have this text."""
+    file = COURSE.answers_file(COURSE.assignment(HEADS))
+
+    def read(course: Course, path: Path, problem: Any, missing: str = "") -> str:
+        return text if path == file else path.read_text("utf-8")
+
+    monkeypatch.setattr(Course, "read", read)
+
+
 def test_a_question_that_leans_on_its_text_is_asked_in_other_words(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,10 +286,7 @@ def test_a_question_that_leans_on_its_text_is_asked_in_other_words(
     answers["mask"] = [{"answer": answers["mask"][0], "again": again}]
     reworded = yaml.safe_dump(answers, allow_unicode=True)
 
-    def read(course: Course, path: Path, problem: Any, missing: str = "") -> str:
-        return reworded if path == file else path.read_text("utf-8")
-
-    monkeypatch.setattr(Course, "read", read)
+    answers_say(monkeypatch, reworded)
     assert load_rewordings(COURSE, assignment) == {question: again}
     hints = home / HEADS / "hints.json"
     hints.write_text(with_stub(COURSE, assignment, hints.read_text("utf-8"), {}), "utf-8")
@@ -294,7 +301,7 @@ def test_a_question_that_leans_on_its_text_is_asked_in_other_words(
 def test_an_unknown_key_of_an_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = COURSE.assignment(HEADS)
     wrong = "mask:\n  - {answr: Some words., again: Which?}\n"
-    monkeypatch.setattr(Course, "read", lambda *_, **__: wrong)
+    answers_say(monkeypatch, wrong)
     with pytest.raises(CourseError, match=r"answers\.yml, line 2: .*`answr`.*`answer`"):
         load_rewordings(COURSE, assignment)
 
