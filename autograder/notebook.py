@@ -23,6 +23,7 @@ from autograder.feedback.render import Message
 from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
+from autograder.selfcheck.answers import unlocked_by
 from autograder.selfcheck.catch import (
     WrongProgram,
     attempt,
@@ -49,6 +50,7 @@ from autograder.selfcheck.check import (
     suite_of,
 )
 from autograder.selfcheck.drawing import why_not
+from autograder.selfcheck.earlier_questions import Standing, next_question, switch
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
@@ -96,10 +98,11 @@ def _install_handler() -> None:
         shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
 
 
-def check(part: str) -> Any:
+def check(part: str, questions: bool | None = None) -> Any:
     """Run the visible tests of one part on the current definitions of this notebook.
 
-    Raises NotGradedHereError if nbgrader would take the result for a score.
+    `questions=False` switches off the questions of earlier parts in all assignments here, `True`
+    switches them on. Raises NotGradedHereError if nbgrader would take the result for a score.
     """
     execution = os.environ.get(_EXECUTION)
     if execution == "autograde":
@@ -107,7 +110,55 @@ def check(part: str) -> Any:
             "Grade with this course's nbgrader_config.py, or with `autograder grade`: they use the sandbox."
         )
     shown = _verdict(part)
-    return _for_validation(shown) if execution == "validate" else shown
+    if execution == "validate":
+        return _for_validation(shown)
+    return _with_earlier_question(shown, part, questions)
+
+
+def _with_earlier_question(shown: Message, part: str, questions: bool | None) -> Message:
+    """Return the message with a question of an earlier part, if this part passes for the first
+    time.
+    """
+    test_file = _test_file(part)
+    if test_file is None:
+        return shown
+    if questions is not None:
+        try:
+            switch(test_file.parent, on=questions)
+        except RefusedError as refusal:
+            return Message(str(refusal))
+    if not shown.passed:
+        return shown
+    failing = [other for other, seen in _seen.items() if not seen.passed]
+    standing = Standing({part: _title(part)}, failing)
+    module = _module(_notebook_space())
+    question = next_question(
+        test_file.parent, standing, lambda parts: unlocked_by(module, test_file, parts)
+    )
+    if question is None:
+        return shown
+    is_here = question.assignment == test_file.parent.resolve().name
+    where = question.part if is_here else f"{question.assignment}, {question.part}"
+    answer = "save the notebook, then `answers()`"
+    if not is_here:
+        answer = f'`answers("{question.assignment}")`'
+    lines = (
+        shown.foot,
+        f"A question from {where}. It does not count.",
+        f"→ {question.text}",
+        f'The answer, after yours: {answer}. To be asked no more: `check("{part}", questions=False)`.',
+    )
+    return replace(shown, foot="\n".join(filter(None, lines)))
+
+
+def _title(part: str) -> str:
+    """Return the heading of a part in the saved notebook."""
+    file = _saved_notebook()
+    try:
+        titles = Text(read(file), file.name).part_titles() if file else {}
+    except RefusedError:
+        titles = {}
+    return titles.get(part) or part.replace("_", " ").capitalize()
 
 
 def _verdict(part: str) -> Message:
@@ -294,12 +345,15 @@ def pack() -> None:
     _run("pack", file.name)
 
 
-def answers() -> None:
+def answers(assignment: str = "") -> None:
     """Show the answers to the questions of the parts that pass their visible tests, as `autograder
     answers` does.
 
-    The parts are those of the saved notebook.
+    The parts are those of the saved notebook, or of another assignment's saved file.
     """
+    if assignment:
+        _run("answers", assignment)
+        return
     file = _saved_notebook()
     if file is None:
         print(f"There is no notebook of the assignment in {_here()}. Keep the files together.")

@@ -37,6 +37,7 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
     for assignment in with_hints:
         path = hints_path(course, assignment)
         text = with_stub(
+            course,
             assignment,
             hints_made.get(path) or path.read_text("utf-8"),
             _released(course, assignment, texts),
@@ -107,7 +108,7 @@ def _is_whole(course: Course, assignment: Assignment, texts: Mapping[Path, str])
     if not _made(course, assignment):
         return False
     text = hints_path(course, assignment).read_text("utf-8")
-    return with_stub(assignment, text, _released(course, assignment, texts)) == text
+    return with_stub(course, assignment, text, _released(course, assignment, texts)) == text
 
 
 def _released(course: Course, assignment: Assignment, texts: Mapping[Path, str]) -> dict[Path, str]:

@@ -333,6 +333,10 @@ class CourseFile(YamlRecord):
         description="Whether `autograder catch` unlocks wrong programs for a part that passes; or from when on, such "
         "as `2026-11-27`.",
     )
+    earlier_questions: bool = Field(
+        default=True,
+        description="Whether `autograder check` asks a question of an earlier part when another part passes.",
+    )
     limits: Limits = Limits()
     min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
         default=None,

@@ -20,7 +20,7 @@ import jupytext
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import comments, definitions
-from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, UNWRITTEN
+from autograder.course.markers import ANSWER, BEGIN, END, PLACEHOLDER, QUESTION_LEADS, UNWRITTEN
 from autograder.text.spelling import closest, did_you_mean
 
 PERCENT = {"extension": ".py", "format_name": "percent", "comment_magics": False}
@@ -32,8 +32,7 @@ _COMMENTS = {
 }
 _KINDS = ("part", "picture", "answer")
 _CELL_OPTIONS = (*_KINDS, "tags", "points", "rubric")
-_LEADS = r"To think about|Think about it|One last question|One question to take along"
-_QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
+_QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{QUESTION_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 

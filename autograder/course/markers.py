@@ -15,6 +15,7 @@ ANSWER = re.compile(
     r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
     re.M,
 )
+QUESTION_LEADS = "To think about|Think about it|One last question|One question to take along"
 _PART = re.compile(r'# %% part="(\w+)"')
 
 

@@ -288,7 +288,11 @@ def _annotation(model: type[BaseModel], key: str) -> Any:
 def _model_at(kind: type[BaseModel], place: YamlPath) -> type[BaseModel]:
     """Return the model of the block at a place of a file of this kind."""
     if issubclass(kind, RootModel):
-        kind = _inner_model(kind.model_fields["root"].annotation)
+        root = kind.model_fields["root"].annotation
+        if typing.get_origin(root) is dict:  # its keys are names that the author chose
+            root = typing.get_args(root)[1]
+            place = place[1:]
+        kind = _inner_model(root)
     for step in place:
         if isinstance(step, str):
             kind = _inner_model(_annotation(kind, step))

@@ -73,7 +73,7 @@ class Message:
         pieces += (
             [f'<ul style="list-style:none;margin:.3em 0;padding:0">{rows}</ul>'] if rows else []
         )
-        pieces += [_paragraph(prose(self.foot))] if self.foot else []
+        pieces += [_paragraph(prose(line)) for line in self.foot.split("\n") if line]
         colour = _GREEN if self.passed else _GREY
         edge = f"border-left:4px solid {colour};padding:.2em .9em;margin:.4em 0;line-height:1.5"
         return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'

@@ -16,6 +16,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 import types
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
+from autograder.course.markers import QUESTION_LEADS
 from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.alarm import alarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
@@ -329,12 +331,16 @@ class LockedHints:
             self._answers = dict(locked.get("answers", {}))
             self._nudges = dict(locked.get("nudges", {}))
             self._catch = dict(locked.get("catch", {}))
+            self.asks_earlier_questions = bool(record.get("earlier_questions", True))
+            self._rewordings = dict(record.get("asked_again_as", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
             self._answers = {}
             self._nudges = {}
             self._catch = {}
+            self.asks_earlier_questions = False
+            self._rewordings = {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -360,6 +366,12 @@ class LockedHints:
             (question, answer)
             for question, answer in self._opened(self._answers.get(test, {}), test, answers)
         ]
+
+    def asked_again(self, question: str) -> str:
+        """Return a question in words that stand alone, without the lead that it has in the text."""
+        words = str(self._rewordings.get(question, "")) or question
+        words = re.sub(rf"^({QUESTION_LEADS})[.:]? ", "", words)
+        return words[:1].upper() + words[1:]
 
     @property
     def catches_from(self) -> str:

@@ -205,6 +205,27 @@ def test_one_option_is_right_and_all_differ(prepared: dict[str, Sheet], student:
     assert are_distinct([option.table for option in pictures.options])
 
 
+def test_an_edit_without_an_effect_is_not_asked(
+    course: Course, assignment: Assignment, at_hand: None, grades: Path, tmp_path: Path
+) -> None:
+    """With the batch axis for the length, the mask is 1 by 1: turning it round changes nothing."""
+    wrong = course.read_solution(assignment).replace(
+        "T, block_size = x.shape[1]", "T, block_size = x.shape[0]"
+    )
+    assert wrong != course.read_solution(assignment)
+    file = tmp_path / "submitted" / "ivy" / NAME / "masked_heads.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(wrong, "utf-8")
+    api.grade(tmp_path / "submitted", course, tmp_path / "grades", seed=3, jobs=1)
+    (grade,) = grades_at(tmp_path / "grades")
+    plan = Plan(course, 3, names=(NAME,))
+    for seed in range(4):
+        job = SheetJob(tmp_path / "grades", grade, seed)
+        (sheet,) = prepare_all(plan, assignment, [job], lambda *_: None)
+        assert sheet.pictures and sheet.about_a_gap
+        assert sheet.pictures.change is None or sheet.pictures.right.table != sheet.pictures.now
+
+
 def test_work_that_lost_points_is_asked_about_the_gap_that_was_named(
     prepared: dict[str, Sheet],
 ) -> None:
@@ -363,7 +384,8 @@ def test_each_what_if_has_one_right_option_for_every_right_answer(
     proof = pool.submit(prove_questions, name, [11, 12]).result()
     conversation._course_questions.cache_clear()
     with capsys.disabled():
-        print(f"\n{name}: {proof.asked} asked, {proof.equal} of {proof.pairs} pairs equal")
+        print(f"\n{name}: {proof.as_record()}")
     assert not proof.problems
-    assert proof.asked > 40
+    assert proof.texts == proof.complete > 5
+    assert proof.asked > 40 and proof.unclear == 0
     assert proof.equal < MOST_EQUAL * proof.pairs

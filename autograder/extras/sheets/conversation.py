@@ -202,7 +202,7 @@ class _Writer:
             answer = "There is no wrong beginning here. Find out where the way stopped."
             return Asked(ask, answer, GAP_POINTS), ""
         seen = (
-            f"One test says: {first.message}"
+            f"One test says: {first.message.splitlines()[0]}"  # the lines below it are code
             if first.message
             else f"One test does not pass: {first.title}"
         )

@@ -20,17 +20,30 @@ SOLUTION = "the solution"
 
 @dataclass(frozen=True)
 class Proof:
-    """What is wrong with the questions of an assignment, how many were asked, and the share of pairs
-    of right answers with the same questions.
+    """What is wrong with the questions of an assignment, and how many were asked.
+
+    `texts` are the solution and the alternatives; `complete` are those whose sheet has a question of
+    each kind. `unclear` counts what-ifs with no right option or several, `equal` the pairs of texts
+    with the same questions.
     """
 
     problems: tuple[str, ...] = ()
+    texts: int = 0
+    complete: int = 0
     asked: int = 0
+    unclear: int = 0
     equal: int = 0
     pairs: int = 0
 
     def as_record(self) -> dict[str, int]:
-        return {"asked": self.asked, "equal_sheets": self.equal, "pairs": self.pairs}
+        return {
+            "texts": self.texts,
+            "complete": self.complete,
+            "asked": self.asked,
+            "unclear": self.unclear,
+            "equal_sheets": self.equal,
+            "pairs": self.pairs,
+        }
 
 
 def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
@@ -51,6 +64,7 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
     problems: list[str] = []
     sheets = []
     asked = 0
+    unclear = 0
     for number, (label, text) in enumerate(answers.items()):
         code = OwnCode.of(SourceFile(f"{assignment.stem}.py", text))
         with Trials(grader, assignment, code, solution, mistakes) as trials:
@@ -58,13 +72,20 @@ def prove_questions(name: str, seeds: Sequence[int]) -> Proof:
                 proof = _TopicProof(topic, trials, code, label)
                 problems += proof.problems(seeds)
                 asked += proof.asked
+                unclear += proof.unclear
             topic = record.topics[(seeds[0] + number) % len(record.topics)]
             sheets.append(
                 (topic.topic, _signature(first_that_fits(trials, topic.what_if, seeds[0] + number)))
             )
     pairs = list(itertools.combinations(sheets, 2))
     return Proof(
-        tuple(problems), asked, sum(first == second for first, second in pairs), len(pairs)
+        problems=tuple(problems),
+        texts=len(sheets),
+        complete=sum(bool(signature) for _, signature in sheets),  # each topic has a what and a why
+        asked=asked,
+        unclear=unclear,
+        equal=sum(first == second for first, second in pairs),
+        pairs=len(pairs),
     )
 
 
@@ -77,6 +98,7 @@ class _TopicProof:
         self._code = code
         self._label = label
         self.asked = 0
+        self.unclear = 0
 
     def problems(self, seeds: Sequence[int]) -> list[str]:
         """Return a sentence for each what-if that cannot be asked although it fits."""
@@ -100,6 +122,7 @@ class _TopicProof:
                     break
                 right = sum(option.table.looks_like(asked.right.table) for option in asked.options)
                 if right != 1:
+                    self.unclear += 1
                     problems.append(f"{place}: what-if {number} has {right} right options.")
                     break
         if not fitting:

@@ -96,8 +96,9 @@ class Trials(AbstractContextManager["Trials"]):
     def ask(self, what_if: WhatIf, seed: int) -> AskedWhatIf | None:
         """Return the question with its options, or None if it does not fit this code.
 
-        It does not fit if the code has no place for the edit, if the changed code does not run, or if
-        fewer than four options differ visibly.
+        It does not fit if the code has no place for the edit, if the changed code does not run, if
+        fewer than four options differ visibly, or if the edit has no effect: where another line is
+        wrong, the author's answer would not be about this code.
         """
         change = self._code.changed(what_if.edits)
         if what_if.edits and change is None:
@@ -105,7 +106,9 @@ class Trials(AbstractContextManager["Trials"]):
         for draw in range(DRAWS):
             now = self._table(self._code.text, what_if.show, {}, seed + draw)
             options = self._options(what_if, change, seed + draw)
-            if now is not None and options:
+            right = [option.table for option in options if option.is_right]
+            has_no_effect = change is not None and now is not None and right == [now]
+            if now is not None and options and not has_no_effect:
                 caption = _caption(self._shows[what_if.show])
                 return AskedWhatIf(what_if.ask, caption, what_if.answer, now, options, change)
         return None
