@@ -120,6 +120,9 @@ class Limits(YamlRecord):
     )
 
 
+CONVERSATION = "conversation"  # the part that no test grades
+
+
 class Part(YamlRecord):
     """A group of tests with points inside an assignment; one graded cell of its notebook."""
 
@@ -164,7 +167,19 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    conversation: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
+    )
     _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
+
+    @model_validator(mode="after")
+    def _keeps_the_name_of_the_conversation(self) -> "Assignment":
+        if self.conversation and CONVERSATION in [part.name for part in self.parts]:
+            raise ValueError(
+                f"has points for a `{CONVERSATION}`, so no part of it can have that name."
+            )
+        return self
 
     @property
     def stem(self) -> str:
@@ -173,7 +188,7 @@ class Assignment(YamlRecord):
 
     @property
     def points(self) -> float:
-        """The maximum score."""
+        """The maximum score of the tests."""
         return sum(part.points for part in self.parts)
 
     @property

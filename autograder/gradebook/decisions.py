@@ -12,7 +12,7 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
-from autograder.course.config import Assignment, Course, CourseError, Moment, Text
+from autograder.course.config import CONVERSATION, Assignment, Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.text.files import read_utf8, write_whole
@@ -78,6 +78,8 @@ class Decision(YamlRecord):
 
     @property
     def _effect(self) -> str:
+        if self.give and self.part == CONVERSATION:
+            return f"{counted_points(self.give)} for the conversation"
         if self.give:
             return f"{counted_points(self.give)} given back"
         if self.take:
@@ -187,17 +189,42 @@ def lay_over(
     points_of_dropped = _points_of(dropped, grades) if dropped else {}
     ordered = sorted(entries, key=lambda entry: entry.decision.drop is None)
     for grade in grades:
-        decided = Decided(grade, grade)
         owners = {grade.student, (groups or {}).get(grade.key)}
-        for entry in ordered:
-            decision = entry.decision
-            if decision.assignment != grade.assignment:
-                continue
-            if decision.drop:
+        about_it = [entry for entry in ordered if _is_about(entry.decision, grade, owners)]
+        was_held = any(entry.decision.part == CONVERSATION for entry in about_it)
+        decided = Decided(_with_conversation(course, grade, was_held), grade)
+        for entry in about_it:
+            if entry.decision.drop:
                 _drop_test(decided, entry, points_of_dropped)
-            elif not owners.isdisjoint(ids_of(decision)):
+            else:
                 _apply(course, decided, entry)
         yield decided
+
+
+def _is_about(decision: Decision, grade: Grade, owners: Collection[str | None]) -> bool:
+    """Whether a decision is about this grade: it drops a test, or names one of the grade's owners."""
+    if decision.assignment != grade.assignment:
+        return False
+    return bool(decision.drop) or any(student in owners for student in ids_of(decision))
+
+
+def _with_conversation(course: Course, grade: Grade, was_held: bool) -> Grade:
+    """Return the grade with the part of the conversation, if its assignment has points for one."""
+    assignment = course.find(grade.assignment)
+    points = assignment.conversation if assignment else None
+    if points is None:
+        return grade
+    result = TestResult(
+        CONVERSATION,
+        CONVERSATION,
+        "What you say about your work",
+        "decided",
+        0.0,
+        points,
+        None if was_held else "The conversation has not been held yet.",
+        hidden=False,
+    )
+    return replace(grade, max_score=grade.max_score + points, tests=(*grade.tests, result))
 
 
 def _points_of(
@@ -259,11 +286,15 @@ def _without_effect(
     """Return why a decision changed no grade; empty for the excuse of a student without one."""
     name = assignment.name
     parts = [part.name for part in assignment.parts]
+    if assignment.conversation:
+        parts.append(CONVERSATION)
     if decision.drop:
         return f"{name} has no test `{decision.drop}`{_close(decision.drop, tests)}"
     if not any(student in people for student in ids_of(decision)):
         close = _close(decision.student, people)
         return f"no student in these grades has the name {decision.student}{close}"
+    if decision.part == CONVERSATION and not assignment.conversation:
+        return f"{name} has no points for a conversation. Say how many in course.yml: `conversation: 2`."
     if decision.part and decision.part not in parts:
         return f"{name} has no part `{decision.part}`{_close(decision.part, parts)}"
     if decision.excuse:
@@ -333,6 +364,8 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
         return grade.score, room
     assignment = course.find(grade.assignment)
     points_of = {other.name: other.points for other in assignment.parts} if assignment else {}
+    if assignment and assignment.conversation:
+        points_of[CONVERSATION] = assignment.conversation
     if part not in points_of:
         return None
     tests = [test for test in grade.tests if test.part == part]

@@ -23,7 +23,7 @@ from autograder.extras.lms.exports.by_hand import by_part
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions
-from autograder.gradebook.final_scores import Effective, what_counts
+from autograder.gradebook.final_scores import Effective, differing, what_counts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, SourceFile, Submission, TestResult
@@ -452,6 +452,72 @@ def test_compare_lays_the_decisions_over_both(decided, course, folder, tmp_path)
     assert [
         change.before.score for change in raw.changes if change.student == "ben" and change.before
     ] == [4]
+
+
+# ------------------------------------------------------------------ a conversation about the work
+
+
+@pytest.fixture
+def talked_about(course: Course) -> Course:
+    """The course, with 2 points for a conversation."""
+    file = course.root / "course.yml"
+    text = file.read_text("utf-8").replace(
+        f"- name: {NAME}", f"- name: {NAME}\n    conversation: 2"
+    )
+    file.write_text(text, "utf-8")
+    return load_course(course.root)
+
+
+def test_a_conversation_is_a_part_of_its_own_with_points_from_a_person(
+    talked_about, folder, command
+):
+    signed = ("--by", "Grace Hopper", "--grades", str(folder), "--assignment", NAME)
+    said = ("--reason", "You explained the sum well.")
+    done = command("decide", "ben", "--part", "conversation", "--give", "1.5", *said, *signed)
+    assert done.exit_code == 0, done.output
+    assert "ben, 01_adding: 4 of 10 points → 5.5 of 12 points" in done.stdout
+    effective = what_counts(folder, talked_about, Reading(folder / "grades.jsonl"))
+    assert scores(effective) == {"ada": (5.6, 12), "ben": (5.5, 12), "cy": (10, 12), "eve": (0, 12)}
+    assert effective.problems == []
+    assert differing(talked_about, effective.grades, effective.finals) == []
+    command("report")
+    pages = {
+        name: (folder / feedback_path(graded(name))).read_text("utf-8") for name in ("ben", "cy")
+    }
+    assert "A conversation about this work" in pages["cy"]
+    assert "The conversation has not been held yet." in pages["cy"]
+    assert "not been held" not in pages["ben"]
+    assert "1.5 points for the conversation: You explained the sum well." in pages["ben"]
+
+
+def test_points_of_a_conversation_are_in_exports(talked_about, decided, command, tmp_path):
+    decided("student: cy, part: conversation, give: 2, reason: Well said.")
+    table = tmp_path / "scores.csv"
+    assert command("export", "--to", "csv", "--output", str(table)).exit_code == 0
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = {row["student"]: row for row in csv.DictReader(file)}
+    assert (rows["cy"][NAME], rows["ben"][NAME]) == ("12", "4")
+
+
+def test_a_conversation_gives_no_more_than_its_points(talked_about, folder, command):
+    words = ("--assignment", NAME, "--grades", str(folder), "--by", "G", "--reason", "R")
+    done = command("decide", "ben", "--part", "conversation", "--give", "3", *words)
+    assert done.exit_code == 2
+    assert "ben can gain only 2 points in the part conversation" in done.stderr
+
+
+def test_a_course_without_points_for_conversations_says_how_to_have_some(command, folder):
+    words = ("--assignment", NAME, "--grades", str(folder), "--by", "G", "--reason", "R")
+    done = command("decide", "ben", "--part", "conversation", "--give", "1", *words)
+    assert done.exit_code == 2
+    assert "01_adding has no points for a conversation. Say how many in course.yml" in done.stderr
+
+
+def test_no_part_has_the_name_of_the_conversation(talked_about):
+    file = talked_about.root / "course.yml"
+    file.write_text(file.read_text("utf-8").replace("name: add,", "name: conversation,"), "utf-8")
+    with pytest.raises(CourseError, match="no part of it can have that name"):
+        load_course(talked_about.root)
 
 
 # ------------------------------------------------------------------ the command
