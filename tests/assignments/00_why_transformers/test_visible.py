@@ -123,7 +123,9 @@ def test_first_word_gets_a_gradient(student):
     B, T, C, H = 2, 4, 3, 5
     xs = torch.randn(B, T, C, requires_grad=True)
     outputs, last = outputs_and_last(student.rnn(xs, torch.randn(B, H), *weights(C, H)))
-    ends = {"outputs": checks.tensor(outputs)[:, -1], "last": checks.tensor(last)}
+    checks.shape(outputs, (B, T, H), "outputs", axes=("batch", "word", "number"))
+    checks.shape(last, (B, H), "last", axes=("batch", "number"))
+    ends = {"outputs": outputs[:, -1], "last": last}
     for name, end in ends.items():
         checks.true(end.requires_grad, f"No gradient flows back from {name}.")
         (gradient,) = torch.autograd.grad(end.sum(), xs, retain_graph=True, materialize_grads=True)

@@ -77,7 +77,7 @@ def test_two_sentences_fetch_rows_that_learn(student):
     table = torch.randn(5, 2, requires_grad=True)  # (V, C)
     vectors = student.embed(torch.tensor([[2, 0, 4], [0, 0, 2]]), table)
     checks.shape(vectors, (2, 3, 2), "the vectors of two sentences", axes=("sentence", "word", "number"))
-    checks.true(checks.tensor(vectors).requires_grad, "No gradient flows back from the rows that were fetched.")
+    checks.true(vectors.requires_grad, "No gradient flows back from the rows that were fetched.")
     (gradient,) = torch.autograd.grad(vectors.sum(), table, materialize_grads=True)
     learns = [row for row in range(5) if bool(gradient[row].any())]
     checks.equal(learns, [0, 2, 4], "the list of rows that get a gradient")
@@ -140,7 +140,8 @@ def test_gradients_reach_both_tables(student):
         "CBOW": student.cbow_loss(context_table, centre_table, [([0, 2], 1), ([3], 0)]),
     }
     for game, loss in losses.items():
-        checks.true(checks.tensor(loss).requires_grad, f"No gradient flows back from the loss of {game}.")
+        checks.shape(loss, (), f"the loss of {game}")
+        checks.true(loss.requires_grad, f"No gradient flows back from the loss of {game}.")
         gradients = torch.autograd.grad(loss, list(tables.values()), materialize_grads=True)
         for name, gradient in zip(tables, gradients):
             checks.true(bool(gradient.any()), f"No gradient of the loss of {game} reaches {name}.")

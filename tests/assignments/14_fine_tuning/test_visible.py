@@ -102,7 +102,8 @@ def test_classifier_owns_its_encoder_and_a_head(student):
 def test_encoder_and_head_learn(student):
     """From the logits, gradients flow back to the head and into the encoder."""
     model = a_classifier(student, 5, 12, pooling="first")
-    logits = checks.tensor(model(*some_sentences(4, 7)))
+    logits = model(*some_sentences(4, 7))
+    checks.shape(logits, (4, 5), "the logits", axes=LOGITS)
     parameters = dict(model.named_parameters())
     (logits * torch.arange(5)).sum().backward()
     for place in ("head", "encoder"):
