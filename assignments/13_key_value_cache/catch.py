@@ -87,7 +87,7 @@ def writing(program, ids, max_new_tokens=3, training=False):
 INPUTS = {
     "mask": lambda: (3, 2),
     "attention": [],
-    "writing": lambda: (torch.tensor([[1, 2, 3]]), 3, True),
+    "writing": lambda: torch.tensor([[1, 2, 3]]),
     "groups": [],
 }
 
@@ -96,7 +96,7 @@ INPUTS = {
 RANDOM_INPUTS = {
     "mask": lambda: (int(torch.randint(1, 9, ())), int(torch.randint(0, 9, ()))),
     "attention": lambda: torch.randn(2, 3, 4),
-    "writing": lambda: (torch.randint(0, 10, (2, 5)), 4, True),
+    "writing": lambda: torch.randint(0, 10, (2, 5)),
     "groups": lambda: torch.randn(2, 3, 4),
 }
 
