@@ -88,7 +88,7 @@ def kl(program, log_probs, reference_log_probs, gradient=False):
 def like_one_another(given):
     """Copies that ask for a gradient, once it is clear that all are lists of numbers of the same length."""
     first = next(iter(given.values()))
-    for name, tensor in given.items():
+    for tensor in given.values():
         if tensor.ndim != 1 or tensor.shape != first.shape or not tensor.is_floating_point():
             raise ValueError(f"{', '.join(given)} are lists of numbers, all of the same length.")
     return {name: tensor.clone().requires_grad_() for name, tensor in given.items()}
