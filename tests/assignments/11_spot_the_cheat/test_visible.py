@@ -238,7 +238,7 @@ def test_negative_tolerance_is_refused(student):
 @pytest.mark.part("heads")
 @pytest.mark.points(0.25)
 def test_a_quieter_layer_has_the_same_redundant_heads(student):
-    """If all numbers of out_proj are a thousandth of what they were, the same heads are redundant, for every tolerance."""
+    """If all numbers of out_proj become a thousandth, the same heads are redundant, for every tolerance."""
     mha = checks.randomize(student.attention_layer(12, 4).double())
     x = torch.randn(2, 5, 12).double()
     tolerances = [0.1 * step for step in range(11)]
