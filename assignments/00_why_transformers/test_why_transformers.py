@@ -90,7 +90,7 @@ def test_trace_of_the_first_word_worked_by_hand(student):
 
 @by_hand
 @pytest.mark.part("network")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_sentence_without_words(student):
     """With no words at all, outputs is empty and the last state is the one before the first word."""
     B, C, H = 3, 5, 7
@@ -98,6 +98,39 @@ def test_sentence_without_words(student):
     outputs, last = outputs_and_last(student.rnn(torch.randn(B, 0, C), h0.clone(), *weights(C, H)))
     checks.shape(outputs, (B, 0, H), "outputs for no words", axes=("batch", "word", "number"))
     checks.close(last, h0, "last for no words", axes=("batch", "number"))
+
+
+@by_hand
+@pytest.mark.part("network")
+@pytest.mark.points(0.125)
+def test_sentence_read_in_two_halves(student):
+    """A sentence read in two halves, the second from the last state of the first, gives the states of the whole."""
+    B, T, C, H = 3, 6, 5, 7
+    xs, h0, learned = torch.randn(B, T, C), torch.randn(B, H), weights(C, H)
+    outputs, last = outputs_and_last(student.rnn(xs, h0, *learned))
+    first, between = outputs_and_last(student.rnn(xs[:, :2], h0, *learned))
+    second, end = outputs_and_last(student.rnn(xs[:, 2:], checks.tensor(between), *learned))
+    halves = torch.cat([checks.tensor(first), checks.tensor(second)], dim=1)
+    checks.close(halves, checks.tensor(outputs), "outputs of two halves", axes=("batch", "word", "number"), atol=1e-5)
+    checks.close(end, checks.tensor(last), "last after two halves", axes=("batch", "number"), atol=1e-5)
+
+
+@by_hand
+@pytest.mark.part("network")
+@pytest.mark.points(0.125)
+def test_first_word_gets_a_gradient(student):
+    """From the states after the last word, gradients flow back to the first word, through outputs and through last."""
+    B, T, C, H = 2, 4, 3, 5
+    xs = torch.randn(B, T, C, requires_grad=True)
+    outputs, last = outputs_and_last(student.rnn(xs, torch.randn(B, H), *weights(C, H)))
+    checks.shape(outputs, (B, T, H), "outputs", axes=("batch", "word", "number"))
+    checks.shape(last, (B, H), "last", axes=("batch", "number"))
+    ends = {"outputs": outputs[:, -1], "last": last}
+    for name, end in ends.items():
+        checks.true(end.requires_grad, f"No gradient flows back from {name}.")
+        (gradient,) = torch.autograd.grad(end.sum(), xs, retain_graph=True, materialize_grads=True)
+        checks.true(bool(gradient[:, -1].any()), f"No gradient from {name} reaches the last word.")
+        checks.true(bool(gradient[:, 0].any()), f"No gradient from {name} reaches the first word.")
 
 
 # Part 3: gradient reach

@@ -173,7 +173,7 @@ def test_cache_of_llama_2(student):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.125)
 def test_two_layers_are_narrow(student):
     """With 6 heads that ask and 2 that are kept, key and value make 8 numbers of 24, and query and proj 24; no bias."""
     attention = student.GroupedQueryAttention(24, 6, 2)
@@ -182,7 +182,7 @@ def test_two_layers_are_narrow(student):
 
 
 @pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.125)
 def test_uneven_groups_are_refused(student):
     """A d_model that n_heads does not divide, and an n_heads that n_kv_heads does not divide, are ValueErrors."""
     for sizes, names in (((22, 4, 2), ("d_model", "n_heads")), ((24, 6, 4), ("n_heads", "n_kv_heads"))):
@@ -218,3 +218,21 @@ def test_first_word_hears_itself_in_every_group(student):
     kept = (x @ attention.value.weight.detach().T).unflatten(-1, (2, 4))  # (B, 1, G, D)
     expected = kept[:, :, [0, 0, 0, 1, 1, 1]].flatten(2)  # (B, 1, C)
     checks.close(out, expected, "the output for the first word, without the last layer,")
+
+
+@pytest.mark.part("groups")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_the_cache_is_narrow")
+def test_pieces_give_what_the_whole_gives_with_groups(student):
+    """With 6 heads that ask and 2 that are kept, too, a text read in pieces gets the outputs of the whole text."""
+    attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
+    x = torch.randn(3, 7, 24).double()  # (B, T, C)
+    whole, _ = attention(x)  # (B, T, C)
+    whole = checks.tensor(whole)
+    checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
+    cache, begin = None, 0
+    for size in (2, 1, 3, 1):
+        out, cache = attention(x[:, begin : begin + size], cache)  # (B, size, C)
+        what = f"the output for a piece of {size} after {begin} words"
+        checks.close(out, whole[:, begin : begin + size], what)
+        begin += size

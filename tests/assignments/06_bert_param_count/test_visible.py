@@ -74,10 +74,19 @@ def test_feed_forward_of_a_small_model(student):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(0.4)
+@pytest.mark.points(0.2)
 def test_feed_forward_of_bert_base(student):
     """The feed-forward part is counted right for BERT-base."""
     checks.equal(student.count_feed_forward(student.BertConfig()), 4_723_968, "count_feed_forward(BertConfig())")
+
+
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(0.2)
+def test_a_layer_is_one_layer(student):
+    """One layer has as many parameters in a model of seven layers as in a model of one."""
+    shallow = student.count_layer(student.BertConfig(**{**SMALL, "num_hidden_layers": 1}))
+    deep = student.count_layer(student.BertConfig(**{**SMALL, "num_hidden_layers": 7}))
+    checks.equal(deep, shallow, "count_layer with num_hidden_layers=7, compared with num_hidden_layers=1,")
 
 
 @pytest.mark.part("bert")

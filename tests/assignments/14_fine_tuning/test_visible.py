@@ -88,13 +88,27 @@ def test_mean_comes_to_the_head(student):
 
 
 @pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@pytest.mark.points(0.125)
 def test_classifier_owns_its_encoder_and_a_head(student):
     """The head has weights (K, C) and K biases; besides it, only the encoder has parameters."""
     encoder = student.Encoder(13, 12, n_heads=3, n_layers=1, d_ff=10, max_len=7)
     expected = {f"encoder.{name}": tuple(p.shape) for name, p in encoder.named_parameters()}
     expected |= {"head.weight": (5, 12), "head.bias": (5,)}
     checks.parameters(student.Classifier(encoder, 12, 5), expected, "the classifier")
+
+
+@pytest.mark.part("classifier")
+@pytest.mark.points(0.125)
+def test_encoder_and_head_learn(student):
+    """From the logits, gradients flow back to the head and into the encoder."""
+    model = a_classifier(student, 5, 12, pooling="first")
+    logits = model(*some_sentences(4, 7))
+    checks.shape(logits, (4, 5), "the logits", axes=LOGITS)
+    parameters = dict(model.named_parameters())
+    (logits * torch.arange(5)).sum().backward()
+    for place in ("head", "encoder"):
+        arrived = [p.grad for name, p in parameters.items() if name.startswith(place) and p.grad is not None]
+        checks.true(any(bool(gradient.any()) for gradient in arrived), f"No gradient reaches the {place}.")
 
 
 # Part 3: freezing

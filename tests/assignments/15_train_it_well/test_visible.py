@@ -61,7 +61,7 @@ def same_nucleus(student, logits, p, stays, what):
 
 
 @pytest.mark.part("init")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 def test_first_loss_is_near_ln_v(student):
     """After init_weights, the first loss of a model is near ln V."""
     V, T = 53, 16
@@ -69,6 +69,19 @@ def test_first_loss_is_near_ln_v(student):
     student.init_weights(model)
     _, loss = model(torch.randint(V, (8, T)), torch.randint(V, (8, T)))
     checks.between(loss, math.log(V) - 0.15, math.log(V) + 0.15, f"the first loss with V = {V}")
+
+
+@pytest.mark.part("init")
+@pytest.mark.points(0.25)
+def test_weights_spread_as_they_are_told(student):
+    """With std=0.5, the weights of linear layers and of embeddings have about this standard deviation, and the mean 0."""
+    model = student.LanguageModel(53, 64, 4, 2, 16)
+    student.init_weights(model, std=0.5)
+    for name, parameter in model.named_parameters():
+        if name.endswith("weight") and parameter.dim() == 2 and parameter.numel() >= 1000:
+            numbers_of_it = parameter.detach()
+            checks.between(numbers_of_it.std().item(), 0.4, 0.6, f"the standard deviation of {name}")
+            checks.between(numbers_of_it.mean().item(), -0.1, 0.1, f"the mean of {name}")
 
 
 @pytest.mark.part("init")
@@ -168,6 +181,17 @@ def test_three_steps_of_pytorch(student):
         knobs.set_gradients(gradient)
         optimiser.step()
         same_tensors(knobs.values(), [expected], "value")
+    knobs = student.Knobs(numbers(1.0, -2.0))
+    optimiser = student.AdamW(knobs.knobs, lr=0.1, betas=(0.5, 0.75), weight_decay=0.0)
+    steps = [
+        (numbers(4.0, -1.0), numbers(0.9000000002, -1.9000000010)),
+        (numbers(1.0, 0.5), numbers(0.8266200619, -1.9000000010)),
+        (numbers(0.5, 2.0), numbers(0.7716618220, -1.9797417964)),
+    ]
+    for gradient, expected in steps:
+        knobs.set_gradients(gradient)
+        optimiser.step()
+        same_tensors(knobs.values(), [expected], "value with betas=(0.5, 0.75)")
 
 
 @steps_by_hand
@@ -200,6 +224,8 @@ def test_nucleus_worked_by_hand(student):
     for p, stays in ((0.7, [0, 1]), (0.4, [0]), (0.85, [0, 1, 2])):
         same_nucleus(student, logits, p, stays, f"top_p(logits, {p})")
     same_nucleus(student, numbers(2.0, 2.0, 2.0, 2.0), 0.5, [0, 1], "top_p of four equal logits")
+    shuffled = numbers(0.1, 0.5, 0.15, 0.25).log()
+    same_nucleus(student, shuffled, 0.7, [1, 3], "top_p of the same probabilities in another order")
 
 
 # Part 6: the modern block
@@ -207,7 +233,7 @@ def test_nucleus_worked_by_hand(student):
 
 @norms_by_hand
 @pytest.mark.part("modern")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.375)
 def test_one_and_seven_are_divided_by_five(student):
     """The token [1, 7] has the root mean square 5: RMSNorm makes it [0.2, 1.4], and a stretched one with its weight."""
     norm = student.RMSNorm(2, eps=0.0).double()
@@ -218,8 +244,21 @@ def test_one_and_seven_are_divided_by_five(student):
     checks.close(norm(numbers(1, 7)), numbers(2.0, -1.4), "RMSNorm of [1, 7] with the weight [10, -1]")
 
 
+@norms_by_hand
 @pytest.mark.part("modern")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.125)
+def test_tokens_are_divided_one_by_one(student):
+    """RMSNorm makes of a token the same, whether it comes alone or among others."""
+    norm = student.RMSNorm(4).double()
+    x = torch.randn(2, 3, 4).double()  # (B, T, C)
+    together = norm(x)
+    checks.shape(together, (2, 3, 4), "RMSNorm of two sentences of three tokens")
+    alone = torch.stack([checks.tensor(norm(token)) for token in x.flatten(0, 1)]).reshape(2, 3, 4)
+    checks.close(together, alone, "RMSNorm of two sentences, compared with that of each token alone,")
+
+
+@pytest.mark.part("modern")
+@pytest.mark.points(0.25)
 def test_swiglu_owns_three_layers(student):
     """SwiGLU owns gate, up and down, three linear layers without bias, and keeps the shape of what it is given."""
     layer = student.SwiGLU(6, 11)
@@ -228,3 +267,17 @@ def test_swiglu_owns_three_layers(student):
     for shape in ((2, 5, 6), (6,)):
         checks.shape(layer(torch.randn(shape)), shape, f"SwiGLU of x with shape {shape}")
     checks.parameter_count(student.SwiGLU(96, 256), 73_728, "SwiGLU(96, 256)")
+
+
+@pytest.mark.part("modern")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_swiglu_owns_three_layers")
+def test_closed_gate_lets_nothing_through(student):
+    """SwiGLU gives 0 if up has nothing to say, if the gate is at 0, and, but for rounding, if it is far below 0."""
+    x = torch.ones(2, 6).double()
+    for name, weight in (("up", 0.0), ("gate", 0.0), ("gate", -10.0)):
+        layer = checks.randomize(student.SwiGLU(6, 11).double())
+        with torch.no_grad():
+            dict(layer.named_parameters())[f"{name}.weight"].fill_(weight)
+        what = f"SwiGLU of ones when all weights of {name} are {weight:g}"
+        checks.close(layer(x), torch.zeros(2, 6).double(), what, axes=("token", "number"))

@@ -62,6 +62,16 @@ FAIR = {
     "newest_file": lambda steps: whole_numbers(steps, 0) and len(steps) > 0,
 }
 
+ALLOWED = {
+    "cut_windows": "ids is a vector of whole numbers, and size a whole number from 1 on",
+    "row_weights": "scores is a table of decimal numbers, all of them finite",
+    "without_padding": "scores is a table of decimal numbers, all finite, and real has a boolean for each column, one of "
+    "them True",
+    "last_words": "hidden (B, T, C) has finite decimal numbers, and lengths B whole numbers from 1 to T",
+    "hold_out": "items is a list, and every a whole number from 2 on",
+    "newest_file": "steps is a list of whole numbers from 0 on, and not empty",
+}
+
 
 def same(one, other):
     """Whether two answers of a suspect are the same; numbers that are less than 0.001 apart are."""
@@ -83,7 +93,7 @@ def proven(student, reference, name):
     checks.true(
         len(arguments) == expected, f"The evidence has {len(arguments)} arguments, and {name} takes {expected}."
     )
-    checks.true(FAIR[name](*arguments), f"The evidence is not what the docstring of {name} allows.")
+    checks.true(FAIR[name](*arguments), f"The evidence is not what {name} allows: {ALLOWED[name]}.")
     answer, promised = reference.SUSPECTS[name](*arguments), reference.repaired(name)(*arguments)
     checks.true(not same(answer, promised), f"For this evidence, {name} keeps its promise.")
 

@@ -47,8 +47,9 @@ def evidence_against_pieces(student):
     losses, size = checks.unpack(student.evidence("mean_in_pieces"), ("losses", "size"))
     losses = checks.tensor(losses, "losses")
     checks.true(losses.is_floating_point() and losses.ndim == 1, "losses is no vector of decimal numbers.")
-    fair = 1 <= losses.numel() <= 29 and isinstance(size, int) and size >= 1 and bool(losses.isfinite().all())
-    checks.true(fair, "The evidence against mean_in_pieces is not what its docstring allows.")
+    checks.true(1 <= losses.numel() <= 29, f"losses has {losses.numel()} numbers; 1 to 29 are allowed.")
+    checks.true(bool(losses.isfinite().all()), "losses has a number that is not finite.")
+    checks.true(isinstance(size, int) and size >= 1, "size is no whole number from 1 on.")
     answer = torch.stack([piece.mean() for piece in losses.split(size)]).mean()
     apart = abs(float(answer - losses.mean()))
     checks.true(apart >= 1e-3, "mean_in_pieces keeps its promise for this evidence: its answer is the mean.")
@@ -58,8 +59,10 @@ def evidence_against_dropout(student):
     """Evidence against drop_some, once it is clear that something is dropped that should not be."""
     x, p, training = checks.unpack(student.evidence("drop_some"), ("x", "p", "training"))
     x = checks.tensor(x, "x")
-    fair = x.is_floating_point() and x.numel() <= 28 and bool(x.isfinite().all()) and 0 <= p < 1
-    checks.true(fair, "The evidence against drop_some is not what its docstring allows.")
+    checks.true(x.is_floating_point(), "x is no tensor of decimal numbers.")
+    checks.true(x.numel() <= 28, f"x has {x.numel()} numbers; at most 28 are allowed beside p and training.")
+    checks.true(bool(x.isfinite().all()), "x has a number that is not finite.")
+    checks.true(isinstance(p, (int, float)) and 0 <= p < 1, "p is no number from 0 up to, but not including, 1.")
     answers = [x * (torch.rand(x.shape) >= p) for _ in range(20)]
     wrong = any(bool(((answer - x).abs() >= 1e-3).any()) for answer in answers)
     checks.true(wrong and training is False, "drop_some keeps its promise for this evidence in each of twenty calls.")
