@@ -1,14 +1,16 @@
 """The encoder block, part by part: worked numbers and facts that hold for every right answer."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-no_ready_made_norm = pytest.mark.forbids(
-    "torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"
+READY_MADE_NORM = (
+    "torch.nn.LayerNorm",
+    "torch.nn.functional.layer_norm",
+    "torch.layer_norm",
+    "torch.native_layer_norm",
 )
-no_ready_made_block = pytest.mark.forbids("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
+READY_MADE_BLOCK = ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
 
 C, H, FF = 20, 4, 13
 BLOCK = {
@@ -45,9 +47,7 @@ def silence(block):
                 parameter.zero_()
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(0.5)
+@task("layer_norm", 0.5, forbids=READY_MADE_NORM)
 def test_layer_norm_by_hand(student):
     """layer_norm turns the token [2, 2, 6, 6] into [-1, -1, 1, 1], then stretches and shifts it."""
     token = torch.tensor([[2.0, 2.0, 6.0, 6.0]], dtype=torch.float64)
@@ -61,9 +61,7 @@ def test_layer_norm_by_hand(student):
     checks.close(normed, expected, "layer_norm of [2, 2, 6, 6] with a gamma and a beta for each feature")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(2)
+@task("layer_norm", 2, forbids=READY_MADE_NORM)
 def test_layer_norm_as_a_module(student, seed):
     """LayerNorm owns gamma (ones) and beta (zeros) and gives what layer_norm gives with them and its eps."""
     x = torch.randn(7, dtype=torch.float64)
@@ -80,8 +78,7 @@ def test_layer_norm_as_a_module(student, seed):
     checks.true(moved, "LayerNorm gives the same output with another gamma.")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.75)
+@task("feed_forward", 0.75)
 def test_feed_forward_parameters(student):
     """FeedForward owns linear1, from d_model to d_ff, and linear2, back again, both with a bias."""
     shapes = {
@@ -94,9 +91,7 @@ def test_feed_forward_parameters(student):
     checks.parameters(student.FeedForward(5, 13, activation="gelu"), shapes)
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_feed_forward_parameters")
+@task("feed_forward", 1.25, needs="test_feed_forward_parameters")
 def test_feed_forward_by_hand(student):
     """With small round weights, FeedForward gives the numbers that you get on paper."""
     layer = student.FeedForward(2, 3)
@@ -115,17 +110,13 @@ def test_feed_forward_by_hand(student):
         checks.close(layer.train(training)(x), expected, "FeedForward with relu on three tokens")
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(0.75)
+@task("post_norm", 0.75, forbids=READY_MADE_BLOCK)
 def test_post_norm_parameters(student):
     """TransformerEncoderBlock owns attention, ff, norm1 and norm2, each with its own parameters."""
     checks.parameters(student.TransformerEncoderBlock(C, H, FF), BLOCK)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(1)
+@task("post_norm", 1, forbids=READY_MADE_BLOCK)
 def test_post_norm_with_silent_sublayers(student, seed):
     """When both sublayers answer zero, x only passes norm1 and then norm2."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -137,9 +128,7 @@ def test_post_norm_with_silent_sublayers(student, seed):
     checks.true(differ, "All tokens leave the block alike, whatever went in.")
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(1)
+@task("pre_norm", 1, forbids=READY_MADE_BLOCK)
 def test_pre_norm_with_silent_sublayers(student, seed):
     """When both sublayers answer zero, a pre-norm block returns x itself."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -148,9 +137,7 @@ def test_pre_norm_with_silent_sublayers(student, seed):
     checks.close(block(x), x, "a pre-norm block with silent sublayers")
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@task("encoder", 0.5, forbids=READY_MADE_BLOCK)
 def test_encoder_owns_its_layers(student):
     """The encoder owns an embedding, a final norm and n_layers blocks that share nothing; pe is a buffer."""
     encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=3, d_ff=FF, max_len=11)
@@ -162,9 +149,7 @@ def test_encoder_owns_its_layers(student):
     checks.true("pe" in names, "The encoder has no buffer called pe, so the positions do not follow it.")
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@task("encoder", 0.5, forbids=READY_MADE_BLOCK)
 def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     """max_len tokens are encoded; one token more is a ValueError that names T or max_len and its value."""
     ids = torch.randint(0, 17, (3, 8))

@@ -2,14 +2,13 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Reverser
 
-no_ready_made_attention = pytest.mark.forbids("torch.nn.functional.multi_head_attention_forward")
-no_ready_made_decoder = pytest.mark.forbids("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
+READY_MADE_ATTENTION = ("torch.nn.functional.multi_head_attention_forward",)
+READY_MADE_DECODER = ("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
 
 C, H, FF, V = 24, 4, 13, 17
 CROSS = {
@@ -36,9 +35,7 @@ def ids(*rows):
     return torch.tensor(rows)
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.5)
+@task("cross", 0.5, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_owns_four_layers(student):
     """CrossAttention owns query, key, value and proj, each from d_model to d_model with a bias."""
     cross = student.CrossAttention(C, H)
@@ -49,9 +46,7 @@ def test_cross_attention_owns_four_layers(student):
     checks.dtype(output, torch.float32, "CrossAttention of numbers in float32")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(1.25)
+@task("cross", 1.25, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_by_hand(student):
     """The query 1, with ln 3 and 0 in the memory, gets three quarters of ln 3."""
     cross = student.CrossAttention(1, 1).double()
@@ -68,17 +63,13 @@ def test_cross_attention_by_hand(student):
     checks.close(cross(y, memory[:, :2], first), 0 * output, "the same when the slot with ln 3 is padding")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(1)
+@task("block", 1, forbids=READY_MADE_DECODER)
 def test_block_owns_its_parts(student):
     """DecoderBlock owns two attentions, ff, norm1, norm2 and norm3, each with its own parameters."""
     checks.parameters(student.DecoderBlock(C, H, FF), BLOCK)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.75)
+@task("block", 0.75, forbids=READY_MADE_DECODER)
 def test_block_with_silent_sublayers(student):
     """When all three sublayers return zero, y only passes norm1, norm2 and norm3, in this order."""
     y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
@@ -94,8 +85,7 @@ def test_block_with_silent_sublayers(student):
     checks.silent_sublayers(lambda y: block(y, memory), y, silence, norms)
 
 
-@pytest.mark.part("translator")
-@pytest.mark.points(1.75)
+@task("translator", 1.75)
 def test_shift_right_by_hand(student):
     """shift_right puts BOS in front of each row and drops the last word; the number type stays."""
     targets = ids([7, 8, 9, 2], [5, 2, 0, 0])
@@ -108,9 +98,7 @@ def test_shift_right_by_hand(student):
     checks.dtype(short, torch.int32, "shift_right of numbers in int32")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(0.25)
+@task("translator", 0.25, forbids=READY_MADE_DECODER)
 def test_translator_owns_its_parts(student):
     """Beside the given parts, Translator owns a head and n_layers DecoderBlocks that share nothing."""
     translator = student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11)
@@ -124,8 +112,7 @@ def test_translator_owns_its_parts(student):
     checks.parameters(translator, shapes)
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@task("greedy", 1)
 def test_greedy_decode_says_a_sentence_backwards(student):
     """With a model that reverses its source, one sentence comes back reversed, and then EOS."""
     for sentence, backwards in (([5, 6, 7], [7, 6, 5, 2]), ([9, 4, 4, 8, 3], [3, 8, 4, 4, 9, 2])):

@@ -2,11 +2,10 @@
 
 import math
 
-import pytest
 import torch
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Die, LanguageModel, Successor
 
 MAP = ("output", "changed word")
@@ -58,8 +57,7 @@ def in_leaps(T, H=2):
 # Part 1: the honest loss
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.5)
+@task("honest", 0.5)
 def test_two_guesses_worked_by_hand(student):
     """Probabilities of 1/2 and 1/8 for the right words give (ln 2 + ln 8) / 2 = 1.3863; a model that is right gives 0."""
     die = Die([0.5, 0.125, 0.375], block_size=5)
@@ -72,8 +70,7 @@ def test_two_guesses_worked_by_hand(student):
     )
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.5)
+@task("honest", 0.5)
 def test_looking_ahead_does_not_help(student):
     """A model that only repeats what it sees ahead knows nothing when the future is taken away: its loss is ln V."""
     V = 13
@@ -81,8 +78,7 @@ def test_looking_ahead_does_not_help(student):
     checks.close(loss, math.log(V), "the peeker's honest loss", atol=1e-5)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.25)
+@task("honest", 0.25)
 def test_impossible_positions_are_refused(student):
     """Position 0, a position beyond the text and no position at all are ValueErrors that name positions."""
     data = torch.tensor([0, 1, 1, 0, 1])
@@ -100,8 +96,7 @@ def test_impossible_positions_are_refused(student):
 # Part 2: the leak map
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.25)
+@task("leaks", 0.25)
 def test_honest_model_has_an_empty_map(student):
     """The map is a table of T times T booleans; for a model that cannot see the future it is False everywhere."""
     T, V = 6, 7
@@ -111,8 +106,7 @@ def test_honest_model_has_an_empty_map(student):
     checks.equal(found, torch.zeros(T, T, dtype=torch.bool), "the leak map", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.5)
+@task("leaks", 0.5)
 def test_late_mask_lights_up_one_diagonal(student):
     """For a mask that is one step late, the map is True above the diagonal at (0, 1), (1, 2) and so on, nowhere else."""
     T, V = 5, 11
@@ -125,8 +119,7 @@ def test_late_mask_lights_up_one_diagonal(student):
 # Part 3: the verdict
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.5)
+@task("verdict", 0.5)
 def test_models_that_do_not_leak_are_told_apart(student):
     """Of two models that do not leak, the one that repeats its last word was trained on targets that are not shifted."""
     models = {"fox": Hearsay(11, 8, past), "owl": Hearsay(13, 9, past, repeats=50.0)}
@@ -134,8 +127,7 @@ def test_models_that_do_not_leak_are_told_apart(student):
     checks.equal(found, {"fox": "honest", "owl": "targets not shifted"}, "the verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_leaks_are_told_apart(student):
     """An even leak of one diagonal is a late mask, a leak in leaps is a wrong merge of the heads."""
     models = {"eel": Hearsay(7, 9, in_leaps), "bat": Hearsay(11, 8, past_and_next)}
@@ -146,8 +138,7 @@ def test_leaks_are_told_apart(student):
 # Part 4: silence
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.5)
+@task("heads", 0.5)
 def test_a_head_that_is_not_read_is_not_missed(student):
     """A head whose columns of out_proj are zero is redundant even with tolerance 0, and the others are not."""
     C, H, D = 12, 4, 3
@@ -159,8 +150,7 @@ def test_a_head_that_is_not_read_is_not_missed(student):
         checks.equal(student.redundant_heads(mha, torch.randn(2, 5, C), 0.0), [2], "the redundant heads")
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.25)
+@task("heads", 0.25)
 def test_negative_tolerance_is_refused(student):
     """A tolerance below 0 is a ValueError that names it."""
     mha, x = student.attention_layer(8, 2), torch.randn(1, 3, 8)
