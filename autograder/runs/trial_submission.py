@@ -138,8 +138,8 @@ def write_trial_course(folder: Path, preloads: Iterable[Preload]) -> Course:
         name = f"{number:02}_trial"
         course.append(ASSIGNMENT.format(name=name, preload=", ".join(preload)))
         solution = folder / "solutions" / name / "trial.py"
-        tests = folder / "tests" / "assignments" / name
-        files = {solution: SOLUTION, tests / "test_visible.py": TESTS, tests / "test_hidden.py": ""}
+        tests = folder / "tests" / "assignments" / name / "test_visible.py"
+        files = {solution: SOLUTION, tests: TESTS}
         for file, text in files.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
