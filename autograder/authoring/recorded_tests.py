@@ -17,13 +17,13 @@ def stale_record(course: Course, assignment: Assignment) -> list[str]:
         return []
     mistakes = {mistake.id for mistake in load_mistakes(course, assignment)}
     recorded = set[str]().union(*record.values())
-    known = set(_test_names(course, assignment))
+    tests = set(_test_names(course, assignment))
     reasons = [f"the mistake `{name}` is not in it" for name in sorted(mistakes - set(record))]
     reasons += [f"there is no mistake `{name}` any more" for name in sorted(set(record) - mistakes)]
     reasons += [
         f"there is no test `{name}` any more"
         for name in sorted(recorded)
-        if name.partition("[")[0] not in known
+        if name.partition("[")[0] not in tests
     ]
     if not reasons:
         return []

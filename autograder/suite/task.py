@@ -68,7 +68,7 @@ def _texts(argument: str, given: object) -> tuple[str, ...]:
     """Return one text or several as a tuple, an empty one if there are none."""
     if isinstance(given, str):
         return (given,) if given else ()
-    if isinstance(given, list | tuple) and all(isinstance(each, str) and each for each in given):
+    if isinstance(given, list | tuple) and all(isinstance(text, str) and text for text in given):
         return tuple(given)
     raise CourseError(
         f"`{argument}={given!r}` is neither a text nor a tuple of texts; write them in quotes."
