@@ -1,7 +1,7 @@
 """An auto-graded course kit: stubs, suites, a sandbox, grades and feedback.
 
 Everything in `__all__` is imported when it is first used, so that importing the package is cheap;
-PyTorch is loaded only by the rooms that need it. `autograder.checks`, `autograder.fakes` and
+PyTorch is loaded only by the rooms that need it. `task`, `autograder.checks`, `autograder.fakes` and
 `autograder.notebook` are for suites and notebooks.
 """
 
@@ -41,12 +41,13 @@ if TYPE_CHECKING:
         TestResult,
     )
     from autograder.selfcheck.check import CheckReport
+    from autograder.suite.task import task
 
 __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
     "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
     "export", "grade", "load_course", "read_grades", "regrade", "report", "return_feedback",
-    "sheet", "similar", "watch",
+    "sheet", "similar", "task", "watch",
 ]  # fmt: skip
 
 _HOME = {
@@ -54,6 +55,7 @@ _HOME = {
     **dict.fromkeys(("CourseError", "InfrastructureError", "RefusedError"), "autograder.records"),
     **dict.fromkeys(("Grade", "SourceFile", "Submission", "TestResult"), "autograder.records"),
     "CheckReport": "autograder.selfcheck.check",
+    "task": "autograder.suite.task",
 }
 
 

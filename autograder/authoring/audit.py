@@ -412,9 +412,20 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
     names = tuple(test.name for test in missed)
+    if not named:
+        detail += _not_recorded(case, names)
     return replace(
         tried, good=good, named=named, detail=detail, part_score=part_score, missed=names
     )
+
+
+def _not_recorded(case: Case, missed: Sequence[str]) -> str:
+    """Return a sentence if a mistake fails tests on which grading does not try it."""
+    recorded = _mistakes(case.assignment)[case.name].fails
+    unknown = [] if recorded is None else [name for name in missed if name not in recorded]
+    if not unknown:
+        return ""
+    return f" failing_tests.json does not know that it fails {', '.join(unknown)}: add --record."
 
 
 def _earned(grade: Grade) -> str:

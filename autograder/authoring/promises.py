@@ -1,8 +1,8 @@
-"""Promises: the words of the stub that each hidden test rests on, `@pytest.mark.promise("words of
-the stub", …)`.
+"""Promises: the words of the stub that each hidden test rests on, `promise="words of the stub"` in
+its `@task(…)`.
 
 They must occur in the released stub, in its prose or a docstring; line breaks and comment signs of
-prose do not count.
+prose do not count. They are read from the text of the suite, as a build runs no test.
 """
 
 import ast
@@ -49,13 +49,21 @@ def broken_promises(course: Course, assignment: Assignment) -> list[str]:
 
 
 def _words(test: ast.FunctionDef) -> Iterator[str]:
-    for mark in test.decorator_list:
-        if (
-            isinstance(mark, ast.Call)
-            and isinstance(mark.func, ast.Attribute)
-            and mark.func.attr == "promise"
-        ):
-            yield from (str(word.value) for word in mark.args if isinstance(word, ast.Constant))
+    for decorator in test.decorator_list:
+        for argument in _promise_of(decorator):
+            for node in ast.walk(argument):
+                if isinstance(node, ast.Constant):
+                    yield str(node.value)
+
+
+def _promise_of(decorator: ast.expr) -> list[ast.expr]:
+    """Return what `@task(…, promise=…)` or `@pytest.mark.promise(…)` promises."""
+    if not isinstance(decorator, ast.Call):
+        return []
+    name = ast.unparse(decorator.func).rpartition(".")[2]
+    if name == "task":
+        return [keyword.value for keyword in decorator.keywords if keyword.arg == "promise"]
+    return decorator.args if name == "promise" else []
 
 
 def _plain(text: str) -> str:

@@ -251,9 +251,12 @@ def _fits(
 
 def _pairs(pairs: list[list[int]], verb: str) -> str:
     t, s = pairs[0]
+    first = f"Position {t} {verb} position {s}"
     others = len(pairs) - 1
-    more = f" (and {others} more such {'pair' if others == 1 else 'pairs'})" if others else ""
-    return f"Position {t} {verb} position {s}{more}"
+    if others == 0:
+        return first
+    noun = "pair" if others == 1 else "pairs"
+    return f"{first} (and {others} more such {noun})"
 
 
 def _run(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Any, list[Tensor]]:

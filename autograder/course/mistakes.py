@@ -102,13 +102,13 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
         course.label(solution),
         course.read_solution(assignment),
     )
-    recorded = _recorded(course, assignment)
+    recorded = recorded_failing_tests(course, assignment)
     return tuple(
         replace(mistake, fails=recorded.get(mistake.id)) for mistake in _mistakes(*texts, parts)
     )
 
 
-def _recorded(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
+def recorded_failing_tests(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
     """Return the recorded tests that each mistake fails; raises CourseError if the file is not what
     an audit writes.
     """

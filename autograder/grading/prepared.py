@@ -54,10 +54,13 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
     """
     files = []
     for assignment in assignments:
-        for file in (course.visible_test_file(assignment), course.hidden_test_file(assignment)):
-            if not file.is_file():
-                raise CourseError(f"{assignment.name} has no {course.label(file)}.")
-            files.append(file)
+        visible = course.visible_test_file(assignment)
+        hidden = course.hidden_test_file(assignment)
+        if not visible.is_file():
+            raise CourseError(f"{assignment.name} has no {course.label(visible)}.")
+        files.append(visible)
+        if hidden.is_file():
+            files.append(hidden)
     return SuiteSession(files, course.root)
 
 

@@ -44,12 +44,12 @@ def double(numbers: torch.Tensor) -> torch.Tensor:
 '''
 SUBMISSION = "def double(numbers):\n    return numbers + numbers\n"
 TESTS = '''\
-import pytest
 import torch
 
+from autograder import task
 
-@pytest.mark.part("double")
-@pytest.mark.points(1)
+
+@task("double", 1)
 def test_each_number_is_doubled(student):
     """Each number is doubled."""
     assert torch.equal(student.double(torch.ones(2)), torch.full((2,), 2.0))
@@ -141,8 +141,8 @@ def write_trial_course(folder: Path, preloads: Iterable[Preload]) -> Course:
         name = f"{number:02}_trial"
         course.append(ASSIGNMENT.format(name=name, preload=", ".join(preload)))
         solution = folder / "solutions" / name / "trial.py"
-        tests = folder / "tests" / "assignments" / name
-        files = {solution: SOLUTION, tests / "test_visible.py": TESTS, tests / "test_hidden.py": ""}
+        tests = folder / "tests" / "assignments" / name / "test_visible.py"
+        files = {solution: SOLUTION, tests: TESTS}
         for file, text in files.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")

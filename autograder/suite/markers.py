@@ -81,6 +81,12 @@ def title_of(item: pytest.Item) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
+def place_of(item: pytest.Item) -> str:
+    """Return the file and the line of a test, as an author looks for it."""
+    file, line, _ = item.location
+    return file if line is None else f"{file}, line {line + 1}"
+
+
 def arguments_of(item: pytest.Item, marker: str) -> list[str]:
     """Return the arguments of all of a test's markers of that name, the nearest first."""
     return [str(name) for marks in item.iter_markers(marker) for name in marks.args]

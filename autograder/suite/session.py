@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import (
     AbstractContextManager,
@@ -27,6 +28,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.sandbox.outside.subject import Subject
 from autograder.suite import markers
 from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
+from autograder.text.spelling import did_you_mean
 
 Limit = Callable[[], AbstractContextManager[Any]]
 # the only ones: none of the course, of a student or of the user
@@ -152,21 +154,24 @@ def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...])
     problems = []
     if not tests:
         return [f"{where} has no tests."]
+    names = [part.name for part in assignment.parts]
     seen: set[str] = set()
     for test in tests:
+        place = markers.place_of(test.item)
         if test.name in seen:
-            problems.append(f"{where}: two tests are called {test.name}.")
+            problems.append(f"{place}: two tests are called {test.name}.")
         for need in test.needs:
             if need not in seen:
                 problems.append(
-                    f"{where}: {test.name} needs {need}, which is not defined before it."
+                    f"{place}: {test.name} needs {need}, which is not defined before it."
                 )
-        if test.part not in [part.name for part in assignment.parts]:
+        if test.part not in names:
             problems.append(
-                f"{where}: {test.name} belongs to part `{test.part}`, which is not in course.yml."
+                f"{place}: {test.name} belongs to part `{test.part}`, which is not in course.yml"
+                f"{did_you_mean(test.part, names) or '.'}"
             )
         if test.item.obj.__doc__ is None:  # type: ignore[attr-defined]
-            problems.append(f"{where}: {test.name} has no docstring for students to read.")
+            problems.append(f"{place}: {test.name} has no docstring for students to read.")
         seen.add(test.name)
     for part in assignment.parts:
         points = sum(test.points for test in tests if test.part == part.name)
@@ -195,12 +200,14 @@ class _Reports:
         self.problems: list[str] = []
         self.begin(nullcontext)
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            reason = str(report.longrepr).strip().splitlines()
-            self.problems.append(
-                f"{report.nodeid} cannot be collected: {reason[-1] if reason else 'no reason given'}"
-            )
+    def pytest_exception_interact(
+        self,
+        node: pytest.Item | pytest.Collector,
+        call: pytest.CallInfo[Any],
+        report: pytest.CollectReport | pytest.TestReport,
+    ) -> None:
+        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
+            self.problems += _collection_problems(node, call.excinfo.value)
 
     def begin(self, limit: Limit) -> None:
         self._limit = limit
@@ -269,26 +276,45 @@ def _start_in(config: pytest.Config, root: Path, paths: Iterable[Path]) -> None:
     config.invocation_params = replace(config.invocation_params, dir=root)
 
 
+def _collection_problems(node: pytest.Item | pytest.Collector, error: BaseException) -> list[str]:
+    """Return why a file cannot be collected, as sentences with the file and the line."""
+    cause = error
+    if isinstance(error, pytest.Collector.CollectError) and error.__cause__ is not None:
+        cause = error.__cause__  # what the file raised
+    frames = traceback.extract_tb(cause.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename) == node.path]
+    if isinstance(cause, SyntaxError) and cause.filename == str(node.path):
+        lines.append(cause.lineno)
+    place = f"{node.nodeid}, line {lines[-1]}" if lines else node.nodeid
+    if isinstance(cause, CourseError):
+        return [f"{place}: {problem}" for problem in cause.problems]
+    reason = str(error)
+    if isinstance(cause, Exception):  # which pytest's own outcomes are not
+        reason = f"{type(cause).__name__}: {getattr(cause, 'msg', cause)}"
+    return [f"{place} cannot be collected: {' '.join(reason.split())}"]
+
+
 def _unusable(items: Iterable[pytest.Item]) -> list[str]:
     """Return a sentence for each test that cannot run, or that does not use the fixture `student`."""
     problems = []
     for item in items:
+        place = markers.place_of(item)
         if item.get_closest_marker("part") and not is_test_of_suite(item):
             problems.append(
-                f"{item.nodeid} belongs to a part, but does not use the fixture `student`."
+                f"{place}: {item.name} belongs to a part, but does not use the fixture `student`."
             )
         for points in markers.arguments_of(item, "points"):
             if not re.fullmatch(r"\d+(\.\d+)?", points):
                 problems.append(
-                    f"{item.nodeid} has `points({points})`; write a number, as in `points(2)`."
+                    f"{place}: {item.name} has `points({points})`; write a number, as in `points(2)`."
                 )
         fixtures = {"request", *markers.fixture_definitions(item)}
         problems += [
-            f"{item.nodeid} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."
+            f"{place}: {item.name} uses the fixture `{name}`, which does not see what a submission prints. Use `capsys`."
             for name in sorted({"capfd", "capfdbinary"}.intersection(item.fixturenames))  # type: ignore[attr-defined]
         ]
         problems += [
-            f"{item.nodeid} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
+            f"{place}: {item.name} uses the fixture `{name}`, which is not available in suites: neither conftest.py nor "
             "plugins are loaded. Available are `student`, `reference`, `seed`, the fixtures of the file itself, and "
             "pytest's own, such as `monkeypatch` and `capsys`."
             for name in item.fixturenames  # type: ignore[attr-defined]

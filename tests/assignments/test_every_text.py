@@ -152,3 +152,12 @@ def test_errors_are_promised_in_one_form(assignment):
         for before in re.findall(r"(\S+ \S+ )`?ValueError", sentences):
             assert re.search(r"([Rr]aises?|and) $", before), f"{before}ValueError"
         assert "naming" not in sentences
+
+
+@EACH
+def test_each_test_says_what_it_is_about_in_one_task(assignment):
+    for file in (COURSE.visible_test_file(assignment), COURSE.hidden_test_file(assignment)):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                (decorator,) = node.decorator_list
+                assert ast.unparse(decorator).startswith("task("), f"{file.name}: {node.name}"

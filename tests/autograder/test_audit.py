@@ -74,6 +74,50 @@ def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course
     assert audit(course, "--only", "mistake")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (
+            {"subtracts": ["test_any_two_numbers"]},
+            "the mistake `forgets_what_came_before` is not in it",
+        ),
+        (
+            {"subtracts": [], "forgets_what_came_before": [], "adds": []},
+            "there is no mistake `adds` any more",
+        ),
+        (
+            {"subtracts": ["test_gone"], "forgets_what_came_before": ["test_pushes_add_up"]},
+            "there is no test `test_gone` any more",
+        ),
+    ],
+)
+def test_stale_record_of_failing_tests_is_reported_by_the_check(course, record, reason):
+    (course / SUITE / "failing_tests.json").write_text(json.dumps(record), "utf-8")
+    assert check(load_course(course)) == [
+        f"{SUITE}/failing_tests.json is out of date: {reason}. "
+        "Write it anew: autograder audit 01_adding --only mistake --record"
+    ]
+
+
+def test_record_with_the_same_mistakes_and_tests_is_not_reported(course):
+    record = {"subtracts": ["test_any_two_numbers"], "forgets_what_came_before": []}
+    (course / SUITE / "failing_tests.json").write_text(json.dumps(record), "utf-8")
+    assert check(load_course(course)) == []
+
+
+@pytest.mark.slow
+def test_mistake_that_is_not_named_because_of_its_record_says_so(course):
+    record = {"subtracts": [], "forgets_what_came_before": ["test_pushes_add_up"]}
+    (course / SUITE / "failing_tests.json").write_text(json.dumps(record), "utf-8")
+    code, found = audit(course, "--only", "mistake")
+    assert code == 1
+    assert found["problems"][0].startswith("mistake subtracts is caught, but not named: ")
+    assert found["problems"][0].endswith(
+        "failing_tests.json does not know that it fails test_two_and_three_are_five, "
+        "test_any_two_numbers: add --record."
+    )
+
+
 @pytest.mark.slow
 def test_trivial_answers_and_losses_are_told(course):
     code, found = audit(course, "--no-mutants")

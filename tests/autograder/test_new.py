@@ -258,34 +258,41 @@ def test_new_assignment_builds_and_passes_the_audit(tmp_path):
     assert "`mean` is not written yet" in drawn.stdout
 
 
-# ---------------------------------------------------------------------- the guide's worked example
+# ---------------------------------------------------------------------- the guide's first assignment
 
 
-def walk_through() -> list[tuple[str, str]]:
-    """Return the files and commands of the guide's worked example in order: (file or "", text)."""
+def steps_of(heading: str) -> list[tuple[str, str, str]]:
+    """Return the files and commands of a section of the guide in order: (file or "", place, text)."""
     guide = (ROOT / "docs" / "authoring.md").read_text("utf-8")
-    (section,) = re.findall(r"^## A worked example\n(.*?)^## ", guide, re.MULTILINE | re.DOTALL)
+    section = guide.split(f"\n## {heading}\n")[1].partition("\n## ")[0]
     blocks = re.findall(
-        r"(?:^`([\w/.]+)`:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL
+        r"(?:^`([\w/.]+)`(, [^\n]+)?:\n\n)?^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL
     )
     return [
-        ("" if language == "sh" else file, text)
-        for file, language, text in blocks
+        ("" if language == "sh" else file, place, text)
+        for file, place, language, text in blocks
         if file or language == "sh"
     ]
 
 
-@pytest.mark.slow
-def test_worked_example_of_the_guide_runs(tmp_path):
-    folder = tmp_path / "statistics"
-    folder.mkdir()
+def write_step(file: Path, place: str, text: str) -> None:
+    """Write a file of the guide, or change the one that there is at the named place."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if place == ", at its end":
+        text = file.read_text("utf-8") + text
+    elif place:
+        name = text.partition("name:")[2].partition(",")[0]
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+        text = "".join(text if f"name:{name}," in line else line for line in lines)
+    file.write_text(text, "utf-8")
+
+
+def follow(folder: Path, heading: str) -> dict[str, str]:
+    """Do what a section of the guide says, and return what each command printed."""
     said: dict[str, str] = {}
-    for file, text in walk_through():
+    for file, place, text in steps_of(heading):
         if file:
-            assert (folder / file).exists() or "/alternatives/" in file, (
-                "`autograder new` makes the file first"
-            )
-            (folder / file).write_text(text, "utf-8")
+            write_step(folder / file, place, text)
             continue
         for line in text.splitlines():
             program, *words = shlex.split(line, comments=True)
@@ -294,7 +301,32 @@ def test_worked_example_of_the_guide_runs(tmp_path):
             expected = 1 if words[0] == "check" else 0  # the stub is not written yet
             assert done.returncode == expected, f"{line}\n{done.stdout}{done.stderr}"
             said[words[0]] = done.stdout + done.stderr
-    assert {"new", "build", "check", "audit", "demo", "grade"} <= set(said)
+    return said
+
+
+def test_first_assignment_of_the_guide_is_three_files(tmp_path):
+    files = [file for file, _, _ in steps_of("Your first assignment") if file]
+    assert files == [
+        "course.yml",
+        "solutions/01_median/median.py",
+        "tests/assignments/01_median/test_visible.py",
+    ]
+    said = follow(tmp_path, "Your first assignment")
+    assert list(said) == ["build", "grade", "audit"]
+    assert "1 graded, 0 refused" in said["grade"]
+    grades = (tmp_path / "grades" / "grades.csv").read_text("utf-8").splitlines()
+    assert grades[1].startswith("solutions,01_median,graded,4,4,")
+    assert "The audit found no problem" in said["audit"]
+
+
+@pytest.mark.slow
+def test_what_buys_trust_in_the_guide_runs(tmp_path):
+    steps = steps_of("Your first assignment")
+    for file, place, text in [step for step in steps if step[0]]:
+        write_step(tmp_path / file, place, text)
+    said = follow(tmp_path, "What buys trust")
+    assert list(said) == ["build", "check", "audit", "demo", "grade"]
     assert "The audit found no problem" in said["audit"]
     assert "`median` is not written yet" in said["check"]
-    assert not re.search(r"\btorch\b", "".join(text for file, text in walk_through() if file))
+    texts = "".join(text for file, _, text in steps_of("What buys trust") if file)
+    assert not re.search(r"\btorch\b", texts)

@@ -15,6 +15,7 @@ from autograder.suite.session import SuiteSession, check_suite
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
+HIDDEN = f"{SUITE}/test_hidden.py"
 USES = """
 import pytest
 
@@ -77,20 +78,31 @@ def test_problems_of_a_suite_are_reported(course):
     finally:
         session.close()
     assert problems == [
-        f"{SUITE}: test_any_two_numbers needs test_nothing, which is not defined before it.",
-        f"{SUITE}: test_pushes_add_up belongs to part `totals`, which is not in course.yml.",
-        f"{SUITE}: test_negative_numbers_are_refused has no docstring for students to read.",
+        f"{HIDDEN}, line 10: test_any_two_numbers needs test_nothing, which is not defined before it.",
+        f"{HIDDEN}, line 19: test_pushes_add_up belongs to part `totals`, which is not in course.yml; "
+        "did you mean `total`?",
+        f"{HIDDEN}, line 29: test_negative_numbers_are_refused has no docstring for students to read.",
         f"{SUITE}: the tests of part `total` add up to 3 points; course.yml says 6.",
     ]
 
 
-def test_suite_that_cannot_be_collected_is_reported(course):
-    hidden = course / SUITE / "test_hidden.py"
-    hidden.write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(
-        CourseError, match="test_hidden.py cannot be collected: .*nowhere_to_be_found"
-    ):
-        SuiteSession([hidden], course)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "import os\nimport nowhere_to_be_found\n",
+            "line 2 cannot be collected: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
+        ),
+        ("\n\ndef f(:\n", "line 3 cannot be collected: SyntaxError: invalid syntax"),
+        ("def f():\n    1 / 0\nf()\n", "line 2 cannot be collected: ZeroDivisionError: division"),
+        ("import pytest\npytest.skip('no')\n", "line 2 cannot be collected: Using pytest.skip"),
+    ],
+)
+def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
+    (course / HIDDEN).write_text(text, "utf-8")
+    with pytest.raises(CourseError) as caught:
+        SuiteSession([course / HIDDEN], course)
+    assert str(caught.value).startswith(f"{HIDDEN}, {problem}")
 
 
 def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
@@ -184,14 +196,15 @@ def test_unavailable_fixtures_are_refused_at_collection(tmp_path, fixture):
     conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")
     with pytest.raises(
-        CourseError, match=f"^test_hidden.py::test_uses uses the fixture `{fixture}`, which"
+        CourseError, match=f"^test_hidden.py, line 4: test_uses uses the fixture `{fixture}`, which"
     ):
         session_of(tmp_path, USES.format(fixture=fixture, body="pass"))
 
 
 def test_test_of_a_part_without_the_student_fixture_is_refused(tmp_path):
     with pytest.raises(
-        CourseError, match="^test_hidden.py::test_goes_on belongs to a part, but does not use"
+        CourseError,
+        match="^test_hidden.py, line 9: test_goes_on belongs to a part, but does not use",
     ):
         session_of(
             tmp_path, USES.format(fixture="tmp_path", body="pass").replace("on(student)", "on()")
@@ -203,7 +216,8 @@ def test_points_that_are_no_number_are_refused(tmp_path):
     assert "@pytest.mark.part(" in text
     text = text.replace("@pytest.mark.part(", "@pytest.mark.points('many')\n@pytest.mark.part(")
     with pytest.raises(
-        CourseError, match="^test_hidden.py::test_uses has `points\\(many\\)`; write a number"
+        CourseError,
+        match="^test_hidden.py, line 4: test_uses has `points\\(many\\)`; write a number",
     ):
         session_of(tmp_path, text)
 
