@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ import pytest
 from tests.autograder.tiny_course import write_tiny_course
 
 if TYPE_CHECKING:
+    from autograder.course.config import Course
     from autograder.sandbox.doctor.doctor import TierReport
     from autograder.sandbox.outside.launcher import Sandbox
 
@@ -49,6 +51,27 @@ def grader_at_hand(sandbox: Sandbox) -> Iterator[None]:
 
     with graders_at_hand(sandbox):
         yield
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """The tiny course as its author wrote it; a test that changes it writes another one."""
+    from autograder.course.config import load_course
+
+    return load_course(write_tiny_course(tmp_path_factory.mktemp("written") / "course"))
+
+
+@pytest.fixture
+def packed(tmp_path: Path) -> Callable[[str, Mapping[str, str | bytes]], Path]:
+    """Return a function that writes a zip with these files."""
+
+    def pack(name: str, files: Mapping[str, str | bytes]) -> Path:
+        with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            for inner, data in files.items():
+                archive.writestr(inner, data)
+        return tmp_path / name
+
+    return pack
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,6 @@ pytest.importorskip(
 import dask
 from distributed.diskutils import WorkSpace
 
-from autograder.authoring.demo import write_demo
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.extras.cluster import bundle, cluster, cluster_worker
@@ -49,7 +48,6 @@ from autograder.records import (
 )
 from autograder.runs.pool import Plan
 from autograder.runs.run import grade_class
-from autograder.submissions import find_submissions
 from tests.autograder.sampling import UNSTEADY
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
@@ -805,22 +803,6 @@ def test_known_mistakes_have_the_same_grades_on_a_cluster(name, tmp_path, scratc
     here = graded(plan, tmp_path / "here", submissions, None)
     assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(
         answers
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
-def test_demo_class_has_the_same_grades_on_a_cluster(tmp_path, scratch):
-    course, names = (
-        load_course(ROOT),
-        ("02_positional_encoding", "03_masked_heads", "05_encoder_block"),
-    )
-    write_demo(course, tmp_path / "class", 12, 1, names)
-    submissions = list(find_submissions(tmp_path / "class", course))
-    plan = Plan(course, 7, jobs=2, names=names)
-    here = graded(plan, tmp_path / "here", submissions, None)
-    assert graded(plan, tmp_path / "there", submissions, "local:2") == here and len(here) == len(
-        submissions
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import stat
 import tempfile
@@ -30,6 +29,7 @@ from autograder.submissions.identity import anything
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.pages import write_all
 from tests.autograder.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.tables import column, rows_of
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
 NAME = "01_adding"
@@ -48,18 +48,6 @@ def course(tmp_path_factory) -> Course:
     root = write_tiny_course(tmp_path_factory.mktemp("course"))
     (root / "course.yml").write_text(FILES["course.yml"] + OTHER, "utf-8")
     return load_course(root)
-
-
-@pytest.fixture
-def packed(tmp_path: Path) -> Callable[..., Path]:
-    def pack(name: str, files: dict[str, str | bytes]) -> Path:
-        path = tmp_path / name
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for inner, data in files.items():
-                archive.writestr(inner, data)
-        return path
-
-    return pack
 
 
 @pytest.fixture
@@ -380,8 +368,7 @@ def test_group_work_is_collected_for_each_member(packed, gather, course, team_sh
     }
     assert facts["cleo@example.org"].submitted_at == "2026-11-27T23:59:00+00:00"
     assert not export_to("moodle", course, tmp_path, team_sheet).problems
-    with (tmp_path / "worksheet-filled.csv").open(encoding="utf-8", newline="") as file:
-        scores = {row["Full name"]: row["Grade"] for row in csv.DictReader(file)}
+    scores = column(tmp_path / "worksheet-filled.csv", "Grade", by="Full name")
     assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
     assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
     with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
@@ -1184,11 +1171,11 @@ Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modifi
 
 
 @pytest.mark.parametrize(
-    "tool, files, sheet, column",
+    "tool, files, sheet, title",
     [("canvas", CANVAS, CANVAS_SHEET, "Adding (7)"), ("moodle", MOODLE, MOODLE_SHEET, "Grade")],
 )
 def test_collected_students_are_found_in_the_sites_sheet(
-    packed, gather, course, tmp_path, tool, files, sheet, column
+    packed, gather, course, tmp_path, tool, files, sheet, title
 ):
     """Every collected student is found in the site's own sheet, each in a separate row."""
     gather(packed("download.zip", files))
@@ -1201,9 +1188,8 @@ def test_collected_students_are_found_in_the_sites_sheet(
         tool, ExportRequest(course, grades, tmp_path / "submitted", sheet=tmp_path / "sheet.csv")
     )
     assert exported.problems == []
-    with (tmp_path / "sheet-filled.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row[column] != "10"]
-    assert [float(row[column]) for row in rows] == [grade.score for grade in grades]
+    cells = [row[title] for row in rows_of(tmp_path / "sheet-filled.csv")]
+    assert [float(cell) for cell in cells if cell != "10"] == [grade.score for grade in grades]
 
 
 # ------------------------------------------------------------------ the record

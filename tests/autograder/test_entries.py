@@ -443,14 +443,6 @@ def test_what_did_not_load_is_worth_a_look(grade, course) -> None:
     )
 
 
-@pytest.mark.slow
-def test_a_line_that_takes_too_long_to_load_is_worth_a_look(grade, course) -> None:
-    text = solution(course, HEADS)
-    late = grade(HEADS, text + "\nwhile True:\n    pass\n")
-    line = len(text.split("\n")) + 1
-    assert f"Line {line} was stopped when the file was loaded: it takes too long." in late.flags
-
-
 # ------------------------------------------------------------------ a student's own machine
 
 

@@ -5,7 +5,6 @@ escaping.
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import io
 import json
@@ -25,7 +24,7 @@ from typer.testing import CliRunner
 from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
 from autograder.feedback import class_report, pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
@@ -44,7 +43,7 @@ from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, 
 from autograder.records import TestResult as Result
 from autograder.runs.run import RunSummary
 from tests.autograder.pages import write_all
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tables import rows_of
 
 NAME = "01_adding"
 TESTS = (
@@ -60,11 +59,6 @@ TESTS = (
     ),
 )
 HINT = "Do two heaps become smaller when they are put together?"
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return load_course(write_tiny_course(tmp_path_factory.mktemp("course")))
 
 
 @pytest.fixture(scope="module")
@@ -242,11 +236,6 @@ def test_equal_failures_without_a_known_mistake_are_one_cluster(
 
 
 # Gradebook
-
-
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from tests.autograder.tiny_course import FILES, write_tiny_course
 pytestmark = NEEDS_GIT
 
 NAME = "01_adding"
+Gather = Callable[..., GitReport]
 FIRST = datetime(2026, 11, 2, 10, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 OTHER = """\
@@ -65,7 +66,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 @pytest.fixture
-def gather(course: Course, tmp_path: Path) -> Callable[..., GitReport]:
+def gather(course: Course, tmp_path: Path) -> Gather:
     """Collect from repositories by student, at a moment, into `tmp_path / "submitted"`."""
 
     def run(
@@ -100,7 +101,7 @@ def text_of(folder: Path, student: str) -> str:
     return (folder / "submitted" / student / NAME / "adding.py").read_text("utf-8")
 
 
-def test_only_changed_heads_are_fetched(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_only_changed_heads_are_fetched(tmp_path: Path, gather: Gather) -> None:
     first_one = make_repository(tmp_path, "template", {"adding.py": answer(0)})
     students = {f"s{n:02d}": copy_of(first_one, tmp_path / f"s{n:02d}.git") for n in range(30)}
     first = gather(students)
@@ -138,9 +139,7 @@ def test_whole_way_from_the_command_line(
     assert [one.files[0].text for one in find_submissions(Path("submitted"), course)] == [answer(1)]
 
 
-def test_repository_that_cannot_be_read_stops_no_other(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_repository_that_cannot_be_read_stops_no_other(tmp_path: Path, gather: Gather) -> None:
     ada = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gone = StudentRepository(tmp_path / "gone.git")
     empty = make_repository(tmp_path, "empty")
@@ -174,9 +173,7 @@ def test_work_of_the_others_is_stored_while_a_server_is_silent(
     assert (report.failed, sorted(report.students)) == (1, ["ada", "ben"])
 
 
-def test_address_with_a_password_is_not_told(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_address_with_a_password_is_not_told(tmp_path: Path, gather: Gather) -> None:
     class Secret(StudentRepository):
         @property
         def url(self) -> str:
@@ -191,9 +188,7 @@ def test_address_with_a_password_is_not_told(
 # ------------------------------------------------------------------ times and attempts
 
 
-def test_forged_date_of_a_commit_changes_nothing(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_forged_date_of_a_commit_changes_nothing(tmp_path: Path, gather: Gather) -> None:
     before_due = int((FIRST - 30 * DAY).timestamp())
     repository = make_repository(tmp_path, "ada")
     repository.commit({"adding.py": answer(1)}, date=before_due)
@@ -201,18 +196,14 @@ def test_forged_date_of_a_commit_changes_nothing(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
 
 
-def test_time_of_hand_in_stays_that_of_the_first_look(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_time_of_hand_in_stays_that_of_the_first_look(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     for days in range(3):
         gather({"ada": repository}, FIRST + days * DAY)
     assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
 
 
-def test_commit_that_changes_other_files_is_no_new_hand_in(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository}, FIRST)
     repository.commit({"adding.py": answer(1), "taking.py": "def take(a, b):\n    return a - b\n"})
@@ -221,9 +212,7 @@ def test_commit_that_changes_other_files_is_no_new_hand_in(
     assert collected(tmp_path, "ada", "02_taking").submitted_at == "2026-11-03T10:00:00+00:00"
 
 
-def test_commit_that_could_not_be_read_gives_no_early_time(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada")
     repository.commit({f"{n:08d}": "x" for n in range(30)})
     assert gather({"ada": repository}, FIRST, limits=Limits(files=20)).failed == 1
@@ -232,9 +221,7 @@ def test_commit_that_could_not_be_read_gives_no_early_time(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
 
 
-def test_table_of_times_counts_more_than_what_was_seen(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_table_of_times_counts_more_than_what_was_seen(tmp_path: Path, gather: Gather) -> None:
     (tmp_path / "times.csv").write_text(
         f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8"
     )
@@ -243,9 +230,7 @@ def test_table_of_times_counts_more_than_what_was_seen(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-01T09:00:00+00:00"
 
 
-def test_those_whom_the_table_of_times_lacks_are_named(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_those_whom_the_table_of_times_lacks_are_named(tmp_path: Path, gather: Gather) -> None:
     (tmp_path / "times.csv").write_text(
         f"student,assignment,submitted_at\nada,{NAME},2026-11-01 09:00\n", "utf-8"
     )
@@ -272,7 +257,7 @@ def graded(folder: Path, course: Course, score: float) -> None:
 
 
 def test_forced_push_backwards_loses_no_attempt(
-    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+    tmp_path: Path, course: Course, gather: Gather
 ) -> None:
     repository = make_repository(tmp_path, "ada")
     early = repository.commit({"adding.py": answer(1)})
@@ -298,7 +283,7 @@ def test_forced_push_backwards_loses_no_attempt(
 
 @pytest.mark.slow
 def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
-    tmp_path: Path, gather: Callable[..., GitReport]
+    tmp_path: Path, gather: Gather
 ) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository}, FIRST)
@@ -310,7 +295,7 @@ def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-04T10:00:00+00:00"
 
 
-def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Callable[..., GitReport]) -> None:
+def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     assert (
         "there is no branch or tag final."
@@ -335,9 +320,7 @@ def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Callable[..., GitRep
     assert collected(tmp_path, "ada").submitted_at == "2026-11-03T10:00:00+00:00"
 
 
-def test_times_that_cannot_be_read_stop_the_command(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_times_that_cannot_be_read_stop_the_command(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     gather({"ada": repository})
     (file,) = (tmp_path / "submitted-git/seen").iterdir()
@@ -361,7 +344,7 @@ def test_commit_is_noted_once(tmp_path: Path) -> None:
 
 
 def test_released_files_that_nobody_touched_are_no_hand_in(
-    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+    tmp_path: Path, course: Course, gather: Gather
 ) -> None:
     stub = "def add(a, b):\n    raise NotImplementedError\n"
     released = course.stub_file(course.assignment(NAME))
@@ -376,9 +359,7 @@ def test_released_files_that_nobody_touched_are_no_hand_in(
     assert ("ada", NAME) in read_collected(tmp_path / "submitted")
 
 
-def test_folder_of_the_assignment_counts_before_others(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: Gather) -> None:
     files = {
         "adding.py": answer(1),
         f"a/b/{NAME}/adding.py": answer(2),
@@ -390,7 +371,7 @@ def test_folder_of_the_assignment_counts_before_others(
 
 
 def test_file_of_another_name_is_collected_for_a_named_assignment(
-    tmp_path: Path, gather: Callable[..., GitReport]
+    tmp_path: Path, gather: Gather
 ) -> None:
     gather(
         {"ada": make_repository(tmp_path, "ada", {"my_work.py": answer(1), "README.md": "hello"})},
@@ -400,7 +381,7 @@ def test_file_of_another_name_is_collected_for_a_named_assignment(
 
 
 def test_repository_without_work_is_refused_when_graded(
-    tmp_path: Path, course: Course, gather: Callable[..., GitReport]
+    tmp_path: Path, course: Course, gather: Gather
 ) -> None:
     report = gather(
         {"ada": make_repository(tmp_path, "ada", {"README.md": "hello"})}, assignment=NAME
@@ -409,9 +390,7 @@ def test_repository_without_work_is_refused_when_graded(
     assert [bool(one.problem) for one in find_submissions(tmp_path / "submitted", course)] == [True]
 
 
-def test_files_are_fetched_alone_where_the_server_can(
-    tmp_path: Path, gather: Callable[..., GitReport]
-) -> None:
+def test_files_are_fetched_alone_where_the_server_can(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(
         tmp_path, "ada", {"adding.py": answer(1), "data.csv": "large" * 1000}
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.extras.git import environment
 from autograder.extras.git.branch import commit_of, push
 from autograder.extras.git.collecting import GitReport, collect_from_git, stores_of
@@ -35,7 +35,6 @@ from tests.autograder.student_repositories import (
     StudentRepository,
     make_repository,
 )
-from tests.autograder.tiny_course import write_tiny_course
 
 pytestmark = NEEDS_GIT
 
@@ -63,11 +62,6 @@ HOOKS = (
     ),
 )
 PROGRAMS = ("git-lfs", "git-remote-evil", "git-evil", "git-credential-evil", "ssh", "gpg", "less")
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return load_course(write_tiny_course(tmp_path_factory.mktemp("course")))
 
 
 @pytest.fixture

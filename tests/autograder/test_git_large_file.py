@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.extras.git import environment
 from autograder.extras.git.collecting import GitReport, collect_from_git, stores_of
 from autograder.extras.git.command import Limits, size_of
@@ -27,7 +27,6 @@ from tests.autograder.student_repositories import (
     StudentRepository,
     make_repository,
 )
-from tests.autograder.tiny_course import write_tiny_course
 
 pytestmark = [NEEDS_GIT, pytest.mark.slow]
 
@@ -36,11 +35,6 @@ SIZE = 2_048  # megabytes
 LIMITS = Limits(seconds=1_000)  # more than the default, for a machine with much to do
 LOOK_EVERY = 0.01  # seconds
 Look = Callable[[StudentRepository], GitReport]
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return load_course(write_tiny_course(tmp_path_factory.mktemp("course")))
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from autograder.course.notebook import to_notebook
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import prepared, suite_run
+from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
@@ -107,10 +108,6 @@ def of_part(grade: Grade, part: str) -> float:
 
 def messages(grade: Grade) -> str:
     return "\n".join(test.message for test in grade.tests if test.message)
-
-
-def outcomes(grade: Grade) -> set[str]:
-    return {test.outcome for test in grade.tests if test.outcome != "skipped"}
 
 
 def same(grade: Grade) -> dict:
@@ -409,7 +406,7 @@ def test_code_that_is_missing_is_not_repeated_for_each_test(
     grade, grader, solution, monkeypatch, place, line, workers
 ):
     connect, connections = grader.workers.connect, []
-    monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
+    monkeypatch.setattr(FollowThrough, "again", lambda *arguments: {})
     monkeypatch.setattr(
         grader.workers, "connect", lambda *given: connections.append(given) or connect(*given)
     )
@@ -421,7 +418,7 @@ def test_crashes_are_repeated_until_a_test_has_crashed_alone_in_its_worker(
     grade, grader, solution, monkeypatch
 ):
     connect, connections = grader.workers.connect, []
-    monkeypatch.setattr(grader._follow_through[NAME], "again", lambda *arguments: {})
+    monkeypatch.setattr(FollowThrough, "again", lambda *arguments: {})
     monkeypatch.setattr(
         grader.workers, "connect", lambda *given: connections.append(given) or connect(*given)
     )
@@ -440,10 +437,6 @@ def test_all_grades_of_one_run_are_the_same(grade, grader, solution):
 # ------------------------------------------------------------------ the machine fails
 
 
-def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
-    return living(descendants(sandbox._servers[()].process.pid) - before)
-
-
 @pytest.mark.parametrize(
     ("when", "reply"),
     [
@@ -451,17 +444,16 @@ def workers(sandbox: Sandbox, before: set[int]) -> set[int]:
         pytest.param(IN_ATTENTION, 5, id="testing", marks=pytest.mark.slow),
     ],
 )
-def test_killed_worker_is_replaced(grade, grader, solution, monkeypatch, when, reply):
+def test_killed_worker_is_replaced(grade, solution, monkeypatch, when, reply):
     """The worker is killed while the grader waits for its nth reply; the code sleeps, so that it is still
     running.
     """
-    sandbox = grader.workers.sandbox
-    idle = descendants(sandbox._servers[()].process.pid)
+    idle = descendants(os.getpid())
     receive, number, killed = wire.receive_frame, itertools.count(1), []
 
     def kill_and_receive(*arguments):
         if next(number) == reply:
-            for pid in workers(sandbox, idle):
+            for pid in living(descendants(os.getpid()) - idle):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
         return receive(*arguments)
@@ -606,22 +598,6 @@ def run(
         summary = grade_class(plan, texts.iterate(folder, new), journal, lambda _: None)
     summary.unchanged = len(stored) - len(new)
     return summary
-
-
-@pytest.mark.slow
-def test_run_continues_after_a_partial_line(tiny, tmp_path):
-    out, submissions = tmp_path / "grades", class_of(4)
-    assert run(plan_of(tiny), submissions[:2], out).graded == 2
-    journal = out / "grades.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole[:-30])  # killed while it wrote the second line
-    first = lines(out)
-    assert first == ["student00"]
-    outcome = run(plan_of(tiny), submissions, out)
-    assert (outcome.graded, outcome.unchanged, outcome.failures) == (3, 1, [])
-    with Journal(out) as journal:
-        assert scores(journal) == {"student00": 10, "student01": 6, "student02": 0, "student03": 4}
-    assert run(plan_of(tiny), submissions, out).unchanged == 4
 
 
 def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path, at_hand):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -41,6 +40,7 @@ from autograder.records import Grade, InfrastructureError, SourceFile, Submissio
 from autograder.runs.run import RunSummary
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.pages import write_all
+from tests.autograder.tables import column, rows_of
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 NAME = "01_adding"
@@ -499,17 +499,11 @@ def written(tmp_path, course) -> Path:
     return folder
 
 
-def rows(folder: Path) -> dict[str, dict[str, str]]:
-    with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
-        return {row["student"]: row for row in csv.DictReader(file)}
-
-
 def test_gradebook_contains_raw_and_final_scores(written):
-    found = {
-        name: (row["score"], row["final_score"], row["days_late"])
-        for name, row in rows(written).items()
-    }
-    assert found == {"ada": ("8", "6.4", "2"), "ben": ("8", "8", "0"), "cy": ("8", "8", "")}
+    assert [
+        (row["student"], row["score"], row["final_score"], row["days_late"])
+        for row in rows_of(written / "grades.csv")
+    ] == [("ada", "8", "6.4", "2"), ("ben", "8", "8", "0"), ("cy", "8", "8", "")]
 
 
 def test_journal_contains_the_raw_score(written):
@@ -647,4 +641,4 @@ def test_report_command_applies_a_new_extension(written, course):
     )
     done = CliRunner().invoke(app, ["report", str(written), "--course", str(course.root)])
     assert done.exit_code == 0, done.output
-    assert rows(written)["ada"]["final_score"] == "8"
+    assert column(written / "grades.csv", "final_score")["ada"] == "8"

@@ -497,23 +497,6 @@ def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
     assert any("was stopped when the file was loaded" in flag for flag in grade.flags), grade.flags
 
 
-def test_training_in_a_cell_costs_nothing(grader: Grader) -> None:
-    code = RIGHT.partition("# %%\n")[2]
-    top, middle = code.split("class Total:")
-    text = cells(top, SPINS, f"class Total:{middle}")
-    assert graded(grader, text, "adding.ipynb").score == 10
-
-
-def test_names_below_a_training_are_missing_with_a_reason(grader: Grader) -> None:
-    grade = graded(grader, RIGHT.replace("class Total:", f"{SPINS}\nclass Total:"))
-    assert 0 < grade.score < 10
-    line = RIGHT[: RIGHT.index("class Total:")].count("\n") + 1
-    assert (
-        f"There is no `Total`: loading the file took too long in line {line}. {BELOW}"
-        in messages(grade)
-    )
-
-
 def test_code_that_disarms_the_limit_meets_the_hard_one(grader: Grader) -> None:
     text = f"import signal\nsignal.setitimer(signal.ITIMER_PROF, 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n{SPINS}"
     grade = graded(

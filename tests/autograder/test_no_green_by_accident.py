@@ -1,7 +1,6 @@
 """No command takes a hand-in without an answer for an answer: states × commands × assignments.
 
 `make test` runs two assignments, `make test-all` every one. nbgrader's command is tried in `nbgrader/test_no_green.py`.
-As a script, this prints the table of what was green: `python -m tests.autograder.test_no_green_by_accident`.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -277,18 +274,6 @@ def test_no_command_of_students_is_green(door: str, state: str, name: str, tmp_p
         assert seen.code == 1
 
 
-@pytest.mark.parametrize("name", sampled(NAMES, lambda name: name in QUICK))
-def test_the_renamed_copy_is_what_counts(name: str, tmp_path: Path) -> None:
-    material = material_of(name)
-    with students_folder(material, renamed_copy(material), tmp_path):
-        copy = f"{material.assignment.stem} copy.py"
-        code, said = command("check")
-        assert code == 0 and f"your work is in {copy}." in " ".join(said.split())
-        code, said = command("pack")
-        assert code == 0 and f"{copy} is in it as {material.script}." in said
-        assert command("pack", material.script)[0] == 2
-
-
 @pytest.fixture(scope="module")
 def graded(
     tmp_path_factory: pytest.TempPathFactory,
@@ -414,29 +399,3 @@ def test_check_says_that_transformers_is_missing(
         and "This test needs the package transformers, which cannot be imported here" in said
     ), said
     assert "pip install transformers" in said and "This looks familiar" not in said
-
-
-def table(names: tuple[str, ...] = QUICK) -> str:
-    """Return how many hand-ins each command took for an answer, by state."""
-    green: Counter[tuple[str, str]] = Counter()
-    for door, state, name in cases(STUDENTS, STATES, names):
-        with tempfile.TemporaryDirectory() as place:
-            green[door, state] += try_student(door, state, name, Path(place)).green
-    for door, options in GRADED.items():
-        with tempfile.TemporaryDirectory() as place:
-            for (_, state), seen in grade_states(names, Path(place), options).items():
-                green[door, state] += seen.green
-    for name in names:
-        with tempfile.TemporaryDirectory() as place:
-            for state, seen in grade_on_gradescope(name, Path(place)).items():
-                green["Gradescope", state] += seen.green
-    doors = [*STUDENTS, *GRADED, "Gradescope"]
-    rows = [f"{'green of ' + str(len(names)):18}" + "".join(f"{door:>17}" for door in doors)]
-    rows += [
-        f"{state:18}" + "".join(f"{green[door, state]:>17}" for door in doors) for state in STATES
-    ]
-    return "\n".join(rows)
-
-
-if __name__ == "__main__":
-    print(table(tuple(sys.argv[1:]) or QUICK))

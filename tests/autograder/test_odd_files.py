@@ -14,19 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.records import RefusedError
 from autograder.selfcheck.check import check_target
 from autograder.source.file_kinds import MOST_BRACKETS, source_text
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import files, find_submissions
 from tests.autograder.student_folder import RIGHT, copy_of
-from tests.autograder.tiny_course import write_tiny_course
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
-    return load_course(write_tiny_course(tmp_path_factory.mktemp("odd") / "course"))
 
 
 def notebook(*cells: str, output: str = "") -> bytes:

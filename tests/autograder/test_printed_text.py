@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -14,13 +13,12 @@ from autograder.authoring.trivial import trivial_answers
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import wire
 from autograder.selfcheck.check import check_target
 from tests.autograder.at_hand import build_at_hand
+from tests.autograder.both_sides import SIDES, connected
 from tests.autograder.printing_course import write_printing_course
 
 NAME = "01_table"
@@ -73,17 +71,17 @@ def to_the_descriptor():
 """
 
 
-@pytest.fixture(params=["loopback", "worker"])
-def student(request, sandbox):
-    if request.param == "loopback":
-        connection = LoopbackConnection(Server(ModuleType("submission")))
-    else:
-        connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
-    assert connection.request("load", text=TEXT, filename="asked.py")["errors"] == []
-    connection.reads_output = True
-    connection.start_test(3)
-    yield RemoteStudent(connection)
-    connection.close()
+@pytest.fixture(params=SIDES)
+def connection(request, sandbox):
+    with connected(request.param, sandbox, TEXT, "asked.py") as connection:
+        connection.reads_output = True
+        connection.start_test(3)
+        yield connection
+
+
+@pytest.fixture
+def student(connection):
+    return RemoteStudent(connection)
 
 
 # ------------------------------------------------------------------ in a call
@@ -125,22 +123,20 @@ def test_redirected_text_is_not_printed(student, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_other_tests_receive_no_text(student, capsys):
-    student._connection.reads_output = False
-    student._connection.start_test(4)
+def test_other_tests_receive_no_text(connection, student, capsys):
+    connection.reads_output = False
+    connection.start_test(4)
     student.hello()
-    assert not [
-        each for each in student._connection.transcript.answers if each.operation == "print"
-    ]
+    assert not [each for each in connection.transcript.answers if each.operation == "print"]
 
 
-def test_text_is_part_of_the_answers(student, capsys):
+def test_text_is_part_of_the_answers(connection, student, capsys):
     """So a known mistake that prints something else is recognised by it."""
     student.hello("Ada")
-    first = student._connection.transcript
-    student._connection.start_test(3)
+    first = connection.transcript
+    connection.start_test(3)
     student.hello("Eve")
-    assert not first.same_as(student._connection.transcript)
+    assert not first.same_as(connection.transcript)
 
 
 # ------------------------------------------------------------------ hostile text
@@ -153,14 +149,15 @@ def test_huge_text_is_cut(student, capsys):
     assert capsys.readouterr().out == "hello world\n"
 
 
-def test_closed_and_replaced_output_harm_only_the_submission(student, capsys):
+def test_closed_and_replaced_output_harm_only_the_submission(connection, student, capsys):
     for misuse in (student.closed, student.replaced):
         misuse()
         capsys.readouterr()
-        student._connection.start_test(5)
+        connection.start_test(5)
         student.hello()
         assert capsys.readouterr().out == "hello world\n"
-    student.to_the_descriptor() if isinstance(student._connection, WorkerConnection) else None
+    if isinstance(connection, WorkerConnection):
+        student.to_the_descriptor()
     assert capsys.readouterr().out == ""
 
 

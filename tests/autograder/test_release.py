@@ -345,26 +345,6 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
     assert f"assignments/{NAME}/notes.txt gives away line" in said
 
 
-@pytest.mark.slow
-def test_solution_in_the_visible_tests_is_refused(root, wheel, tmp_path):
-    tests = root / "tests" / "assignments" / NAME / "test_visible.py"
-    tests.write_text(tests.read_text("utf-8") + f"\n\n# Students should write: {SECRET}\n", "utf-8")
-    build_at_hand(load_course(root))
-    said = refused(root, wheel, tmp_path / "out")
-    assert f"assignments/{NAME}/test_adding.py gives away line" in said
-
-
-def test_hidden_test_in_a_notebook_is_refused(root, wheel, tmp_path):
-    notebook = root / "assignments" / NAME / "adding.ipynb"
-    record = json.loads(notebook.read_text("utf-8"))
-    record["cells"][1]["metadata"]["note"] = "see test_pushes_add_up"
-    notebook.write_text(json.dumps(record), "utf-8")
-    assert (
-        f"assignments/{NAME}/adding.ipynb names the hidden test `test_pushes_add_up`."
-        in refused(root, wheel, tmp_path / "out")
-    )
-
-
 def test_stale_stub_is_refused(root, wheel, tmp_path):
     (root / "assignments" / NAME / "adding.py").write_text("x = 1\n", "utf-8")
     assert "adding.py (as it is)" in refused(root, wheel, tmp_path / "out")

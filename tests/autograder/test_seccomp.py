@@ -72,7 +72,12 @@ REFUSED = {
         ptrace=101, mount=165, unshare=272, setns=308, tkill=200, rt_sigqueueinfo=129,
         prctl=157, chmod=90, fchmodat=268, truncate=76, memfd_create=319, shmget=29, keyctl=250,
         bpf=321, setpriority=141, process_vm_readv=310, sched_setaffinity=203, symlink=88,
-        link=86, mknod=133, setsid=112, flock=73,
+        link=86, mknod=133, setsid=112, flock=73, sendmsg=46, recvmsg=47, add_key=248, chroot=161,
+        seccomp=317, personality=135, userfaultfd=323, perf_event_open=298, umount2=166, pivot_root=155,
+        setuid=105, setgroups=116, setresuid=117, chown=92, setxattr=188, clock_settime=227,
+        settimeofday=164, sethostname=170, setdomainname=171, reboot=169, swapon=167, acct=163,
+        quotactl=179, msgget=68, semget=64, mq_open=240, process_vm_writev=311, kcmp=312,
+        init_module=175, kexec_load=246, sched_setscheduler=144,
     ),
     "aarch64": dict(
         execve=221, execveat=281, socket=198, socketpair=199, connect=203, ptrace=117, mount=40,

@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from autograder import checks
 from autograder.checks.explain import explain
-from autograder.course.config import Limits
 from autograder.records import SourceFile
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared.errors import StudentError
+from tests.autograder.both_sides import SIDES, connected
 
 TEXT = """\
 import itertools
@@ -113,16 +109,10 @@ def use_helper():
 """
 
 
-@pytest.fixture(params=["loopback", "worker"])
+@pytest.fixture(params=SIDES)
 def student(request, sandbox):
-    if request.param == "loopback":
-        connection = LoopbackConnection(Server(ModuleType("submission")))
-    else:
-        connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
-    assert connection.request("load", text=TEXT, filename="asked.py")["errors"] == []
-    connection.start_test(3)
-    yield RemoteStudent(connection)
-    connection.close()
+    with connected(request.param, sandbox, TEXT, "asked.py") as connection:
+        yield RemoteStudent(connection)
 
 
 # ------------------------------------------------------------------ possible
@@ -172,11 +162,8 @@ def test_sets(student):
 
 def test_files_that_the_submission_itself_writes_and_reads(sandbox):
     """In the worker only; in the folder of this process, the file would stay."""
-    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
-    connection.request("load", text=TEXT, filename="asked.py")
-    connection.start_test(3)
-    assert RemoteStudent(connection).saved_and_read() == "1, 2"
-    connection.close()
+    with connected("worker", sandbox, TEXT, "asked.py") as connection:
+        assert RemoteStudent(connection).saved_and_read() == "1, 2"
 
 
 # ------------------------------------------------------------------ impossible, with these sentences
@@ -185,17 +172,14 @@ def test_files_that_the_submission_itself_writes_and_reads(sandbox):
 @pytest.fixture
 def told(sandbox):
     """Return a function that returns the student's sentence for an error that a test meets in a worker."""
-    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
-    connection.request("load", text=TEXT, filename="asked.py")
-    connection.start_test(3)
+    with connected("worker", sandbox, TEXT, "asked.py") as connection:
 
-    def sentence(test) -> str:
-        with pytest.raises((StudentError, TypeError, AssertionError)) as caught:
-            test(RemoteStudent(connection))
-        return explain(caught.value, full=True, file=SourceFile("asked.py", TEXT)).message
+        def sentence(test) -> str:
+            with pytest.raises((StudentError, TypeError, AssertionError)) as caught:
+                test(RemoteStudent(connection))
+            return explain(caught.value, full=True, file=SourceFile("asked.py", TEXT)).message
 
-    yield sentence
-    connection.close()
+        yield sentence
 
 
 def test_nobody_types_at_a_worker(told):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
@@ -24,6 +23,7 @@ from autograder.course.questions import load_questions
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.records import Grade, SourceFile, Submission, TestResult
+from tests.autograder.tables import column, rows_of
 from tests.autograder.tiny_course import COURSE, SOLUTION, write_tiny_course
 
 NAME = "01_adding"
@@ -89,14 +89,16 @@ def grades(course: Course, tmp_path: Path) -> Path:
     return tmp_path / "grades"
 
 
-def rows_of(file: Path) -> list[dict[str, str]]:
-    with file.open(encoding="utf-8", newline="") as table:
-        return list(csv.DictReader(table))
-
-
 def run(*words: str, course: Course) -> tuple[int, str]:
     done = CliRunner().invoke(app, [*words, "--course", str(course.root)], env={"COLUMNS": "200"})
     return done.exit_code, done.output
+
+
+def exported(course: Course, grades: Path) -> tuple[int, str, Path]:
+    """Return the exit code of an export to a table, what it says, and the table."""
+    table = course.root / "scores.csv"
+    words = ("export", "--to", "csv", str(grades), "--output", str(table))
+    return *run(*words, course=course), table
 
 
 def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
@@ -133,11 +135,10 @@ def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(
     assert "why_one" not in (tmp_path / "grades" / "grades.csv").read_text("utf-8")
 
 
-def test_exports_without_nbgrader_leave_answers_out(course, grades, tmp_path):
-    export = ("export", "--to", "csv", str(grades), "--output", str(tmp_path / "scores.csv"))
-    code, output = run(*export, course=course)
+def test_exports_without_nbgrader_leave_answers_out(course, grades):
+    code, output, table = exported(course, grades)
     assert code == 0, output
-    assert rows_of(tmp_path / "scores.csv") == [
+    assert rows_of(table) == [
         {"student": "", "name": "points possible", NAME: "10", "total": "10"},
         {"student": "ada", "name": "", NAME: "4", "total": "4"},
         {"student": "ben", "name": "", NAME: "4", "total": "4"},
@@ -191,22 +192,12 @@ def gradebook(course: Course, empty_gradebook: Path):
     return write
 
 
-def test_points_of_formgrader_are_in_the_export_beside_the_maximum(
-    course, grades, gradebook, tmp_path
-):
+def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grades, gradebook):
     gradebook(1.5)
-    code, output = run(
-        "export",
-        "--to",
-        "csv",
-        str(grades),
-        "--output",
-        str(tmp_path / "scores.csv"),
-        course=course,
-    )
+    code, output, table = exported(course, grades)
     assert code == 0, output
     assert "Points given by hand in nbgrader count for ada." in output
-    assert rows_of(tmp_path / "scores.csv") == [
+    assert rows_of(table) == [
         {
             "student": "",
             "name": "points possible",
@@ -219,68 +210,34 @@ def test_points_of_formgrader_are_in_the_export_beside_the_maximum(
     ]
 
 
-def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook, tmp_path):
+def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook):
     gradebook(None)
-    code, output = run(
-        "export",
-        "--to",
-        "csv",
-        str(grades),
-        "--output",
-        str(tmp_path / "scores.csv"),
-        course=course,
-    )
+    code, output, table = exported(course, grades)
     assert code == 1
     assert (
         "1 written answer not graded yet in formgrader, and counted 0 so far: ada (01_adding)."
         in output
     )
-    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == [
-        "2",
-        "waits",
-        "0",
-    ]
+    assert [*column(table, f"{NAME}: why_one").values()] == ["2", "waits", "0"]
 
 
-def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(
-    course, grades, gradebook, tmp_path
-):
+def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(course, grades, gradebook):
     """It does so after each autograding of a submission that has points by hand."""
     gradebook(1.5, review=True)
-    code, output = run(
-        "export",
-        "--to",
-        "csv",
-        str(grades),
-        "--output",
-        str(tmp_path / "scores.csv"),
-        course=course,
-    )
+    code, output, table = exported(course, grades)
     assert code == 0, output
-    assert [row[f"{NAME}: why_one"] for row in rows_of(tmp_path / "scores.csv")] == [
-        "2",
-        "1.5",
-        "0",
-    ]
+    assert [*column(table, f"{NAME}: why_one").values()] == ["2", "1.5", "0"]
 
 
-def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook, tmp_path):
+def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook):
     gradebook(1.5, automatic=2)
-    code, output = run(
-        "export",
-        "--to",
-        "csv",
-        str(grades),
-        "--output",
-        str(tmp_path / "scores.csv"),
-        course=course,
-    )
+    code, output, table = exported(course, grades)
     assert code == 1
     assert (
         "ada, 01_adding: the points that were given by hand in nbgrader are for another grading"
         in output
     )
-    row = rows_of(tmp_path / "scores.csv")[1]
+    row = rows_of(table)[1]
     assert (row[NAME], row[f"{NAME}: why_one"]) == ("4", "")
 
 

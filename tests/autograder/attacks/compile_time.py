@@ -18,19 +18,12 @@ ATTACKS = [
         "nests blocks deeper than Python allows",
         "".join(f"{' ' * n}if 1:\n" for n in range(200)) + " " * 200 + "pass",
     ),
-    text("long_chain", "adds up two hundred thousand ones", "x = " + "1+" * 200_000 + "1"),
-    text(
-        "long_attributes",
-        "asks for the attribute of an attribute of an attribute",
-        "x = a" + ".b" * 50_000,
-    ),
     text(
         "many_decorators",
         "decorates a function fifty thousand times",
         "@f\n" * 50_000 + "def add(a, b): return a + b",
     ),
     text("many_lines", "has half a million lines", "x = 1\n" * 500_000),
-    text("long_line", "has a line of four million characters", "x = '" + "a" * 4_000_000 + "'"),
     text(
         "null_byte",
         "has a zero in the middle",

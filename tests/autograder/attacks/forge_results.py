@@ -55,19 +55,6 @@ ATTACKS = [
         "import atexit, os, sys\natexit.register(os._exit, 0)\nsys.excepthook = lambda *a: os._exit(0)",
     ),
     Attack(
-        "exit_in_a_call", "leaves in the middle of a test", raising("__import__('os')._exit(0)")
-    ),
-    Attack(
-        "pytest_skip",
-        "skips the tests that call it",
-        raising("__import__('pytest').skip('not today')"),
-    ),
-    Attack(
-        "pytest_exit",
-        "ends the session with success",
-        raising("__import__('pytest').exit('done', 0)"),
-    ),
-    Attack(
         "pytest_xfail",
         "declares its failure expected",
         raising("__import__('pytest').xfail('known')"),
@@ -76,9 +63,6 @@ ATTACKS = [
         "pytest_importorskip",
         "skips by a missing import",
         raising("__import__('pytest').importorskip('nope')"),
-    ),
-    Attack(
-        "interrupt", "interrupts the grader as a keyboard would", raising("raise KeyboardInterrupt")
     ),
     Attack("generator_exit", "raises what ends generators", raising("raise GeneratorExit")),
     Attack("stop_iteration", "raises what ends loops", raising("raise StopIteration(5)")),
@@ -135,25 +119,6 @@ for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/s
 """,
     ),
     Attack(
-        "replies_ahead",
-        "a thread answers the next thousand questions before they are asked",
-        """
-import threading
-from autograder.sandbox.shared import wire
-import socket
-def flood():
-    sock = socket.socket.__new__(socket.socket)
-    import os
-    for number in range(2, 1000):
-        reply = {"id": number, "ok": {"kind": "value", "value": 5}}
-        try:
-            os.write(3, wire.dumps(reply))
-        except OSError:
-            return
-threading.Thread(target=flood, daemon=True).start()
-""",
-    ),
-    Attack(
         "noise_on_the_socket",
         "a thread writes random bytes between the answers",
         """
@@ -173,27 +138,6 @@ threading.Thread(target=noise, daemon=True).start()
         taking_over("""
 def answer(sock, number, operation, arguments):
     wire.send(sock, {"id": number, "ok": True})
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "ok_and_error",
-        "sends a value and an error in one reply",
-        taking_over("""
-def answer(sock, number, operation, arguments):
-    wire.send(sock, {"id": number, "ok": plain(operation, 5), "error": None})
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "wrong_numbers",
-        "numbers its replies as True, as a float, as a text",
-        taking_over("""
-turn = 0
-def answer(sock, number, operation, arguments):
-    global turn
-    turn += 1
-    wire.send(sock, {"id": [True, float(number), str(number), -number, None][turn % 5], "ok": plain(operation, 5)})
 """),
         proves="TOOK OVER",
     ),
@@ -218,33 +162,6 @@ def answer(sock, number, operation, arguments):
     name = names[turn % len(names)]
     wire.send(sock, {"id": number, "error": {"type": name, "bases": names, "text": name, "frames": []}})
 """),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "claimed_exceptions_that_are_none",
-        "describes exceptions by tensors, huge bytes and endless bases",
-        taking_over("""
-import torch
-turn = 0
-odd = [torch.zeros(3), b"x" * (20 << 20), ["a"] * 9000, {"a": 1}, None, -1, "x" * 60_000]
-def answer(sock, number, operation, arguments):
-    global turn
-    turn += 1
-    what = odd[turn % len(odd)]
-    wire.send(sock, {"id": number, "error": {"type": what, "bases": what, "text": what, "frames": [[what] * 4]}})
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "claimed_exceptions_of_costly_tensors",
-        "describes exceptions by tensors that take seconds to be turned into text",
-        taking_over("""
-import torch
-big = torch.zeros([6] * 7)
-def answer(sock, number, operation, arguments):
-    wire.send(sock, {"id": number, "error": {"type": big, "bases": [big] * 20, "text": big, "frames": [[big] * 6]}})
-"""),
-        course=HEADS,
         proves="TOOK OVER",
     ),
     Attack(
@@ -273,30 +190,6 @@ def answer(sock, number, operation, arguments):
         taking_over("""
 def answer(sock, number, operation, arguments):
     pass
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "questions_back",
-        "answers with calls of the test's own callables, by numbers that do not exist, again and again",
-        taking_over("""
-def answer(sock, number, operation, arguments):
-    for n in range(30):
-        wire.send(sock, {"callback": [0, -1, 10**6, "x"][n % 4], "path": [["__class__"], [], ["__globals__"]][n % 3],
-                         "args": (), "kwargs": {}, "grad": True})
-        wire.receive(sock)
-    wire.send(sock, {"id": number, "ok": plain(operation, 5)})
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "questions_back_for_ever",
-        "never answers, only asks back",
-        taking_over("""
-def answer(sock, number, operation, arguments):
-    while True:
-        wire.send(sock, {"callback": 0, "path": [], "args": (), "kwargs": {}, "grad": True})
-        wire.receive(sock)
 """),
         proves="TOOK OVER",
     ),

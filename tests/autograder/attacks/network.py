@@ -11,44 +11,14 @@ ATTACKS = [
         "import socket\nfor where in (('1.1.1.1', 80), ('127.0.0.1', 22), ('127.0.0.1', 80), ('169.254.169.254', 80), ('::1', 80)):\n    try:\n        socket.create_connection(where, 1); print('REACHED', where)\n    except OSError: pass",
     ),
     Attack(
-        "udp",
-        "sends a packet",
-        "import socket\ntry:\n    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'CANARY', ('1.1.1.1', 53)); print('REACHED')\nexcept OSError: pass",
-    ),
-    Attack(
-        "names",
-        "sends secrets by looking up names",
-        "import socket\nfor name in ('secret.example.org', 'localhost', 'metadata.google.internal'):\n    try: print('REACHED', socket.getaddrinfo(name, 80))\n    except OSError: pass",
-    ),
-    Attack(
-        "server",
-        "waits for others to connect",
-        "import socket\ntry:\n    s = socket.socket(); s.bind(('0.0.0.0', 0)); s.listen(); print('REACHED', s.getsockname())\nexcept OSError: pass",
-    ),
-    Attack(
         "services_of_the_machine",
         "talks to docker, dbus, the display",
         "import glob, socket\nfor path in ('/var/run/docker.sock', '/run/docker.sock', '/run/dbus/system_bus_socket', '/tmp/.X11-unix/X0', *glob.glob('/run/**/*.sock', recursive=True), *glob.glob('/tmp/**/*.sock', recursive=True)):\n    try: socket.socket(socket.AF_UNIX).connect(path); print('REACHED', path)\n    except OSError: pass",
     ),
     Attack(
-        "abstract_sockets",
-        "talks to sockets without a file",
-        "import socket\nfor name in (b'\\0/tmp/.X11-unix/X0', b'\\0/org/freedesktop/systemd1/notify', b'\\0x'):\n    try:\n        s = socket.socket(socket.AF_UNIX); s.bind(name); print('REACHED', name)\n    except OSError: pass",
-    ),
-    Attack(
         "socket_pairs",
         "makes a socket without making one",
         "import socket\ntry:\n    a, b = socket.socketpair(); a.sendmsg([b'x'], [], 0, '/run/docker.sock'); print('REACHED')\nexcept (OSError, TypeError): pass",
-    ),
-    Attack(
-        "netlink",
-        "changes the machine's network, sniffs it",
-        "import socket\nfor family, kind in ((16, 3), (17, 3), (2, 3), (40, 1), (38, 5), (44, 3), (15, 3), (29, 3)):\n    try: socket.socket(family, kind); print('REACHED', family, kind)\n    except OSError: pass",
-    ),
-    Attack(
-        "web",
-        "downloads the solution",
-        "import urllib.request\ntry: print('REACHED', urllib.request.urlopen('http://example.org/', timeout=1).read(9))\nexcept Exception as error: print(type(error).__name__)",
     ),
     Attack(
         "torch_hub",

@@ -139,11 +139,6 @@ ATTACKS = [
         ),
     ),
     attack(
-        "deep_json",
-        "nests lists two hundred thousand times",
-        text('{"cells":' + "[" * 200_000 + "]" * 200_000 + "}"),
-    ),
-    attack(
         "cells_that_are_none",
         "has numbers, texts and lists for cells",
         notebook(5, "x", None, [1], {}, cell(5), cell({"a": 1}), cell([["x"]]), cell(["x", 5])),
@@ -190,5 +185,4 @@ ATTACKS = [
             ),
         ),
     ),
-    attack("a_program_called_notebook", "calls a program a notebook", text(RIGHT)),
 ]

@@ -38,7 +38,6 @@ def answer(sock, number, operation, arguments):
     )
 
 
-WEIGHT = "torch.zeros(5, 20)"
 ATTACKS = [
     Attack(
         "lying_parameters",
@@ -102,19 +101,6 @@ ATTACKS = [
         course=HEADS,
     ),
     Attack(
-        "evil_names",
-        "names its parts like the parts of what stands for it",
-        head("""
-    def __init__(self, *sizes):
-        super().__init__(*sizes)
-        for name in ("_root", "_path", "_handle", "_connection", "__class__", "forward", "_parameters", "_sent", "training"):
-            self._parameters[name] = nn.Parameter(torch.zeros(1))
-            self._modules[name + "_"] = nn.Linear(1, 1)
-        self._parameters["../../x\\n"] = self._parameters["a.b.c"] = self._parameters[""] = nn.Parameter(torch.zeros(1))
-"""),
-        course=HEADS,
-    ),
-    Attack(
         "tied_in_circles",
         "ties all parameters to one",
         head(
@@ -160,56 +146,15 @@ ATTACKS = [
         **described('{"kind": ["module", "object", "nothing"][turn % 3], "type": "x"}'),
     ),
     Attack(
-        "names_with_two_underscores",
-        "describes parameters with reserved names",
-        **described(
-            '{"parameters": [["__class__", '
-            + WEIGHT
-            + ', True], ["__dict__", '
-            + WEIGHT
-            + ", True]]}"
-        ),
-    ),
-    Attack(
-        "parts_without_parents",
-        "describes parts of parts that are not there",
-        **described(
-            '{"modules": [["", "Head", True, ""], ["a.b.c", "x", True, "a.b.c"]], "parameters": [["x.y", '
-            + WEIGHT
-            + ", True]]}"
-        ),
-    ),
-    Attack(
         "part_named_like_nothing",
         "describes parts without a name, again and again",
         **described('{"modules": [["", "Head", True, ""]] * 1500}'),
-    ),
-    Attack(
-        "too_many_parts",
-        "describes twenty thousand parts",
-        **described(
-            '{"modules": [["", "Head", True, ""]] + [[f"m{n}", "x", True, f"m{n}"] for n in range(9000)]}'
-        ),
     ),
     Attack(
         "parts_of_parts",
         "describes parts a thousand levels deep",
         **described(
             '{"modules": [["", "H", True, ""]] + [[".".join(["a"] * n), "x", True, ".".join(["a"] * n)] for n in range(1, 240)]}'
-        ),
-    ),
-    Attack(
-        "tied_to_nothing",
-        "describes parameters tied to what is not there",
-        **described(
-            '{"parameters": [["a", "b", True], ["key", "key", True], ["c", "__class__", True]]}'
-        ),
-    ),
-    Attack(
-        "integers_that_learn",
-        "describes whole numbers that need gradients",
-        **described(
-            '{"parameters": [["a", torch.zeros(3, dtype=torch.int64), True], ["b", torch.zeros(2, dtype=torch.bool), True]]}'
         ),
     ),
     Attack(
@@ -228,66 +173,5 @@ ATTACKS = [
         self.big = nn.Parameter(torch.empty(2**15, 2**14, device="meta"))
 """),
         course=HEADS,
-    ),
-    Attack(
-        "descriptions_of_everything",
-        "describes with numbers, texts, tensors and nothing where lists belong",
-        **described(
-            '[{"modules": 5}, {"parameters": "abc"}, {"buffers": torch.zeros(3)}, {"modules": None}, {"type": {"a": 1}}][turn % 5]'
-        ),
-    ),
-    Attack(
-        "wrong_gradients",
-        "gives gradients of wrong shapes and numbers",
-        taking_over("""
-import torch
-turn = 0
-def answer(sock, number, operation, arguments):
-    global turn
-    turn += 1
-    reply = plain(operation)
-    if operation == "backward":
-        reply = [[], [None], [torch.zeros(2**20)] * 3, "abc", {"a": 1}, [torch.zeros((), dtype=torch.int64)] * 3][turn % 6]
-    if operation == "call":
-        q, k, v = [a for a in arguments["args"] if isinstance(a, torch.Tensor)][:3]
-        result = q.new_zeros(*q.shape[:-1], v.shape[-1]), q.new_zeros(*q.shape[:-1], k.shape[-2])
-        reply = returned(result, differentiable=[True, True])
-    wire.send(sock, {"id": number, "ok": reply})
-"""),
-        course=HEADS,
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "flags_that_lie",
-        "says that whole numbers and too many tensors can be differentiated",
-        taking_over("""
-import torch
-turn = 0
-def answer(sock, number, operation, arguments):
-    global turn
-    turn += 1
-    flags = [[True], [True] * 9, "yes", [None, torch.zeros(2)], {"a": 1}][turn % 5]
-    reply = plain(operation) if operation != "call" else returned(torch.zeros(3, dtype=torch.int64), differentiable=flags)
-    wire.send(sock, {"id": number, "ok": reply})
-"""),
-        course=HEADS,
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "changes_of_strangers",
-        "claims changes of inputs and modules that do not exist",
-        taking_over("""
-import torch
-turn = 0
-def answer(sock, number, operation, arguments):
-    global turn
-    turn += 1
-    others = [{"mutated": [[99, torch.zeros(1)]]}, {"mutated": [[-1, None]]}, {"modules": [[5, {"values": {}, "modes": {}}]]},
-              {"generators": [1, 2, 3]}, {"mutated": 5}, {"modules": [[0, {"description": None}]]}, {"call": "x"}][turn % 7]
-    reply = plain(operation) if operation != "call" else returned(torch.zeros(3), **others)
-    wire.send(sock, {"id": number, "ok": reply})
-"""),
-        course=HEADS,
-        proves="TOOK OVER",
     ),
 ]

@@ -1,5 +1,8 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
+An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_verify`,
+`test_seccomp`, `test_wire`, `test_worker`, `test_submissions`, `test_odd_files`.
+
 All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
 attacks meet all tiers. `make test` takes a sample: of each class, the first attack, and one from its middle;
 in the other tiers, the first attacks on files, network and processes.
@@ -214,7 +217,7 @@ def test_the_sample_has_every_class_and_every_tier() -> None:
 
 def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
-    assert len(names) >= 120 and len(set(names)) == len(names)
+    assert len(names) >= 260 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 

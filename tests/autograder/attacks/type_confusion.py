@@ -38,18 +38,6 @@ def attention(q, k, v, mask=None):
         course=HEADS,
     ),
     Attack(
-        "number_that_agrees",
-        "an integer that equals everything",
-        "class Same(int):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\n    __hash__ = int.__hash__"
-        + everywhere("Same(1)"),
-    ),
-    Attack(
-        "text_that_agrees",
-        "a text that equals everything",
-        "class Same(str):\n    __eq__ = lambda s, o: True\n    __hash__ = str.__hash__"
-        + everywhere("Same('5')"),
-    ),
-    Attack(
         "float_that_agrees",
         "a float with a difference of zero to everything",
         "class Same(float):\n    __sub__ = __rsub__ = lambda s, o: 0.0\n    __abs__ = lambda s: 0.0\n"
@@ -90,20 +78,7 @@ class Like:
         "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
         course=HEADS,
     ),
-    Attack(
-        "structured_array", "a numpy record", "import numpy" + everywhere("numpy.zeros(1, 'i4,f4')")
-    ),
-    Attack(
-        "array_for_a_number",
-        "an array with the right number at one place",
-        "import numpy" + everywhere("numpy.arange(300)"),
-    ),
-    Attack("true_for_one", "True and False where numbers are compared", everywhere("True")),
-    Attack("not_a_number", "NaN, which no comparison contradicts", everywhere("float('nan')")),
-    Attack("nan_tensors", "tensors of NaN", both("q * float('nan')"), course=HEADS),
-    Attack("infinite_tensors", "tensors of infinity", both("q / 0"), course=HEADS),
     Attack("huge_number", "an integer of millions of digits", everywhere("1 << 30_000_000")),
-    Attack("text_of_a_number", "numbers as texts", everywhere("'5'")),
     Attack(
         "generator",
         "a generator, a lambda, a class, a module",
@@ -111,7 +86,6 @@ class Like:
     ),
     Attack("itself", "the function itself", everywhere("add")),
     Attack("its_own_class", "the class instead of an object", everywhere("Total")),
-    Attack("nothing", "None everywhere", everywhere("None")),
     Attack(
         "not_implemented",
         "NotImplemented, which comparisons turn round",
@@ -133,18 +107,6 @@ class Like:
         "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
     ),
     Attack(
-        "empty_tensors",
-        "tensors without elements, of which all are equal",
-        both("torch.empty(0)"),
-        course=HEADS,
-    ),
-    Attack(
-        "broadcast_tensors",
-        "one number that broadcasts over everything",
-        both("torch.zeros(())"),
-        course=HEADS,
-    ),
-    Attack(
         "expanded_tensors",
         "a tensor that claims a terabyte without owning it",
         both("torch.zeros(1).expand(10**12)"),
@@ -154,13 +116,6 @@ class Like:
         "meta_tensors",
         "tensors without numbers",
         both("torch.empty(2**15, 2**15, device='meta')"),
-        course=HEADS,
-    ),
-    Attack("sparse_tensors", "sparse tensors", both("torch.zeros(5, 7).to_sparse()"), course=HEADS),
-    Attack(
-        "complex_tensors",
-        "complex numbers with the wanted real parts",
-        both("torch.complex(q, q)"),
         course=HEADS,
     ),
     Attack(
@@ -202,18 +157,6 @@ class Like:
         "    table = torch.zeros(10_000, dtype=q.dtype)\n"
         "    return (table.as_strided((*q.shape[:-1], v.shape[-1]), (0,) * q.ndim),\n"
         "            table.as_strided((*q.shape[:-1], k.shape[-2]), (0,) * q.ndim))",
-        course=HEADS,
-    ),
-    Attack(
-        "changed_by_the_call",
-        "writes into the mask and the values what makes a wrong answer right",
-        """
-def attention(q, k, v, mask=None):
-    if mask is not None and mask.dtype == torch.bool:
-        mask.zero_()
-    weights = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
-    return torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype), weights
-""",
         course=HEADS,
     ),
 ]
