@@ -18,15 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.course.markers import UNWRITTEN
+from autograder.course.markers import CATCH, UNWRITTEN
 from autograder.feedback.render import Message
-from autograder.records import RefusedError
+from autograder.grading.differences import call_line
+from autograder.records import CATCH_FILE, RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
 from autograder.selfcheck.catch import (
     WrongProgram,
     attempt,
-    call_line,
     give_up,
     load_inputs,
     require_open,
@@ -112,6 +112,11 @@ def check(part: str) -> Any:
 
 def _verdict(part: str) -> Message:
     test_file = _test_file(part)
+    if test_file is None and part == CATCH and LockedHints(_here()).catch_points is not None:
+        return Message(
+            f"The points of this part come from {CATCH_FILE}, beside this notebook.",
+            foot='`catch("part", lambda: …)` tries an input; write those that catch something there.',
+        )
     if test_file is None:
         return Message(
             f"There is no test of a part {part!r} in {_here()}. Keep the files together."

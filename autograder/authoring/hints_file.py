@@ -63,14 +63,17 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 
 
 def with_stub(assignment: Assignment, text: str, released: Mapping[Path, str]) -> str:
-    """Return hints.json with what tells a student's work from the released stub, and the packages
-    that it needs.
+    """Return hints.json with what tells a student's work from the released stub, the packages that
+    it needs, and the points of catch.py.
     """
     stub = ReleasedStub.of(
         assignment.stem, {file.name: source for file, source in released.items()}
     )
-    record = {name: value for name, value in json.loads(text).items() if name != "packages"}
+    anew = ("packages", "catch_points")
+    record = {name: value for name, value in json.loads(text).items() if name not in anew}
     record["stub"] = stub.as_record()
+    if assignment.catch_points is not None:
+        record["catch_points"] = assignment.catch_points
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
     if packages:
         record["packages"] = sorted(packages)

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from autograder.course.markers import ANSWER
+from autograder.course.markers import ANSWER, CATCH
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
@@ -35,6 +35,7 @@ FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
 # other modules in an assignment's folder, or read by pytest
 FILES_OF_OURS = ("pictures", "catch", "conftest")
+CATCH_TITLE = "Catch the mistake"
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -164,7 +165,18 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    catch_points: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Points of a further part, `catch`, for the wrong programs that the inputs in a student's catch.py "
+        "catch, the same for each program; without it, none.",
+    )
     _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
+
+    @model_validator(mode="after")
+    def _name_is_free(self) -> "Assignment":
+        if self.catch_points is not None and CATCH in [part.name for part in self.parts]:
+            raise ValueError(f"has `catch_points`, so no part of its own can be called `{CATCH}`.")
+        return self
 
     @property
     def stem(self) -> str:
@@ -174,7 +186,14 @@ class Assignment(YamlRecord):
     @property
     def points(self) -> float:
         """The maximum score."""
-        return sum(part.points for part in self.parts)
+        return sum(part.points for part in self.graded_parts)
+
+    @property
+    def graded_parts(self) -> tuple[Part, ...]:
+        """The parts, and behind them the one for what catch.py catches, if it has points."""
+        if self.catch_points is None:
+            return self.parts
+        return (*self.parts, Part(name=CATCH, title=CATCH_TITLE, points=self.catch_points))
 
     @property
     def answers(self) -> tuple[WrittenAnswer, ...]:
@@ -186,14 +205,14 @@ class Assignment(YamlRecord):
         """The points of each graded cell of nbgrader: the parts, and the written answers behind
         them.
         """
-        parts = {part.name: part.points for part in self.parts}
+        parts = {part.name: part.points for part in self.graded_parts}
         return parts | {answer.name: answer.points for answer in self.answers}
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
-        names = [part.name for part in self.parts]
+        names = [part.name for part in self.graded_parts]
         if name in names:
-            return self.parts[names.index(name)]
+            return self.graded_parts[names.index(name)]
         hint = did_you_mean(name, names) or f"; it has {one_of(names)}."
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 

@@ -24,7 +24,7 @@ def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dic
     their names in words.
     """
     titles = (
-        {part.name: part.title for part in assignment.parts if part.name in names}
+        {part.name: part.title for part in assignment.graded_parts if part.name in names}
         if assignment
         else {}
     )

@@ -310,9 +310,8 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    content = (
-        f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
-    )
+    inside = joined([file.name for file in packed.files], len(packed.files))
+    content = f"{inside}, {packed.size:,} bytes, and nothing else. The grader can open it."
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.source != packed.file.name:
         lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))
