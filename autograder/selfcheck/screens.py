@@ -19,6 +19,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.text.wording import joined
 
 BAR = 12
 INDENT = 4
