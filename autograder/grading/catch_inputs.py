@@ -67,6 +67,7 @@ class CatchInputs:
         self._budget = budget
         self._connection: WorkerConnection | None = None
         self._opened = 0
+        self._absent = ""  # the first module that it imports and that is not there
 
     def by_part(self, parts: Iterable[str]) -> dict[str, list[Input]]:
         """Return the inputs of these parts; the worker that made them has ended then.
@@ -93,16 +94,20 @@ class CatchInputs:
         try:
             arguments = self._again_if_it_ends(lambda: self._made(part, index))
         except StudentError as error:
-            return Input(refused=f"Your input cannot be made: {_sentence(error)}")
-        odd = [type(leaf).__name__ for leaf in leaves(arguments) if type(leaf) not in _PLAIN]
-        if odd:
-            return Input(
-                refused="An input consists of tensors, numbers, texts, lists and None only."
-            )
+            return Input(refused=f"It cannot be made: {_sentence(error)}")
+        if any(type(leaf) not in _PLAIN for leaf in leaves(arguments)):
+            return Input(refused=self._odd)
         numbers = count_numbers(arguments)
         if numbers > MOST_NUMBERS:
             return Input(refused=f"It has {numbers:,} numbers; {MOST_NUMBERS:,} are the most.")
         return Input(arguments)
+
+    @property
+    def _odd(self) -> str:
+        if self._absent:
+            missing = f"{CATCH_FILE} imports `{self._absent}`"
+            return f"{missing}, and there is no such module where it is graded."
+        return "An input consists of tensors, numbers, texts, lists and None only."
 
     def _made(self, part: str, index: int) -> tuple[Any, ...]:
         value = self._open().request("make_input", part=part, index=index, seed=SEED)
@@ -156,7 +161,10 @@ class CatchInputs:
             limit=min(seconds, self._budget.left),
         )
         with malformed("the result of loading"):
-            errors = claims.items(claims.table(answer)["errors"])
+            reply = claims.table(answer)
+            absent = claims.rows(claims.items(reply["absent"])[:1], str, int, str)
+            self._absent = next((clean(name, LONGEST) for name, _, _ in absent), "")
+            errors = claims.items(reply["errors"])
             first = told_exception(errors[0]) if errors else None
         if first is not None:
             raise StudentError(_stopped(first))

@@ -67,9 +67,9 @@ def balance_loss(scores: Tensor, chosen: Tensor) -> Tensor:
 class MixtureOfExperts(nn.Module):
     """E experts, of which each token passes through k: x (..., C) -> (..., C).
 
-    `router` (C -> E) is an `nn.Linear` without bias, `experts` an `nn.ModuleList` of `Expert`s. After each call, `balance`
-    is the balance loss of its tokens. An expert runs at most once in a call, on the tokens that chose it; one that no token
-    chose does not run.
+    `router` (C -> E) is an `nn.Linear` without bias, `experts` an `nn.ModuleList` of `Expert`s. After each call,
+    `balance` is the balance loss of its tokens. An expert runs at most once in a call, on the tokens that chose it; one
+    that no token chose does not run.
     """
 
     def __init__(self, d_model: int, d_ff: int, num_experts: int, k: int) -> None:
