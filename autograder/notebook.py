@@ -237,11 +237,14 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     tried = attempt(module, call, make_input, programs)
     waiting = [verdict.program.letter for verdict in tried.verdicts if not verdict.caught]
     next_letter = [*waiting, programs[0].letter][0]
+    foot = (
+        f"If nothing separates program {next_letter} from your code, your code may make that mistake: "
+        f'`catch("{part}", give_up="{next_letter}")`'
+    )
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
         notes=as_notes(about_attempt(tried, "Your input", ())),
-        foot=f"If nothing separates program {next_letter} from your code, your code may make that mistake: "
-        f'`catch("{part}", give_up="{next_letter}")`',
+        foot="" if tried.refused else foot,
     )
 
 

@@ -6,7 +6,6 @@ in this process, as they do when a submission is compared with known mistakes: n
 runs here, and no process in which one runs knows anything of them.
 """
 
-import inspect
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -18,14 +17,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.markers import CATCH
 from autograder.course.mistakes import Mistake
 from autograder.grading.catch_inputs import CatchInputs, Input, UnusableCatchFileError
-from autograder.grading.differences import (
-    Outcome,
-    call_line,
-    difference,
-    functions_in,
-    outcome_of,
-    told,
-)
+from autograder.grading.differences import Outcome, difference, functions_in, not_taken, outcome_of
 from autograder.grading.suite_run import CALLS_PER_TEST
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import WorkerFactory
@@ -178,7 +170,7 @@ class _Trial:
             }
             if not waiting:
                 break
-            refused = given.refused or self._refused_call(call, given.arguments)
+            refused = given.refused or not_taken(call, given.arguments)
             if not refused:
                 task = f"{CATCH}, input {number} of {part}"
                 refused = self._limited(task, call, given.arguments, waiting, tried, seconds)
@@ -186,13 +178,6 @@ class _Trial:
                 name = f"Input {number}" if len(inputs) > 1 else "Your input"
                 tried.refused.append(f"{name} for `{part}` is refused: {refused}")
         return tried
-
-    def _refused_call(self, call: Call, arguments: tuple[Any, ...]) -> str:
-        try:
-            inspect.signature(call).bind(None, *arguments)
-        except TypeError as error:
-            return f"{call_line(call)}: {told(error)}"
-        return ""
 
     def _limited(
         self,

@@ -154,6 +154,15 @@ def call_line(call: Callable[..., Any]) -> str:
     return f"An input of this part is {signature.replace(parameters=parameters)}"
 
 
+def not_taken(call: Callable[..., Any], arguments: tuple[Any, ...]) -> str:
+    """Return why a call does not take these arguments behind the program; empty if it does."""
+    try:
+        inspect.signature(call).bind(None, *arguments)
+    except TypeError as error:
+        return f"{call_line(call)}: {error}."
+    return ""
+
+
 def told(error: BaseException) -> str:
     """Return an error as a sentence: the author's own, or its type with what it says."""
     text = clean(str(error), LONGEST)

@@ -8,7 +8,6 @@ author's input and answer, which are locked with the program.
 """
 
 import contextlib
-import inspect
 import runpy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from autograder.grading.differences import (
     difference,
     fixed_chance,
     functions_in,
+    not_taken,
     outcome_of,
     told,
 )
@@ -182,11 +182,13 @@ def attempt(
     try:
         arguments = made(make_input)
         numbers = count_numbers(arguments)
-        inspect.signature(call).bind(module, *arguments)
     except TypeError as error:
         return Attempt(0, refused=f"{call_line(call)}: {told(error)}")
     except Exception as error:  # the student's own lambda
         return Attempt(0, refused=f"Your input cannot be made: {told(error)}")
+    refused = not_taken(call, arguments)
+    if refused:
+        return Attempt(0, refused=refused)
     mine = outcome(module, call, arguments)
     if mine.error:
         return Attempt(numbers, refused=mine.error)

@@ -205,7 +205,9 @@ def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
     if counts := summary(results):
         lines.append(Text(counts))
     if step := next_step(results, command):
-        lines.append(Text("Nothing separates a program from your code? Then it may make that mistake:"))
+        lines.append(
+            Text("Nothing separates a program from your code? Then it may make that mistake:")
+        )
         lines.append(_commands((step, "asks the author's input")))
     return Group(*lines)
 

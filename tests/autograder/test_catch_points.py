@@ -127,7 +127,7 @@ def test_some_inputs_earn_some_points_also_for_a_student_whose_own_code_is_wrong
     [
         ("torch.ones(1, 2, 4), torch.ones(1, 2).bool()", "No sentence is all padding."),
         ("torch.ones(4)", "x is (B, T, C)."),
-        ("", "An input of this part is (x, padding_mask=None"),
+        ("", "An input of this part is (x, padding_mask=None, attn_mask=None, silent=False): missing"),
         ("1 / 0", "It cannot be made: ZeroDivisionError"),
         ("object()", "An input consists of tensors, numbers, texts, lists and None only."),
         ("torch.ones(1, 101, 100)", "It has 10,100 numbers; 10,000 are the most."),
