@@ -18,16 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.course.markers import UNWRITTEN
+from autograder.course.markers import CATCH, UNWRITTEN
 from autograder.feedback.render import Message
-from autograder.records import RefusedError
+from autograder.grading.differences import call_line
+from autograder.records import CATCH_FILE, RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
 from autograder.selfcheck.answers import unlocked_by
 from autograder.selfcheck.catch import (
     WrongProgram,
     attempt,
-    call_line,
     give_up,
     load_inputs,
     require_open,
@@ -163,6 +163,11 @@ def _title(part: str) -> str:
 
 def _verdict(part: str) -> Message:
     test_file = _test_file(part)
+    if test_file is None and part == CATCH and LockedHints(_here()).catch_points is not None:
+        return Message(
+            f"The points of this part come from {CATCH_FILE}, beside this notebook.",
+            foot='`catch("part", lambda: …)` tries an input; write those that catch something there.',
+        )
     if test_file is None:
         return Message(
             f"There is no test of a part {part!r} in {_here()}. Keep the files together."
@@ -283,11 +288,14 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     tried = attempt(module, call, make_input, programs)
     waiting = [verdict.program.letter for verdict in tried.verdicts if not verdict.caught]
     next_letter = [*waiting, programs[0].letter][0]
+    foot = (
+        f"If nothing separates program {next_letter} from your code, your code may make that mistake: "
+        f'`catch("{part}", give_up="{next_letter}")`'
+    )
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
         notes=as_notes(about_attempt(tried, "Your input", ())),
-        foot=f"If nothing separates program {next_letter} from your code, your code may make that mistake: "
-        f'`catch("{part}", give_up="{next_letter}")`',
+        foot="" if tried.refused else foot,
     )
 
 

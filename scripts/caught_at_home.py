@@ -66,7 +66,8 @@ def try_some(name: str, start: int) -> list[AtHome]:
 def at_home(
     course: Course, assignment: Assignment, session: SuiteSession, mistake: Mistake
 ) -> AtHome:
-    from autograder.selfcheck.catch import FILE_NAME, give_up, load_inputs, unlocked
+    from autograder.records import CATCH_FILE
+    from autograder.selfcheck.catch import give_up, load_inputs, unlocked
     from autograder.selfcheck.check import failures
     from autograder.selfcheck.locked_hints import LockedHints
     from autograder.selfcheck.workspace import run_text
@@ -76,7 +77,7 @@ def at_home(
     idea = mistake.weight == "idea"
     if failures(session, module):
         return AtHome(mistake.id, idea, passes=False)
-    if not (folder / FILE_NAME).is_file():
+    if not (folder / CATCH_FILE).is_file():
         return AtHome(mistake.id, idea, passes=True)
     inputs = load_inputs(folder)
     hints = LockedHints(folder)

@@ -726,11 +726,15 @@ if __name__ == "__main__":
 # One seed is one throw of the dice. Before you believe a difference of 0.05, run both again with `seed=1` and
 # `seed=2`: how far do two runs of the *same* recipe differ?
 #
-# ## Harder: Muon
+# ## Harder: a mixture of experts
 #
-# Not graded; about 45 minutes, ●●●. AdamW treats a matrix as a bag of numbers. The file `harder.py` beside this one
-# asks for an optimiser that treats it as a matrix, and in which rare directions count as much as frequent ones. Run
-# `python harder.py`: it checks what you write there and says in sentences what is missing.
+# Not graded; about 40 minutes, ●●●. Most of a model's parameters are in its feed-forward layers, and every token passes
+# through all of them. The file `harder.py` beside this one asks for a layer that knows more than a token has to pay
+# for: a router sends each token to a few of many experts. Run `python harder.py`: it checks what you write there and
+# says in sentences what is missing.
+#
+# Another 45 minutes, ●●●: AdamW treats a matrix as a bag of numbers. `muon.py` asks for *Muon*, an optimiser that treats
+# it as a matrix, and in which rare directions count as much as frequent ones.
 #
 # ## Look back
 #

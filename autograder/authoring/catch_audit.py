@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from autograder.authoring.catch_programs import chosen, programs
+from autograder.authoring.catch_programs import programs
+from autograder.course.catches import chosen
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake, load_alternatives
 from autograder.grading.reference import import_needed
@@ -63,7 +64,8 @@ def _of_program(
     inputs: "Inputs",
 ) -> Iterator[str]:
     """Yield what is wrong with the author's input, for any right code."""
-    from autograder.selfcheck.catch import author_input, count_numbers, give_up
+    from autograder.grading.differences import count_numbers
+    from autograder.selfcheck.catch import author_input, give_up
 
     numbers = count_numbers(author_input(program))
     if numbers > MOST_NUMBERS:

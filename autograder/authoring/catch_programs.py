@@ -2,50 +2,23 @@
 
 import ast
 import difflib
-import string
 import textwrap
 from datetime import datetime
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from autograder.course.catches import chosen, with_letters
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
-from autograder.course.mistakes import Mistake, load_mistakes, parts_of_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.records import CATCH_FILE, SourceFile
 
 if TYPE_CHECKING:
     from autograder.selfcheck.catch import WrongProgram
 
-MOST = 4  # programs of a part
 # Raise this when the same mistake makes another program, and run `autograder build`.
 PROGRAMS_VERSION = 2
-
-
-def chosen(course: Course, assignment: Assignment) -> dict[str, list[Mistake]]:
-    """Return the mistakes to catch in each part; none where course.yml switches catching off.
-
-    Raises CourseError if a part has too many, or there is no catch.py.
-    """
-    if course.catch is False:
-        return {}
-    solution = course.read_solution(assignment)
-    mistakes: dict[str, list[Mistake]] = {part.name: [] for part in assignment.parts}
-    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.catch]
-    for mistake, part in parts_of_mistakes(with_catch, solution):
-        mistakes[part].append(mistake)
-    mistakes = {part: of_part for part, of_part in mistakes.items() if of_part}
-    label = course.label(course.mistakes_file(assignment))
-    problems = [
-        f"{label}: the part `{part}` has {len(of_part)} mistakes to catch; {MOST} are the most."
-        for part, of_part in mistakes.items()
-        if len(of_part) > MOST
-    ]
-    if mistakes and not course.catch_file(assignment).is_file():
-        file = course.label(course.catch_file(assignment))
-        problems.append(f"{label} has mistakes to catch, but there is no {file}.")
-    if problems:
-        raise CourseError(problems)
-    return mistakes
 
 
 def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongProgram"]]:
@@ -61,14 +34,25 @@ def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongPro
     solution = course.read_solution(assignment)
     module = run_text(solution, f"{assignment.stem}.py").module
     calls = load_inputs(course.catch_file(assignment).parent)
-    letters = iter(string.ascii_uppercase)
     return {
         part: [
-            _program(next(letters), mistake, solution, module, calls.call(part))
-            for mistake in of_part
+            _program(letter, mistake, solution, module, calls.call(part))
+            for letter, mistake in of_part.items()
         ]
-        for part, of_part in mistakes.items()
+        for part, of_part in with_letters(mistakes).items()
     }
+
+
+def catch_file_of_author(course: Course, assignment: Assignment) -> SourceFile:
+    """Return a catch.py with the author's input for each program."""
+    lines = ["import math", "", "import torch", "from torch import tensor", "", "INPUTS = {"]
+    for part, of_part in chosen(course, assignment).items():
+        lines.append(f"    {part!r}: [")
+        lines += [
+            f"        lambda: ({mistake.catch.input})," for mistake in of_part if mistake.catch
+        ]
+        lines.append("    ],")
+    return SourceFile(CATCH_FILE, "\n".join([*lines, "}", ""]))
 
 
 def _program(

@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from autograder.course.markers import ANSWER
+from autograder.course.markers import ANSWER, CATCH
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
@@ -35,6 +35,7 @@ FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
 # other modules in an assignment's folder, or read by pytest
 FILES_OF_OURS = ("pictures", "catch", "conftest")
+CATCH_TITLE = "Catch the mistake"
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -120,7 +121,8 @@ class Limits(YamlRecord):
     )
 
 
-CONVERSATION = "conversation"  # the part that no test grades
+CONVERSATION = "conversation"  # the part that a person grades
+CONVERSATION_TITLE = "A conversation about this work"
 
 
 class Part(YamlRecord):
@@ -167,6 +169,11 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    catch_points: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Points of a further part, `catch`, for the wrong programs that the inputs in a student's catch.py "
+        "catch, the same for each program; without it, none.",
+    )
     conversation: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
@@ -174,10 +181,13 @@ class Assignment(YamlRecord):
     _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
 
     @model_validator(mode="after")
-    def _keeps_the_name_of_the_conversation(self) -> "Assignment":
-        if self.conversation and CONVERSATION in [part.name for part in self.parts]:
+    def _names_of_further_parts_are_free(self) -> "Assignment":
+        names = [part.name for part in self.parts]
+        if self.catch_points is not None and CATCH in names:
+            raise ValueError(f"has `catch_points`, so no part of its own can be called `{CATCH}`.")
+        if self.conversation is not None and CONVERSATION in names:
             raise ValueError(
-                f"has points for a `{CONVERSATION}`, so no part of it can have that name."
+                f"has points for a `{CONVERSATION}`, so no part of its own can be called that."
             )
         return self
 
@@ -189,7 +199,22 @@ class Assignment(YamlRecord):
     @property
     def points(self) -> float:
         """The maximum score of the tests."""
-        return sum(part.points for part in self.parts)
+        return sum(part.points for part in self.graded_parts)
+
+    @property
+    def graded_parts(self) -> tuple[Part, ...]:
+        """The parts, and behind them the one for what catch.py catches, if it has points."""
+        if self.catch_points is None:
+            return self.parts
+        return (*self.parts, Part(name=CATCH, title=CATCH_TITLE, points=self.catch_points))
+
+    @property
+    def decided_parts(self) -> tuple[Part, ...]:
+        """The graded parts, and behind them the conversation, if it has points."""
+        if self.conversation is None:
+            return self.graded_parts
+        conversation = Part(name=CONVERSATION, title=CONVERSATION_TITLE, points=self.conversation)
+        return (*self.graded_parts, conversation)
 
     @property
     def answers(self) -> tuple[WrittenAnswer, ...]:
@@ -201,14 +226,14 @@ class Assignment(YamlRecord):
         """The points of each graded cell of nbgrader: the parts, and the written answers behind
         them.
         """
-        parts = {part.name: part.points for part in self.parts}
+        parts = {part.name: part.points for part in self.graded_parts}
         return parts | {answer.name: answer.points for answer in self.answers}
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
-        names = [part.name for part in self.parts]
+        names = [part.name for part in self.graded_parts]
         if name in names:
-            return self.parts[names.index(name)]
+            return self.graded_parts[names.index(name)]
         hint = did_you_mean(name, names) or f"; it has {one_of(names)}."
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 

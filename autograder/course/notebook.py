@@ -11,10 +11,11 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.config import Assignment
+from autograder.course.config import CATCH_TITLE, Assignment
 from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT
-from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
+from autograder.course.markers import BEGIN, CATCH, PLACEHOLDER, UNWRITTEN
+from autograder.records import CATCH_FILE
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
@@ -34,6 +35,9 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     one locked test cell; prose and given code have no nbgrader metadata.
     """
     cells = [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
+    if assignment.catch_points is not None:
+        heading = f"## {CATCH_TITLE}\nYour inputs stand in {CATCH_FILE}, beside this notebook."
+        cells += [nbformat.v4.new_markdown_cell(heading), _test_cell(assignment, CATCH)]
     set_up = nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))
     below_the_title = 1 if cells[0].cell_type == "markdown" else 0
     cells.insert(below_the_title, set_up)
@@ -54,12 +58,7 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
 def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     part, name, picture = map(cell.metadata.get, ("part", "answer", "picture"))
     if part is not None:
-        test = nbformat.v4.new_code_cell(
-            f'check("{part}")', metadata={"deletable": False, "editable": False}
-        )
-        return _with_nbgrader(
-            test, part, grade=True, solution=False, points=assignment.part(part).points
-        )
+        return _test_cell(assignment, part)
     if name is not None:
         points = assignment.points_in_nbgrader[name]
         written = nbformat.v4.new_markdown_cell(PLACEHOLDER, metadata={"deletable": False})
@@ -79,6 +78,14 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
         return written
     written.metadata["deletable"] = False
     return _with_nbgrader(written, f"write-{function}", grade=False, solution=True)
+
+
+def _test_cell(assignment: Assignment, part: str) -> NotebookNode:
+    test = nbformat.v4.new_code_cell(
+        f'check("{part}")', metadata={"deletable": False, "editable": False}
+    )
+    points = assignment.part(part).points
+    return _with_nbgrader(test, part, grade=True, solution=False, points=points)
 
 
 def with_narrow_lines(source: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from autograder.course.config import CONVERSATION, Assignment, Course
+from autograder.course.config import Assignment, Course
 from autograder.records import Grade
 from autograder.text.yaml_loader import LOADER
 
@@ -25,9 +25,7 @@ def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dic
     """
     titles = {}
     if assignment:
-        titles = {part.name: part.title for part in assignment.parts if part.name in names}
-    if assignment and assignment.conversation and CONVERSATION in names:
-        titles[CONVERSATION] = "A conversation about this work"
+        titles = {part.name: part.title for part in assignment.decided_parts if part.name in names}
     return titles | {name: in_words(name) for name in names if name not in titles}
 
 

@@ -285,9 +285,7 @@ def _without_effect(
 ) -> str:
     """Return why a decision changed no grade; empty for the excuse of a student without one."""
     name = assignment.name
-    parts = [part.name for part in assignment.parts]
-    if assignment.conversation:
-        parts.append(CONVERSATION)
+    parts = [part.name for part in assignment.decided_parts]
     if decision.drop:
         return f"{name} has no test `{decision.drop}`{_close(decision.drop, tests)}"
     if not any(student in people for student in ids_of(decision)):
@@ -363,9 +361,8 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
     if part is None:
         return grade.score, room
     assignment = course.find(grade.assignment)
-    points_of = {other.name: other.points for other in assignment.parts} if assignment else {}
-    if assignment and assignment.conversation:
-        points_of[CONVERSATION] = assignment.conversation
+    parts = assignment.decided_parts if assignment else ()
+    points_of = {other.name: other.points for other in parts}
     if part not in points_of:
         return None
     tests = [test for test in grade.tests if test.part == part]

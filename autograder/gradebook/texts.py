@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.course.digests import submission_digest
-from autograder.records import Grade, InfrastructureError, SourceFile, Submission
+from autograder.records import CATCH_FILE, Grade, InfrastructureError, SourceFile, Submission
 from autograder.text.files import write_whole
 
 FOLDER = "submissions"
@@ -31,15 +31,16 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
         digest = submission_digest(submission)
         file = _file(folder, digest)
         if submission.files and not file.exists():
-            write_whole(file, json.dumps([[file.name, file.text] for file in submission.files]))
-        stored.append(StoredSubmission(replace(submission, files=()), digest))
+            written = [[file.name, file.text] for file in submission.all_files]
+            write_whole(file, json.dumps(written))
+        stored.append(StoredSubmission(replace(submission, files=(), catch=None), digest))
     return stored
 
 
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
     """Yield the submissions with their files, read lazily; raises InfrastructureError."""
     for stored in put_away:
-        submission = replace(stored.submission, files=files_of(folder, stored.digest))
+        submission = _with_files(stored.submission, folder, stored.digest)
         if submission_digest(submission) != stored.digest:
             file = _file(folder, stored.digest)
             raise InfrastructureError(f"{file} was changed or is gone. Remove it and grade again.")
@@ -48,17 +49,26 @@ def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Subm
 
 def get(folder: Path, grade: Grade) -> Submission | None:
     """Return the submission of this grade; None if its text is missing or is not the graded one."""
-    submission = Submission(
-        grade.student, grade.assignment, files_of(folder, grade.submission_sha256)
-    )
+    empty = Submission(grade.student, grade.assignment)
+    submission = _with_files(empty, folder, grade.submission_sha256)
     is_whole = submission.files and submission_digest(submission) == grade.submission_sha256
     return submission if is_whole else None
 
 
 def files_of(folder: Path, digest: str) -> tuple[SourceFile, ...]:
-    """Return the files stored under the digest of a submission; empty if they are missing or cannot
-    be read.
+    """Return the files of the module stored under the digest of a submission; empty if they are
+    missing or cannot be read.
     """
+    return tuple(file for file in _all_files(folder, digest) if file.name != CATCH_FILE)
+
+
+def _with_files(submission: Submission, folder: Path, digest: str) -> Submission:
+    files = _all_files(folder, digest)
+    catch = next((file for file in files if file.name == CATCH_FILE), None)
+    return replace(submission, files=tuple(file for file in files if file != catch), catch=catch)
+
+
+def _all_files(folder: Path, digest: str) -> tuple[SourceFile, ...]:
     try:
         record = json.loads(_file(folder, digest).read_text("utf-8"))
         return tuple(SourceFile(str(name), str(text)) for name, text in record)

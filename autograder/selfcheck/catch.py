@@ -8,37 +8,36 @@ author's input and answer, which are locked with the program.
 """
 
 import contextlib
-import inspect
 import runpy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
 
-from autograder.checks.explain import clean
-from autograder.checks.sentences import kind, show, verb
-from autograder.checks.values import first_difference
-from autograder.records import RefusedError
+from autograder.grading.differences import (
+    Outcome,
+    Values,
+    call_line,
+    count_numbers,
+    difference,
+    fixed_chance,
+    functions_in,
+    not_taken,
+    outcome_of,
+    told,
+)
+from autograder.records import CATCH_FILE, RefusedError
 from autograder.sandbox.outside.alarm import TestAlarm
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.shared.errors import StudentRaisedError
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.steady import SteadyServer
 from autograder.selfcheck.check import OwnServer, time_limit
-from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, SteadyServer, take
+from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
 from autograder.suite.session import SuiteSession
-
-FILE_NAME = "catch.py"
-SEED = 0
-ATOL = 1e-5  # two right answers may add in another order
-RTOL = 1e-4
-LONGEST = 500  # letters of an error
-
-Values = dict[str, Any]  # what a call gives back, by the name of each
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,6 @@ class WrongProgram:
     def from_record(cls, record: dict[str, Any]) -> "WrongProgram":
         expected = {name: _revived(value) for name, value in record["expected"].items()}
         return cls(**{**record, "lines": tuple(record["lines"]), "expected": expected})
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a program gave back for an input, or the `error` that stopped it."""
-
-    values: Values
-    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,29 +122,29 @@ class Inputs:
 
     def call(self, part: str) -> Callable[..., Any]:
         if part not in self.calls:
-            raise RefusedError(f"{FILE_NAME} does not define `{part}`; restore it as it came.")
+            raise RefusedError(f"{CATCH_FILE} does not define `{part}`; restore it as it came.")
         return self.calls[part]
 
 
 def load_inputs(folder: Path) -> Inputs:
     """Run an assignment's catch.py; raises RefusedError with a sentence if it cannot be used."""
-    path = folder / FILE_NAME
+    path = folder / CATCH_FILE
     if not path.is_file():
         raise RefusedError(
-            f"There is no {FILE_NAME} in {folder.resolve()}; keep the files together."
+            f"There is no {CATCH_FILE} in {folder.resolve()}; keep the files together."
         )
     try:
-        names = runpy.run_path(str(path))
+        with fixed_chance():
+            names = runpy.run_path(str(path))
     except Exception as error:  # the student's own text
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(error, path)
         where = f" in line {line}" if line else ""
-        raise RefusedError(f"{FILE_NAME} stops{where}: {_told(error)}") from None
+        raise RefusedError(f"{CATCH_FILE} stops{where}: {told(error)}") from None
     inputs = names.get("INPUTS")
     if not isinstance(inputs, dict):
-        raise RefusedError(f"{FILE_NAME} has no INPUTS: a dict with an input for each part.")
-    calls = {name: value for name, value in names.items() if isinstance(value, FunctionType)}
+        raise RefusedError(f"{CATCH_FILE} has no INPUTS: a dict with an input for each part.")
     listed = {part: given if isinstance(given, list) else [given] for part, given in inputs.items()}
-    return Inputs(calls, listed, names.get("RANDOM_INPUTS", {}))
+    return Inputs(functions_in(names), listed, names.get("RANDOM_INPUTS", {}))
 
 
 def require_open(hints: LockedHints) -> None:
@@ -191,11 +182,13 @@ def attempt(
     try:
         arguments = made(make_input)
         numbers = count_numbers(arguments)
-        inspect.signature(call).bind(module, *arguments)
     except TypeError as error:
-        return Attempt(0, refused=f"{call_line(call)}: {_told(error)}")
+        return Attempt(0, refused=f"{call_line(call)}: {told(error)}")
     except Exception as error:  # the student's own lambda
-        return Attempt(0, refused=f"Your input cannot be made: {_told(error)}")
+        return Attempt(0, refused=f"Your input cannot be made: {told(error)}")
+    refused = not_taken(call, arguments)
+    if refused:
+        return Attempt(0, refused=refused)
     mine = outcome(module, call, arguments)
     if mine.error:
         return Attempt(numbers, refused=mine.error)
@@ -248,16 +241,9 @@ def made(make_input: Callable[[], Any]) -> tuple[Any, ...]:
     """Return the arguments that a student's lambda makes, always the same for random ones."""
     value = make_input
     if callable(make_input):
-        with _fixed_chance():
+        with fixed_chance():
             value = make_input()
     return value if isinstance(value, tuple) else (value,)
-
-
-def count_numbers(arguments: Any) -> int:
-    """Return how many numbers an input has."""
-    leaves = tree_leaves(arguments)
-    sizes = [leaf.numel() if isinstance(leaf, Tensor) else 1 for leaf in leaves if leaf is not None]
-    return sum(sizes)
 
 
 def outcome(
@@ -267,22 +253,13 @@ def outcome(
     program: WrongProgram | None = None,
 ) -> Outcome:
     """Call the module, or a wrong program in its place, under the same conditions."""
-    connection = RecordingConnection(module)
-    connection.server = _SteadyOwnServer(module)
-    connection.server.exchange = connection._answer_question
     exchanged = in_place(module, program) if program else contextlib.nullcontext()
+    connection = LoopbackConnection(_SteadyOwnServer(module))
     try:
-        with exchanged, _fixed_chance(), time_limit():
-            connection.start_test(SEED)
-            given = call(RemoteStudent(connection), *arguments)
+        with exchanged, time_limit():
+            return outcome_of(connection, call, arguments)
     except TestAlarm as late:
         return Outcome({}, str(late).replace("This test", "This input"))
-    except StudentRaisedError as error:
-        return Outcome({}, _with_type(error.remote.type, clean(error.remote.text, LONGEST)))
-    except Exception as error:  # what a student's code gave back fits nothing
-        return Outcome({}, _told(error))
-    values = given if isinstance(given, dict) else {"the output": given}
-    return Outcome({name: _detached(value) for name, value in values.items()})
 
 
 class _SteadyOwnServer(OwnServer, SteadyServer):
@@ -309,58 +286,6 @@ def in_place(module: ModuleType, program: WrongProgram) -> Iterator[None]:
         space.update(kept)
 
 
-def difference(theirs: Outcome, mine: Outcome, letter: str, whose: str = "yours") -> str:
-    """Return where a program differs from another and by how much; empty if it does not."""
-    if theirs.error:
-        return "" if mine.error else f"{letter} stops: {theirs.error}"
-    for name, value in mine.values.items():
-        sentence = _apart(name, theirs.values.get(name), value, letter, whose)
-        if sentence:
-            return f"{name} {sentence}"
-    return ""
-
-
-def _apart(name: str, theirs: Any, mine: Any, letter: str, whose: str) -> str:
-    if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
-        return _tensors_apart(name, theirs, mine, letter, whose)
-    if isinstance(mine, float) and isinstance(theirs, float):
-        return _tensors_apart(name, torch.tensor(theirs), torch.tensor(mine), letter, whose)
-    if type(mine) is type(theirs) and mine == theirs:
-        return ""
-    values = f"{whose} is {_shown(mine)}, {letter} is {_shown(theirs)}"
-    return f"{verb(name, 'differs', 'differ')}: {values}."
-
-
-def _tensors_apart(name: str, theirs: Tensor, mine: Tensor, letter: str, whose: str) -> str:
-    if theirs.shape != mine.shape:
-        shapes = (
-            f"{whose} is of shape {tuple(mine.shape)}, {letter} is of shape {tuple(theirs.shape)}"
-        )
-        return f"{verb(name, 'has', 'have')} another shape: {shapes}."
-    if theirs.dtype != mine.dtype:
-        types = f"{mine.dtype} from {whose}, {theirs.dtype} from {letter}"
-        return f"{verb(name, 'has', 'have')} another number type: {types}."
-    apart = first_difference(theirs, mine, atol=ATOL, rtol=RTOL)
-    if apart is None:
-        return ""
-    where = f" first at {apart.where}" if apart.several else ""
-    numbers = f"{apart.expected} from {whose}, {apart.came} from {letter}"
-    extent = f" ({apart.extent})" if apart.several and apart.extent else ""
-    return f"{verb(name, 'differs', 'differ')}{where}: {numbers}{extent}."
-
-
-def _shown(value: Any) -> str:
-    return kind(value) if isinstance(value, Tensor) else show(value)
-
-
-def _detached(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.detach().cpu()
-    if isinstance(value, (list, tuple)):
-        return [_detached(item) for item in value]
-    return value
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return {"dtype": str(value.dtype).removeprefix("torch."), "numbers": value.tolist(),
@@ -375,20 +300,6 @@ def _revived(value: Any) -> Any:
     return value
 
 
-@contextlib.contextmanager
-def _fixed_chance() -> Iterator[None]:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
-        yield
-
-
-def call_line(call: Callable[..., Any]) -> str:
-    """Return what an input consists of, as the arguments of a call."""
-    signature = inspect.signature(call)
-    parameters = list(signature.parameters.values())[1:]  # behind the program
-    return f"An input of this part is {signature.replace(parameters=parameters)}"
-
-
 def _line_in(error: BaseException, path: Path) -> int:
     step = error.__traceback__
     line = 0
@@ -397,14 +308,3 @@ def _line_in(error: BaseException, path: Path) -> int:
             line = step.tb_lineno
         step = step.tb_next
     return line
-
-
-def _told(error: BaseException) -> str:
-    text = clean(str(error), LONGEST)
-    return (
-        text if isinstance(error, ValueError) and text else _with_type(type(error).__name__, text)
-    )
-
-
-def _with_type(name: str, text: str) -> str:
-    return f"{name}: {text}" if text else name

@@ -208,14 +208,9 @@ def summary(results: Sequence[PartCaught]) -> str:
 
 
 def next_step(results: Sequence[PartCaught], command: str) -> str:
-    """Return what to do about a program that nothing separates; empty if there is none."""
+    """Return the command for a program that nothing separates; empty if there is none."""
     waiting = list(itertools.chain.from_iterable(result.waiting for result in results))
-    if not waiting:
-        return ""
-    return (
-        "If nothing that you try separates a program from your code, your code may make that "
-        f"mistake: {command} --give-up {waiting[0]}"
-    )
+    return f"{command} --give-up {waiting[0]}" if waiting else ""
 
 
 def as_notes(paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:

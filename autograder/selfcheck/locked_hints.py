@@ -27,17 +27,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
-from torch.utils._pytree import tree_leaves
 
 from autograder.course.markers import QUESTION_LEADS
-from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.alarm import alarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.steady import SteadyServer
 from autograder.sandbox.outside.subject import RemoteSubject
 from autograder.sandbox.outside.transcript import Answer, Transcript
-from autograder.sandbox.shared.calls import Call, CallReply
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -48,7 +45,6 @@ GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(
 GUARD = 2e-4  # minimum distance of a number from a border; platforms differ by about 1e-6
 BEND = 0.1  # below, numbers are compared by difference; above, by ratio
 SAMPLE = 64  # numbers sampled from each tensor
-WEIGHT = 0.3  # the scale of the weights that replace random ones
 PAD = 64  # hints are padded to hide their length
 
 
@@ -67,42 +63,6 @@ class MistakeHint:
     place: str
     order: int
     fails: tuple[str, ...] = ()
-
-
-class SteadyServer(Server):
-    """A server that answers for a module deterministically, independent of the order of calls.
-
-    With `every_weight`, those that are constant at first are replaced, too: right code may begin
-    with biases of zero or with random ones.
-    """
-
-    every_weight = False
-
-    def __init__(self, module: types.ModuleType) -> None:
-        super().__init__(module)
-        self._seed = 0
-        self._begun = 0
-
-    def seed(self, seed: int, reads_output: bool = False) -> None:
-        super().seed(seed, reads_output)
-        self._seed = seed
-        self._begun = 0
-
-    def perform(self, call: Call) -> CallReply:
-        self._begun += 1
-        torch.default_generator.manual_seed(self._seed + self._begun)
-        undrawn = torch.default_generator.get_state()
-        before = {id(thing) for thing in self.objects}
-        reply = super().perform(call)
-        if not isinstance(self.resolve(call.target), type):
-            return reply  # the reply may contain weights
-        drawn = not torch.equal(torch.default_generator.get_state(), undrawn)
-        if not drawn and not self.every_weight:
-            return reply  # its weights are not random: the test chose them
-        for module in tree_leaves(reply.result):
-            if isinstance(module, nn.Module) and id(module) not in before:
-                _replace_weights(module, constant_ones=self.every_weight)
-        return reply
 
 
 class RecordingConnection(LoopbackConnection):
@@ -144,22 +104,6 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     return Recording(
         error is not None, tuple(connection.transcript.answers), tuple(connection.visited)
     )
-
-
-def _replace_weights(module: nn.Module, constant_ones: bool) -> None:
-    """Replace weights by values that depend only on their name and shape."""
-    with torch.no_grad():
-        for name, weight in module.named_parameters():
-            if weight.is_meta or not weight.is_floating_point() or weight.numel() == 0:
-                continue
-            if constant_ones or bool((weight != weight.flatten()[0]).any()):
-                weight.copy_(_fixed_weights(name, weight.shape))
-
-
-def _fixed_weights(name: str, shape: Sequence[int]) -> torch.Tensor:
-    digest = hashlib.sha256(name.encode()).digest()
-    generator = torch.Generator().manual_seed(int.from_bytes(digest[:4], "big"))
-    return WEIGHT * torch.randn(tuple(shape), generator=generator)
 
 
 class _Reading:
@@ -333,6 +277,7 @@ class LockedHints:
             self._catch = dict(locked.get("catch", {}))
             self.asks_earlier_questions = bool(record.get("earlier_questions", True))
             self._rewordings = dict(record.get("asked_again_as", {}))
+            self.catch_points = record.get("catch_points")
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
@@ -341,6 +286,7 @@ class LockedHints:
             self._catch = {}
             self.asks_earlier_questions = False
             self._rewordings = {}
+            self.catch_points = None
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""

@@ -20,6 +20,7 @@ from autograder.selfcheck.earlier_questions import EarlierQuestion
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.text.wording import joined
 
 BAR = 12
 INDENT = 4
@@ -220,7 +221,10 @@ def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
     if counts := summary(results):
         lines.append(Text(counts))
     if step := next_step(results, command):
-        lines.append(Text(step, "dim"))
+        lines.append(
+            Text("Nothing separates a program from your code? Then it may make that mistake:")
+        )
+        lines.append(_commands((step, "asks the author's input")))
     return Group(*lines)
 
 
@@ -326,9 +330,8 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    content = (
-        f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
-    )
+    inside = joined([file.name for file in packed.files], len(packed.files))
+    content = f"{inside}, {packed.size:,} bytes, and nothing else. The grader can open it."
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.source != packed.file.name:
         lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))

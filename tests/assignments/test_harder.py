@@ -15,6 +15,8 @@ from autograder.course.config import load_course
 
 HERE = Path(__file__).resolve().parent
 EXERCISES = sorted(HERE.glob("*/given/harder.py"))
+MUON = HERE / "15_train_it_well/given/muon.py"  # a second one
+ALL = [*EXERCISES, MUON]
 COURSE = load_course(HERE.parents[1])
 SLIPS = {
     "00_why_transformers": [
@@ -146,6 +148,22 @@ SLIPS = {
         ("list(model.modules())", "[model]", "a_whole_model"),
     ],
     "15_train_it_well": [
+        ("scores.softmax(dim=-1).topk(k, dim=-1)", "scores.topk(k, dim=-1)", "choices"),
+        ("    return weights, chosen", "    return weights / weights.sum(dim=-1, keepdim=True), chosen", "choices"),
+        (".mean(dim=(0, 1))", ".sum(dim=1).mean(dim=0)", "even_and_not"),
+        ("return E * (f * P)", "return (f * P)", "balance_by_hand"),
+        ("return E * (f * P).sum()", "return E * (P * P).sum()", "balance_by_hand"),
+        ("return E * (f * P).sum()", "return E * (f * f).sum()", "balance_by_hand"),
+        ("P = scores.softmax(dim=-1).mean(dim=0)", "P = scores.softmax(dim=-1).mean(dim=0).detach()", "which_way"),
+        ("weights[rows, places, None] * expert(tokens[rows])", "expert(tokens[rows])", "each_by_its_own"),
+        ("weights[rows, places, None]", "weights[rows, 0, None]", "each_by_its_own"),
+        ("expert(tokens[rows])", "expert(tokens)[rows]", "only_the_chosen"),
+        ("            if len(rows):\n", "            if True:\n", "only_the_chosen"),
+        ("self.balance = balance_loss(scores, chosen)", "self.balance = balance_loss(scores, chosen).detach()",
+         "learns"),
+        ("weights, chosen = route(scores, self.k)", "weights, chosen = route(scores.detach(), self.k)", "learns"),
+    ],
+    "muon": [
         (".clamp(min=1e-30)", "", "either_side"),
         ("G / G.norm()", "G / (1 + G.norm())", "one_number"),
         ("B * square + C * square @ square", "B * square", "one_number"),
@@ -211,7 +229,7 @@ def loaded(file: Path, text: str | None = None) -> ModuleType:
 
 def failing(exercise: Path, text: str) -> str:
     """The first check that this solution fails; "" if it passes all of them."""
-    module, answer = loaded(exercise), loaded(exercise.parents[1] / "harder_solution.py", text)
+    module, answer = loaded(exercise), loaded(solution_file(exercise), text)
     vars(module).update({name: value for name, value in vars(answer).items() if not name.startswith("_")})
     for check in module.CHECKS:
         try:
@@ -221,24 +239,32 @@ def failing(exercise: Path, text: str) -> str:
     return ""
 
 
+def solution_file(exercise: Path) -> Path:
+    return exercise.parents[1] / f"{exercise.stem}_solution.py"
+
+
 def solution(exercise: Path) -> str:
-    return (exercise.parents[1] / "harder_solution.py").read_text("utf-8")
+    return solution_file(exercise).read_text("utf-8")
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda file: file.parts[-3])
+def label(exercise: Path) -> str:
+    return exercise.parts[-3] if exercise.stem == "harder" else exercise.stem
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=label)
 def test_the_instructors_solution_passes(exercise):
     assert failing(exercise, solution(exercise)) == ""
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda file: file.parts[-3])
+@pytest.mark.parametrize("exercise", ALL, ids=label)
 def test_each_slip_is_found(exercise):
-    for right, wrong, check in SLIPS[exercise.parts[-3]]:
+    for right, wrong, check in SLIPS[label(exercise)]:
         text = solution(exercise)
         assert text.count(right) >= 1, right
         assert failing(exercise, text.replace(right, wrong)) == check, (right, wrong)
 
 
-@pytest.mark.parametrize("exercise", [EXERCISES[0], *(pytest.param(e, marks=pytest.mark.slow) for e in EXERCISES[1:])])
+@pytest.mark.parametrize("exercise", [EXERCISES[0], *(pytest.param(e, marks=pytest.mark.slow) for e in ALL[1:])])
 def test_what_is_not_written_says_so(exercise):
     done = subprocess.run([sys.executable, str(exercise)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and not done.stderr
@@ -317,10 +343,26 @@ def test_numbers_of_the_other_texts(answers):
     assert (768 * 768 + 768, 2 * 8 * 768, round(590_592 / 12_288)) == (590_592, 12_288, 48)
     says("14", "590,592 numbers", "= 12,288, one in 48", "A x is 210, B A x is 630, and 1,260 is added")
     assert f"{3.4445 - 4.7750 + 2.0315:.3f}" == "0.701"
-    says("15", "3.4445 - 4.7750 + 2.0315 = 0.701")
+    assert "3.4445 - 4.7750 + 2.0315 = 0.701" in " ".join(MUON.read_text("utf-8").split())
     preferences = answers["16"]
     assert f"{preferences.price(2):.3f}" == "0.193" and preferences.best_of(torch.tensor([1.0, 2.0, 5.0]), 2) == 4
     says("16", "so best-of-2 is worth 4. It costs at most ln 2 - ½ = 0.193")
+
+
+def test_numbers_of_the_mixture_of_experts(answers):
+    first = torch.tensor([0.8, 0.6, 0.7, 0.1])
+    scores = torch.stack([first, 1 - first], dim=1).log()
+    _, chosen = answers["15"].route(scores, 1)
+    assert chosen.flatten().tolist() == [0, 0, 0, 1]
+    assert float(answers["15"].balance_loss(scores, chosen)) == pytest.approx(1.05)
+    assert (float(first.mean()), 2 * (0.75 * 0.55 + 0.25 * 0.45)) == pytest.approx((0.55, 1.05))
+    says("15", "f = (0.75, 0.25)", "P = (0.55, 0.45)", "2 · (0.75 · 0.55 + 0.25 · 0.45) = 1.05")
+    # Mixtral: 32 layers of 4096 numbers, 32 heads that share 8 keys and values, experts of 14336, a vocabulary of 32000
+    attention = 2 * 4096 * 4096 + 2 * 4096 * 1024
+    expert, rest = 3 * 4096 * 14_336, 2 * 32_000 * 4096
+    parameters = [32 * (attention + 8 * 4096 + experts * expert) + rest for experts in (8, 2)]
+    assert [f"{number / 1e9:.1f}" for number in parameters] == ["46.7", "12.9"]
+    says("15", "E = 8 and k = 2: 46.7 billion parameters, of which a token uses 12.9 billion")
 
 
 def test_the_program_with_heads_says_what_is_missing(tmp_path):

@@ -17,14 +17,15 @@ import autograder.notebook as notebook
 from autograder.authoring import build, catch_audit, catch_programs
 from autograder.authoring.released import released
 from autograder.cli import app
+from autograder.course import catches
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
+from autograder.grading.differences import count_numbers
+from autograder.records import CATCH_FILE
 from autograder.selfcheck.catch import (
-    FILE_NAME,
     Attempt,
     WrongProgram,
     attempt,
-    count_numbers,
     give_up,
     in_place,
     load_inputs,
@@ -122,7 +123,7 @@ def test_code_that_fails_the_part_opens_nothing(folder: Path) -> None:
 
 def test_an_input_catches_and_the_caught_program_tells_its_story(folder: Path) -> None:
     written(folder, SOLUTION)
-    file = folder / FILE_NAME
+    file = folder / CATCH_FILE
     squares = "torch.arange(8.0).reshape(1, 2, 4) ** 2, torch.tensor([[False, True]])"
     inputs = f'INPUTS["post_norm"] = [lambda: torch.ones(1, 2, 4), lambda: ({squares})]'
     file.write_text(
@@ -225,7 +226,7 @@ def test_locked_parts_have_no_count(folder: Path) -> None:
 )
 def test_a_broken_catch_file_is_a_sentence(folder: Path, text: str, sentence: str) -> None:
     written(folder, SOLUTION)
-    (folder / FILE_NAME).write_text(text, "utf-8")
+    (folder / CATCH_FILE).write_text(text, "utf-8")
     code, output = said(str(folder), "--part", "encoder")
     assert code == 2 and sentence in output
 
@@ -312,8 +313,8 @@ def test_during_grading_it_does_nothing(in_notebook: Path, monkeypatch: pytest.M
 def test_course_yml_switches_it_off_or_on_from_a_date(folder: Path) -> None:
     off = COURSE.model_copy(update={"catch": False})
     assert catch_programs.programs(off, BLOCK) == {}
-    assert FILE_NAME not in {file.name for file in released(off, BLOCK)}
-    assert FILE_NAME in {file.name for file in released(COURSE, BLOCK)}
+    assert CATCH_FILE not in {file.name for file in released(off, BLOCK)}
+    assert CATCH_FILE in {file.name for file in released(COURSE, BLOCK)}
     record = json.loads((folder / "hints.json").read_text("utf-8"))
     written(folder, SOLUTION)
     for moment, refused in (
@@ -439,10 +440,10 @@ def test_more_than_four_in_a_part_and_a_missing_file_are_errors(
     tiny: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = with_catch(tiny)
-    monkeypatch.setattr(catch_programs, "MOST", 0)
+    monkeypatch.setattr(catches, "MOST", 0)
     course.catch_file(course.assignments[0]).unlink()
     with pytest.raises(CourseError) as error:
-        catch_programs.chosen(course, course.assignments[0])
+        catches.chosen(course, course.assignments[0])
     assert "the part `total` has 1 mistakes to catch; 0 are the most" in str(error.value)
     assert "there is no tests/assignments/01_adding/given/catch.py" in str(error.value)
 
@@ -452,7 +453,7 @@ def test_a_built_course_is_caught_from_end_to_end(tiny: Course) -> None:
     assignment = with_catch(tiny).assignments[0]
     build.build(tiny)
     folder = tiny.release_folder(assignment)
-    assert (folder / FILE_NAME).read_text("utf-8") == CATCH
+    assert (folder / CATCH_FILE).read_text("utf-8") == CATCH
     mistake = next(m for m in load_mistakes(tiny, assignment) if m.catch)
     (folder / "adding.py").write_text(mistake.source, "utf-8")
     assert find_work(folder).file.name == "adding.py"

@@ -516,7 +516,7 @@ def test_a_course_without_points_for_conversations_says_how_to_have_some(command
 def test_no_part_has_the_name_of_the_conversation(talked_about):
     file = talked_about.root / "course.yml"
     file.write_text(file.read_text("utf-8").replace("name: add,", "name: conversation,"), "utf-8")
-    with pytest.raises(CourseError, match="no part of it can have that name"):
+    with pytest.raises(CourseError, match="no part of its own can be called that"):
         load_course(talked_about.root)
 
 

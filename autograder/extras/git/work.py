@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.git.store import TreeEntry
+from autograder.records import CATCH_FILE
 from autograder.submissions.files import DEPTH, SOURCES, plain_stem, suffix
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
@@ -40,7 +41,11 @@ def released_blobs(course: Course) -> dict[str, frozenset[str]]:
     """Return git's names of the files that students received, by assignment."""
     blobs = {}
     for assignment in course.assignments:
-        files = (course.stub_file(assignment), course.notebook_file(assignment))
+        files = (
+            course.stub_file(assignment),
+            course.notebook_file(assignment),
+            course.release_folder(assignment) / CATCH_FILE,
+        )
         blobs[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
     return blobs
 
@@ -83,7 +88,7 @@ def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
     return entries
 
 
-def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> Work | None:
+def _of(inside: Sequence[TreeEntry], course: Course, assignment: Assignment) -> Work | None:
     """Return the work whose files have the expected names, from the folder that is meant if there
     are several.
     """
@@ -109,7 +114,17 @@ def _of(inside: Iterable[TreeEntry], course: Course, assignment: Assignment) -> 
     note = (
         f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
     )
-    return _usable(folders[place], assignment, note)
+    return _usable([*folders[place], *_catch_file_in(place, inside, assignment)], assignment, note)
+
+
+def _catch_file_in(
+    folder: str, inside: Iterable[TreeEntry], assignment: Assignment
+) -> list[TreeEntry]:
+    """Return the catch.py of a folder, if the assignment has points for it."""
+    if assignment.catch_points is None:
+        return []
+    path = PurePosixPath(folder, CATCH_FILE)
+    return [each for each in inside if PurePosixPath(each.path) == path]
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
