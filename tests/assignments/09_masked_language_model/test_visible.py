@@ -121,7 +121,7 @@ def test_the_generator_decides(student, seed):
 @pytest.mark.points(0.25)
 @pytest.mark.needs("test_two_tables_come_back")
 def test_a_die_for_each_word(student, seed):
-    """Of 200 sentences of six words some have no gap, some have one, some several; how many it are in all is random, too."""
+    """Of 200 sentences of six words some have no gap, some one, some several; their total is random, too."""
     V, special, generator = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
     ids = torch.randint(4, V, (200, 6))
     totals = set()
