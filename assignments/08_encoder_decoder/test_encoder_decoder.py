@@ -36,6 +36,21 @@ def ids(*rows):
     return torch.tensor(rows)
 
 
+def idle_weights(module, output):
+    """The names of the matrices in which other numbers do not change what `output` returns."""
+    before, idle = output(), []
+    matrices = [(name, parameter) for name, parameter in module.named_parameters() if parameter.ndim == 2]
+    for name, parameter in matrices:
+        kept = parameter.detach().clone()
+        with torch.no_grad():
+            parameter.copy_(torch.randn(kept.shape))
+            after = output()
+            parameter.copy_(kept)
+        if torch.allclose(after, before):
+            idle.append(name)
+    return idle
+
+
 @no_ready_made_attention
 @pytest.mark.part("cross")
 @pytest.mark.points(0.5)
@@ -51,7 +66,7 @@ def test_cross_attention_owns_four_layers(student):
 
 @no_ready_made_attention
 @pytest.mark.part("cross")
-@pytest.mark.points(1.25)
+@pytest.mark.points(1)
 def test_cross_attention_by_hand(student):
     """The query 1, with ln 3 and 0 in the memory, gets three quarters of ln 3."""
     cross = student.CrossAttention(1, 1).double()
@@ -61,11 +76,51 @@ def test_cross_attention_by_hand(student):
     y = torch.tensor([[[1.0], [0.0]]], dtype=torch.float64)                          # (1, 2, 1)
     memory = torch.tensor([[[math.log(3)], [0.0], [5.0]]], dtype=torch.float64)      # (1, 3, 1)
     output = torch.tensor([[[0.75], [0.5]]], dtype=torch.float64) * math.log(3)      # (1, 2, 1)
-    checks.close(cross(y, memory[:, :2]), output, "what the queries 1 and 0 get")
-    last = torch.tensor([[False, False, True]])
-    checks.close(cross(y, memory, last), output, "the same with a third memory slot that is padding")
-    first = torch.tensor([[True, False]])
-    checks.close(cross(y, memory[:, :2], first), 0 * output, "the same when the slot with ln 3 is padding")
+    last, first = torch.tensor([[False, False, True]]), torch.tensor([[True, False]])
+    for training in (True, False):
+        cross.train(training)
+        checks.close(cross(y, memory[:, :2]), output, "what the queries 1 and 0 get")
+        checks.close(cross(y, memory, last), output, "the same with a third memory slot that is padding")
+        checks.close(cross(y, memory[:, :2], first), 0 * output, "the same when the slot with ln 3 is padding")
+    checks.dtype(cross(y, memory), torch.float64, "CrossAttention of numbers in float64")
+    checks.input_untouched(cross, y, memory, last, what="CrossAttention")
+
+
+@no_ready_made_attention
+@pytest.mark.part("cross")
+@pytest.mark.points(0.25)
+def test_each_written_word_asks_for_itself(student, seed):
+    """A written word gets what it would get alone, whatever the other words and sentences of the batch are."""
+    y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
+    padding = torch.arange(7) >= torch.tensor([[4], [7], [2]])                       # (3, 7)
+    cross = checks.randomize(student.CrossAttention(C, H).double())
+    together = cross(y, memory, padding)
+    for b in range(3):
+        for t in range(5):
+            alone = cross(y[b : b + 1, t : t + 1], memory[b : b + 1], padding[b : b + 1])
+            what = f"word {t} of sentence {b}, compared with the same word alone,"
+            checks.close(together[b : b + 1, t : t + 1], alone, what)
+
+
+@no_ready_made_attention
+@pytest.mark.part("cross")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_cross_attention_owns_four_layers")
+def test_cross_attention_uses_its_four_layers(student, seed):
+    """Other weights in any of the four layers change the output."""
+    y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
+    cross = checks.randomize(student.CrossAttention(C, H).double())
+    idle = idle_weights(cross, lambda: cross(y, memory))
+    checks.true(not idle, f"The output does not change with the numbers in {' and '.join(idle)}.")
+
+
+@no_ready_made_attention
+@pytest.mark.part("cross")
+@pytest.mark.points(0.25)
+def test_cross_attention_refuses_uneven_heads(student):
+    """A d_model that n_heads does not divide is a ValueError that names them and their values."""
+    for naming in (("d_model", "n_heads"), (10, 4)):
+        checks.raises(ValueError, student.CrossAttention, 10, 4, naming=naming)
 
 
 @no_ready_made_decoder
@@ -92,6 +147,25 @@ def test_block_with_silent_sublayers(student):
         return block.norm3(block.norm2(block.norm1(y)))
 
     checks.silent_sublayers(lambda y: block(y, memory), y, silence, norms)
+
+
+@no_ready_made_decoder
+@pytest.mark.part("block")
+@pytest.mark.points(0.25)
+def test_block_with_everything_dropped(student, seed):
+    """With dropout=1.0, y only passes the three norms in training; in evaluation nothing is dropped."""
+    y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
+    block = student.DecoderBlock(C, H, FF, dropout=1.0).double()
+    block.eval()
+    checks.randomize(block)
+    stream = block.norm3(block.norm2(block.norm1(y)))
+    checks.input_untouched(block, y, memory, what="the block")
+    output = block(y, memory)
+    checks.dtype(output, torch.float64, "the output of a block in float64")
+    acts = not torch.allclose(output, stream)
+    checks.true(acts, "With dropout=1.0 the sublayers add nothing in evaluation: dropout is never off.")
+    block.train()
+    checks.close(block(y, memory), stream, "the block in training with dropout=1.0")
 
 
 @pytest.mark.part("translator")
@@ -124,6 +198,21 @@ def test_translator_owns_its_parts(student):
     checks.parameters(translator, shapes)
 
 
+@no_ready_made_decoder
+@pytest.mark.part("translator")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_translator_owns_its_parts")
+def test_every_layer_of_the_translator_counts(student, seed):
+    """Other weights in any layer, from the word vectors to the head, change the logits."""
+    translator = checks.randomize(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11).double())
+    src, y = torch.randint(3, V, (3, 7)), torch.randint(3, V, (3, 5))
+    logits = translator(src, y)
+    checks.shape(logits, (3, 5, V), "the logits for 5 written words")
+    checks.dtype(logits, torch.float64, "the logits of a translator in float64")
+    idle = idle_weights(translator, lambda: translator(src, y))
+    checks.true(not idle, f"The logits do not change with the numbers in {' and '.join(idle)}.")
+
+
 @pytest.mark.part("greedy")
 @pytest.mark.points(1)
 def test_greedy_decode_says_a_sentence_backwards(student):
@@ -131,3 +220,29 @@ def test_greedy_decode_says_a_sentence_backwards(student):
     for sentence, backwards in (([5, 6, 7], [7, 6, 5, 2]), ([9, 4, 4, 8, 3], [3, 8, 4, 4, 9, 2])):
         written = student.greedy_decode(Reverser(V), ids(sentence), bos_id=1, eos_id=2, pad_id=0, max_len=9)
         checks.equal(written, ids(backwards), f"the sentence {sentence} in reverse")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(0.25)
+def test_greedy_decode_stops_at_max_len(student):
+    """No row gets more than max_len words, the BOS in front not counted; a max_len below 1 is a ValueError."""
+    for most, backwards in ((1, [7]), (3, [7, 6, 5]), (4, [7, 6, 5, 2])):
+        written = student.greedy_decode(Reverser(V), ids([5, 6, 7]), 1, 2, 0, most)
+        checks.equal(written, ids(backwards), f"the sentence [5, 6, 7] in reverse with max_len = {most}")
+    checks.raises(ValueError, student.greedy_decode, Reverser(V), ids([5]), 1, 2, 0, 0, naming="max_len")
+
+
+@pytest.mark.part("greedy")
+@pytest.mark.points(0.25)
+def test_greedy_decode_leaves_everything_as_it_was(student):
+    """The model reads once, is asked in eval mode and without gradients, and is then in the mode it came in."""
+    src = ids([5, 6, 7, 8], [9, 4, 0, 0])
+    checks.input_untouched(lambda src: student.greedy_decode(Reverser(V), src, 1, 2, 0, 9), src, what="greedy_decode")
+    for training in (True, False):
+        model = Reverser(V).train(training)
+        student.greedy_decode(model, ids([5, 6, 7, 8]), 1, 2, 0, 9)
+        times = model.encoder_calls
+        checks.true(times == 1, f"The model read the sentence {times} times; once is enough.")
+        checks.true(not any(model.modes), "The model was asked for a word in training mode.")
+        checks.true(not any(model.grads), "The model was asked for a word while gradients were kept.")
+        checks.true(model.training == training, "The model is in another mode than the one it came in.")

@@ -50,7 +50,7 @@ def test_two_tables_come_back(student, seed):
 
 
 @pytest.mark.part("corruption")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.needs("test_two_tables_come_back")
 def test_labels_remember_the_words(student, seed):
     """A chosen word has itself as its label; any other word, special ones included, has -100 and stays as it was."""
@@ -95,6 +95,48 @@ def test_impossible_p_is_refused(student):
         )
 
 
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_the_generator_decides(student, seed):
+    """The same seed gives the same tables again and another seed gives others; text and special_ids stay as they were."""
+    ids, special = a_text(17, 41), [20, 2, 17]  # the mask is special in any case
+    tables = []
+    for number in (seed, seed, seed + 1):
+        generator = torch.Generator().manual_seed(number)
+        tables.append(student.mask_tokens(ids.clone(), VOCABULARY, MASK, list(special), generator, 0.5))
+    first, again, other = (checks.unpack(pair, ("inputs", "labels"), "mask_tokens(...)") for pair in tables)
+    checks.equal(again[0], first[0], "inputs with the same seed again", axes=TABLE)
+    checks.equal(again[1], first[1], "labels with the same seed again", axes=TABLE)
+    alike = torch.equal(other[1], first[1])
+    checks.true(not alike, "With another seed, exactly the same words of 697 were chosen.")
+    checks.input_untouched(
+        lambda ids, special: student.mask_tokens(ids, VOCABULARY, MASK, special, torch.Generator(), 0.9),
+        *(ids, special),
+        what="mask_tokens(...)",
+    )
+
+
+@pytest.mark.part("corruption")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_two_tables_come_back")
+def test_a_die_for_each_word(student, seed):
+    """Of 200 sentences of six words some have no gap, some one, some several; their total is random, too."""
+    V, special, generator = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
+    ids = torch.randint(4, V, (200, 6))
+    totals = set()
+    for _ in range(8):
+        tables = student.mask_tokens(ids.clone(), V, 3, list(special), generator)
+        _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
+        chosen = labels != -100
+        counts = chosen.sum(dim=1).tolist()
+        for count, words in ((0, "no gap"), (1, "one gap"), (2, "two gaps")):
+            checks.true(count in counts, f"Not one of 200 sentences of six words has {words}.")
+        checks.true(chosen.any(dim=0).all(), "At one place of the sentences, no word was chosen in 200 of them.")
+        totals.add(sum(counts))
+    checks.true(len(totals) > 1, f"In 8 calls, always the same number of words was chosen: {min(totals)}.")
+
+
 # Part 2: the loss
 
 
@@ -110,6 +152,9 @@ def test_knowing_nothing_costs_ln_v(student):
         checks.close(
             loss, torch.tensor(math.log(V)), f"the loss of zeros at {asked} chosen positions", atol=1e-5
         )
+    for dtype in (torch.float32, torch.float64):
+        loss = student.masked_language_model_loss(torch.zeros(B, T, V, dtype=dtype), labels.view(B, T))
+        checks.dtype(loss, dtype, f"the loss of {str(dtype).removeprefix('torch.')} logits")
 
 
 @pytest.mark.part("loss")
@@ -128,16 +173,34 @@ def test_batch_without_gaps_costs_nothing(student):
 
 
 @pytest.mark.part("model")
+@pytest.mark.points(0.25)
+def test_model_has_three_parts_of_its_own(student, seed):
+    """Beside the given encoder, the model owns `dense`, `norm` and a `bias` of zeros, and nothing else has parameters."""
+    V, C = 13, 20
+    model = student.MaskedLanguageModel(V, C, n_heads=4, n_layers=1, d_ff=10, max_len=7)
+    shapes = {
+        f"encoder.{name}": tuple(parameter.shape) for name, parameter in model.encoder.named_parameters()
+    }
+    shapes |= {"dense.weight": (C, C), "dense.bias": (C,), "norm.weight": (C,), "norm.bias": (C,), "bias": (V,)}
+    checks.parameters(model, shapes, "the model")
+    checks.close(model.bias.detach(), torch.zeros(V), "the bias of a fresh model")
+
+
+@pytest.mark.part("model")
 @pytest.mark.points(0.5)
 def test_model_gives_logits_at_every_position(student):
     """The model gives V logits at every position, in long and in short sentences, with padding and without."""
     B, V = 3, 13
-    model = a_model(student, V)
+    model = a_model(student, V, dropout=0.0)
     for T in (7, 2):
         ids = torch.randint(V, (B, T))
-        padding = torch.arange(T).expand(B, T) >= T - 1
+        padding = torch.arange(T).repeat(B, 1) >= T - 1
         for logits in (model(ids), model(ids, padding)):
             checks.shape(logits, (B, T, V), f"the logits for {T} words", axes=("B", "T", "V"))
+            checks.dtype(logits, torch.float64, "the logits of a model in float64")
+    checks.input_untouched(model, ids, padding, what="the model")
+    logits = model(ids)
+    checks.close(model.train()(ids), logits, "the logits in training with dropout=0.0", axes=LOGITS)
 
 
 @pytest.mark.part("model")

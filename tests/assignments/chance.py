@@ -227,6 +227,16 @@ TESTS = (
     Chance("09_masked_language_model", "test_sentences_of_six_words", ("exactly_fifteen_in_a_hundred",)),
     Chance(
         "09_masked_language_model",
+        "test_the_generator_decides",
+        ("generator_ignored", "second_die_ignores_the_generator", "generator_started_anew"),
+    ),
+    Chance(
+        "09_masked_language_model",
+        "test_a_die_for_each_word",
+        ("first_words_are_chosen", "exactly_fifteen_in_a_hundred", "one_die_for_a_whole_row"),
+    ),
+    Chance(
+        "09_masked_language_model",
         "test_dice_are_rolled_for_each_word",
         ("first_words_are_chosen", "one_die_for_a_whole_row", "one_fate_for_a_row"),
         (

@@ -189,7 +189,7 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 
 
 @pytest.mark.part("feed_forward")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.promise('Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_unknown_activation_is_refused(student):
     """Another activation than relu and gelu is a ValueError that says its name."""
@@ -261,7 +261,7 @@ def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
 
 @no_ready_made_block
 @pytest.mark.part("post_norm")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
 )
@@ -275,7 +275,7 @@ def test_post_norm_dropout(student, seed):
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "Pre-norm: norm, attention, add, norm, feed-forward, add.",
     "none of them changes its inputs.",
@@ -304,7 +304,7 @@ def test_pre_norm_equals_pytorch(student, reference, seed):
 
 @no_ready_made_block
 @pytest.mark.part("pre_norm")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
 )
@@ -359,7 +359,7 @@ def test_encoder_numbers(student, reference, seed):
 
 @no_ready_made_block
 @pytest.mark.part("encoder")
-@pytest.mark.points(1.75)
+@pytest.mark.points(1.25)
 @pytest.mark.promise("padding_mask (B, T), True marks padding, in every layer")
 def test_padding_changes_nothing(student, seed):
     """Padded or not, a sentence's real tokens come out the same, whatever the padding holds."""

@@ -45,6 +45,14 @@ def silence(block):
                 parameter.zero_()
 
 
+def check_dropout(block, x, silent):
+    """In evaluation the sublayers act; in training, with dropout=1.0, only `silent` is left."""
+    acts = not torch.allclose(block(x), silent)
+    checks.true(acts, "With dropout=1.0 the sublayers add nothing in evaluation: dropout is never off.")
+    block.train()
+    checks.close(block(x), silent, "a block in training with dropout=1.0")
+
+
 @no_ready_made_norm
 @pytest.mark.part("layer_norm")
 @pytest.mark.points(0.5)
@@ -115,6 +123,14 @@ def test_feed_forward_by_hand(student):
         checks.close(layer.train(training)(x), expected, "FeedForward with relu on three tokens")
 
 
+@pytest.mark.part("feed_forward")
+@pytest.mark.points(0.25)
+def test_feed_forward_refuses_an_unknown_activation(student):
+    """Another activation than relu and gelu is a ValueError that says which one was asked for."""
+    for name in ("tanh", "swish"):
+        checks.raises(ValueError, student.FeedForward, 5, 13, name, naming=name)
+
+
 @no_ready_made_block
 @pytest.mark.part("post_norm")
 @pytest.mark.points(0.75)
@@ -138,6 +154,18 @@ def test_post_norm_with_silent_sublayers(student, seed):
 
 
 @no_ready_made_block
+@pytest.mark.part("post_norm")
+@pytest.mark.points(0.25)
+def test_post_norm_with_everything_dropped(student, seed):
+    """With dropout=1.0, x only passes the norms in training; in evaluation nothing is dropped."""
+    x = torch.randn(3, 5, C, dtype=torch.float64)
+    block = filled(student.TransformerEncoderBlock(C, H, FF, dropout=1.0), seed)
+    checks.input_untouched(block, x, what="the block")
+    checks.dtype(block(x), torch.float64, "the output of a block in float64")
+    check_dropout(block, x, block.norm2(block.norm1(x)))
+
+
+@no_ready_made_block
 @pytest.mark.part("pre_norm")
 @pytest.mark.points(1)
 def test_pre_norm_with_silent_sublayers(student, seed):
@@ -146,6 +174,29 @@ def test_pre_norm_with_silent_sublayers(student, seed):
     block = filled(student.PreNormBlock(C, H, FF), seed)
     silence(block)
     checks.close(block(x), x, "a pre-norm block with silent sublayers")
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(0.25)
+def test_pre_norm_adds_the_same_to_a_token_far_away(student, seed):
+    """When all numbers of a token grow by the same amount, the block adds the same correction to it as before."""
+    x = torch.randn(3, 5, C, dtype=torch.float64)
+    block = filled(student.PreNormBlock(C, H, FF), seed)
+    far = x + 100 * torch.randn(3, 5, 1, dtype=torch.float64)
+    checks.close(block(far) - far, block(x) - x, "what the block adds to tokens far away")
+
+
+@no_ready_made_block
+@pytest.mark.part("pre_norm")
+@pytest.mark.points(0.25)
+def test_pre_norm_with_everything_dropped(student, seed):
+    """With dropout=1.0, a pre-norm block returns x itself in training; in evaluation nothing is dropped."""
+    x = torch.randn(3, 5, C, dtype=torch.float64)
+    block = filled(student.PreNormBlock(C, H, FF, dropout=1.0), seed)
+    checks.input_untouched(block, x, what="the block")
+    checks.dtype(block(x), torch.float64, "the output of a block in float64")
+    check_dropout(block, x, x)
 
 
 @no_ready_made_block
@@ -175,3 +226,41 @@ def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     for training in (True, False):
         for naming in (("T", "max_len"), (8, 7)):
             checks.raises(ValueError, encoder.train(training), ids, naming=naming)
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_owns_its_layers")
+def test_every_number_of_the_encoder_counts(student, seed):
+    """Other numbers in any parameter of the encoder, from the embedding to the final norm, change its output."""
+    ids = torch.randint(0, 17, (3, 7))
+    encoder = filled(student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=2, d_ff=FF), seed)
+    before = encoder(ids).detach()
+    for name, parameter in encoder.named_parameters():
+        kept = parameter.detach().clone()
+        with torch.no_grad():
+            parameter.copy_(torch.randn(kept.shape))
+            after = encoder(ids)
+            parameter.copy_(kept)
+        moved = not torch.allclose(after, before)
+        checks.true(moved, f"The output does not change with the numbers in {name}.")
+
+
+@no_ready_made_block
+@pytest.mark.part("encoder")
+@pytest.mark.points(0.25)
+@pytest.mark.needs("test_encoder_owns_its_layers")
+def test_encoder_drops_all_or_nothing(student, seed):
+    """With dropout=1.0 all tokens come out alike in training; with dropout=0.0 training is like evaluation."""
+    ids = torch.randint(0, 17, (3, 7))
+    sizes = dict(d_model=C, n_heads=H, n_layers=2, d_ff=FF)
+    encoder = filled(student.TransformerEncoder(17, **sizes, dropout=1.0), seed)
+    differ = not torch.allclose(encoder(ids)[:, 1:], encoder(ids)[:, :-1])
+    checks.true(differ, "All tokens leave the encoder alike in evaluation: dropout is never off.")
+    output = encoder.train()(ids)
+    checks.close(output, output[:1, :1].expand(3, 7, C), "the output in training with dropout=1.0")
+    encoder = filled(student.TransformerEncoder(17, **sizes, dropout=0.0), seed)
+    output = encoder(ids)
+    checks.dtype(output, torch.float64, "the output of an encoder in float64")
+    checks.close(encoder.train()(ids), output, "the output in training with dropout=0.0")

@@ -123,7 +123,7 @@ def test_every_word_of_the_memory_is_in_reach(student):
 
 @no_ready_made_attention
 @pytest.mark.part("cross")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "memory_padding_mask (B, S), True marks padding, which gets no attention",
     "in training and in eval alike; none of the inputs is changed",
@@ -151,7 +151,7 @@ def test_padding_in_the_memory_gets_no_attention(student):
 
 @no_ready_made_attention
 @pytest.mark.part("cross")
-@pytest.mark.points(0.5)
+@pytest.mark.points(0.25)
 @pytest.mark.promise(
     "Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.",
 )
@@ -238,7 +238,7 @@ def test_the_future_is_hidden_at_any_length(student):
 
 @no_ready_made_decoder
 @pytest.mark.part("block")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "(nn.Dropout; acts on each sublayer's output, before it is added).",
     "and only in training.",
@@ -291,7 +291,7 @@ def test_translator_numbers(student, reference):
 
 @no_ready_made_decoder
 @pytest.mark.part("translator")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "Padding gets no attention, in training and in eval alike.",
     "thanks to the causal mask all positions are asked at once.",
@@ -417,7 +417,7 @@ def test_special_words_have_the_ids_of_the_call(student):
 
 
 @pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.promise(
     "and never more than max_len.", "Raises ValueError that names max_len and its value if it is below 1."
 )
@@ -434,7 +434,7 @@ def test_max_len_is_the_limit(student):
 
 
 @pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.promise(
     "encode is called once.",
     "**The source's padding** is where `src` is `pad_id`.",

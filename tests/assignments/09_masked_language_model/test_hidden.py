@@ -137,7 +137,7 @@ def test_eighty_ten_ten(student, seed):
 
 
 @pytest.mark.part("corruption")
-@pytest.mark.points(1)
+@pytest.mark.points(0.75)
 @pytest.mark.needs("test_two_tables_come_back")
 @pytest.mark.promise(
     "wherever in the vocabulary they stand; mask_id counts as one of them in any case.",
@@ -325,7 +325,7 @@ def gradient_of(student, logits, labels):
 
 
 @pytest.mark.part("model")
-@pytest.mark.points(0.75)
+@pytest.mark.points(0.5)
 @pytest.mark.promise(
     "one number for each word, which starts at 0",
     "Nothing else has parameters: the way back to the words goes through the encoder's own table.",

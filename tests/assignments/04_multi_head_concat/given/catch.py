@@ -48,13 +48,18 @@ def fused(program, x, mask=None, n_heads=2, evaluation=False, gradient=False):
     return output_and_gradient(layer(x, mask), x, gradient)
 
 
-def proof(program, x, bias=False, n_heads=2):
-    """x (B, T, C): what both forms return after fuse, the second under a causal mask."""
+def proof(program, x, bias=False, n_heads=2, later=False):
+    """x (B, T, C): what both forms return after fuse, the second under a causal mask.
+
+    later: what they return when afterwards the first one's `proj` has got other numbers.
+    """
     refuse_wrong_shape(x)
     _, T, C = x.shape
     per_head = program.MultiHeadAttention(C, n_heads, 8, bias=bias).to(x.dtype)
     second = program.FusedMultiHeadAttention(C, n_heads).to(x.dtype)
     program.fuse(per_head, second)
+    if later:
+        per_head.proj.weight.data += 1
     causal = torch.ones(T, T, dtype=torch.bool).tril()
     return {"the form with heads": per_head(x), "the fused form": second(x, causal)}
 
