@@ -1,11 +1,10 @@
 """Why Transformers: the tests that come with the assignment."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.RNN",
     "torch.nn.RNNCell",
     "torch.nn.RNNBase",
@@ -31,9 +30,7 @@ def weights(C, H):
 # Part 1: one step
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.25)
+@task("step", 0.25, forbids=READY_MADE)
 def test_each_sentence_gets_a_new_state(student):
     """A step turns the words (B, C) and the states (B, H) into new states (B, H)."""
     B, C, H = 3, 5, 7
@@ -41,10 +38,7 @@ def test_each_sentence_gets_a_new_state(student):
     checks.shape(state, (B, H), "the new state", axes=("batch", "number"))
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_each_sentence_gets_a_new_state")
+@task("step", 0.5, needs="test_each_sentence_gets_a_new_state", forbids=READY_MADE)
 def test_one_step_worked_by_hand(student):
     """The word brings (0.2, 0), the old state (0.1, 0.4), the bias (0, 0.1): the new state is (tanh 0.3, tanh 0.5)."""
     x, h = numbers([1.0]), numbers([1.0, 0.0])
@@ -63,9 +57,7 @@ def outputs_and_last(result):
     return (second, first) if swapped else (first, second)
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
+@task("network", 0.25, forbids=READY_MADE)
 def test_states_after_each_word_and_the_last_one(student):
     """Two results: the states after each word, (B, T, H), and the states after the last word, (B, H)."""
     B, T, C, H = 3, 4, 5, 7
@@ -75,9 +67,7 @@ def test_states_after_each_word_and_the_last_one(student):
     checks.shape(last, (B, H), "last", axes=("batch", "number"))
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
+@task("network", 0.25, forbids=READY_MADE)
 def test_trace_of_the_first_word_worked_by_hand(student):
     """When only the first of three words says something, its trace fades: 0.7616, 0.3634, 0.1797."""
     xs = torch.tensor([1.0, 0.0, 0.0]).reshape(1, 3, 1)
@@ -88,9 +78,7 @@ def test_trace_of_the_first_word_worked_by_hand(student):
     checks.close(last, expected[:, 2], "last", axes=("batch", "number"), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
+@task("network", 0.25, forbids=READY_MADE)
 def test_sentence_without_words(student):
     """With no words at all, outputs is empty and the last state is the one before the first word."""
     B, C, H = 3, 5, 7
@@ -100,9 +88,7 @@ def test_sentence_without_words(student):
     checks.close(last, h0, "last for no words", axes=("batch", "number"))
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.125)
+@task("network", 0.125, forbids=READY_MADE)
 def test_sentence_read_in_two_halves(student):
     """A sentence read in two halves, the second from the last state of the first, gives the states of the whole."""
     B, T, C, H = 3, 6, 5, 7
@@ -115,9 +101,7 @@ def test_sentence_read_in_two_halves(student):
     checks.close(end, checks.tensor(last), "last after two halves", axes=("batch", "number"), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.125)
+@task("network", 0.125, forbids=READY_MADE)
 def test_first_word_gets_a_gradient(student):
     """From the states after the last word, gradients flow back to the first word, through outputs and through last."""
     B, T, C, H = 2, 4, 3, 5
@@ -147,17 +131,14 @@ def fading(factor):
     return last_of
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.25)
+@task("reach", 0.25)
 def test_reach_is_one_number_for_each_position(student):
     """The reach has one number for each position."""
     reach = student.gradient_reach(fading(0.5), torch.randn(2, 5, 3))
     checks.shape(reach, (5,), "the reach", axes=("position",))
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
+@task("reach", 0.75, needs="test_reach_is_one_number_for_each_position")
 def test_reach_worked_by_hand(student):
     """A factor of 0.9 a step gives 0.729, 0.81, 0.9, 1; with numbers that count 3 and 4, five times as much."""
     expected = torch.tensor([0.729, 0.81, 0.9, 1.0])
@@ -176,16 +157,14 @@ def test_reach_worked_by_hand(student):
 # Part 4: steps that must wait
 
 
-@pytest.mark.part("steps")
-@pytest.mark.points(0.5)
+@task("steps", 0.5)
 def test_three_words_and_five_layers(student):
     """3 words and 5 layers take 7 steps in recurrent layers, and 5 in layers of attention."""
     checks.equal(student.sequential_steps(3, 5, "rnn"), 7, 'sequential_steps(3, 5, "rnn")')
     checks.equal(student.sequential_steps(3, 5, "attention"), 5, 'sequential_steps(3, 5, "attention")')
 
 
-@pytest.mark.part("steps")
-@pytest.mark.points(0.25)
+@task("steps", 0.25)
 def test_another_kind_is_refused(student):
     """A kind that is neither "rnn" nor "attention" is a ValueError that names it."""
     checks.raises(ValueError, student.sequential_steps, 5, 3, "lstm", naming=("kind", "lstm"))

@@ -2,32 +2,26 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.25)
+@task("table", 0.25)
 def test_table_has_a_row_for_each_position(student):
     """The table has one row for each position and one column for each feature."""
     checks.shape(student.positional_encoding(7, 4), (7, 4), "positional_encoding(7, 4)")
     checks.shape(student.positional_encoding(2, 10), (2, 10), "positional_encoding(2, 10)")
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_table_has_a_row_for_each_position")
+@task("table", 0.5, needs="test_table_has_a_row_for_each_position")
 def test_first_row_alternates_zero_and_one(student):
     """The very first position gets the row 0, 1, 0, 1, …"""
     first = student.positional_encoding(3, 8)[0]
     checks.close(first, torch.tensor([0.0, 1.0] * 4), "the first row", axes=("column",))
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_table_has_a_row_for_each_position")
+@task("table", 1, needs="test_table_has_a_row_for_each_position")
 def test_worked_example_of_the_table(student):
     """With d_model = 4 there are two hands: one turns by 1 at every step, the other by 0.01."""
     table = student.positional_encoding(3, 4)
@@ -41,8 +35,7 @@ def test_worked_example_of_the_table(student):
     checks.close(table, worked, "positional_encoding(3, 4)", axes=("position", "column"), atol=1e-5)
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.25)
+@task("module", 0.25)
 def test_module_keeps_the_shape(student):
     """What goes in as (B, T, C) comes out as (B, T, C), for sentences shorter than the table."""
     for max_len, size in [(6, (4, 4, 6)), (11, (3, 5, 6))]:
@@ -51,9 +44,7 @@ def test_module_keeps_the_shape(student):
         checks.shape(module(torch.randn(size)), size, what)
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_module_keeps_the_shape")
+@task("module", 0.75, needs="test_module_keeps_the_shape")
 def test_every_sentence_gets_the_same_positions(student):
     """Every sentence of the batch gets the first T rows of your table, word t the row t."""
     module = student.SinusoidalPositionalEncoding(6, 11)
@@ -65,8 +56,7 @@ def test_every_sentence_gets_the_same_positions(student):
     checks.true(spread > 1e-3, "All positions get the same numbers, so the order is still lost.")
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(1)
+@task("module", 1)
 def test_table_is_a_buffer_and_not_trained(student):
     """The table is kept as the buffer `pe`, and the optimiser has nothing to move."""
     module = student.SinusoidalPositionalEncoding(d_model=6, max_len=13)
@@ -79,16 +69,14 @@ def test_table_is_a_buffer_and_not_trained(student):
     )
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.5)
+@task("learned", 0.5)
 def test_learned_tables_have_the_right_names_and_shapes(student):
     """There is one learned row for each token and one for each position, and nothing else is learned."""
     module = student.TokenAndPositionEmbedding(vocab_size=11, block_size=7, embed_size=5)
     checks.parameters(module, {"token_embedding.weight": (11, 5), "position_embedding.weight": (7, 5)})
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.4)
+@task("learned", 0.4)
 def test_worked_example_of_learned_positions(student):
     """The same token at two positions gives the two vectors of the worked example: token plus position."""
     module = student.TokenAndPositionEmbedding(8, 3, 2)

@@ -1,14 +1,16 @@
 """The encoder block, part by part: worked numbers and facts that hold for every right answer."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-no_ready_made_norm = pytest.mark.forbids(
-    "torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"
+READY_MADE_NORM = (
+    "torch.nn.LayerNorm",
+    "torch.nn.functional.layer_norm",
+    "torch.layer_norm",
+    "torch.native_layer_norm",
 )
-no_ready_made_block = pytest.mark.forbids("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
+READY_MADE_BLOCK = ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
 
 C, H, FF = 20, 4, 13
 BLOCK = {
@@ -53,9 +55,7 @@ def check_dropout(block, x, silent):
     checks.close(block(x), silent, "a block in training with dropout=1.0")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(0.5)
+@task("layer_norm", 0.5, forbids=READY_MADE_NORM)
 def test_layer_norm_by_hand(student):
     """layer_norm turns the token [2, 2, 6, 6] into [-1, -1, 1, 1], then stretches and shifts it."""
     token = torch.tensor([[2.0, 2.0, 6.0, 6.0]], dtype=torch.float64)
@@ -69,9 +69,7 @@ def test_layer_norm_by_hand(student):
     checks.close(normed, expected, "layer_norm of [2, 2, 6, 6] with a gamma and a beta for each feature")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(2)
+@task("layer_norm", 2, forbids=READY_MADE_NORM)
 def test_layer_norm_as_a_module(student, seed):
     """LayerNorm owns gamma (ones) and beta (zeros) and gives what layer_norm gives with them and its eps."""
     x = torch.randn(7, dtype=torch.float64)
@@ -88,8 +86,7 @@ def test_layer_norm_as_a_module(student, seed):
     checks.true(moved, "LayerNorm gives the same output with another gamma.")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.75)
+@task("feed_forward", 0.75)
 def test_feed_forward_parameters(student):
     """FeedForward owns linear1, from d_model to d_ff, and linear2, back again, both with a bias."""
     shapes = {
@@ -102,9 +99,7 @@ def test_feed_forward_parameters(student):
     checks.parameters(student.FeedForward(5, 13, activation="gelu"), shapes)
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_feed_forward_parameters")
+@task("feed_forward", 1.25, needs="test_feed_forward_parameters")
 def test_feed_forward_by_hand(student):
     """With small round weights, FeedForward gives the numbers that you get on paper."""
     layer = student.FeedForward(2, 3)
@@ -123,25 +118,20 @@ def test_feed_forward_by_hand(student):
         checks.close(layer.train(training)(x), expected, "FeedForward with relu on three tokens")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.25)
+@task("feed_forward", 0.25)
 def test_feed_forward_refuses_an_unknown_activation(student):
     """Another activation than relu and gelu is a ValueError that says which one was asked for."""
     for name in ("tanh", "swish"):
         checks.raises(ValueError, student.FeedForward, 5, 13, name, naming=name)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(0.75)
+@task("post_norm", 0.75, forbids=READY_MADE_BLOCK)
 def test_post_norm_parameters(student):
     """TransformerEncoderBlock owns attention, ff, norm1 and norm2, each with its own parameters."""
     checks.parameters(student.TransformerEncoderBlock(C, H, FF), BLOCK)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(1)
+@task("post_norm", 1, forbids=READY_MADE_BLOCK)
 def test_post_norm_with_silent_sublayers(student, seed):
     """When both sublayers answer zero, x only passes norm1 and then norm2."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -153,9 +143,7 @@ def test_post_norm_with_silent_sublayers(student, seed):
     checks.true(differ, "All tokens leave the block alike, whatever went in.")
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(0.25)
+@task("post_norm", 0.25, forbids=READY_MADE_BLOCK)
 def test_post_norm_with_everything_dropped(student, seed):
     """With dropout=1.0, x only passes the norms in training; in evaluation nothing is dropped."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -165,9 +153,7 @@ def test_post_norm_with_everything_dropped(student, seed):
     check_dropout(block, x, block.norm2(block.norm1(x)))
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(1)
+@task("pre_norm", 1, forbids=READY_MADE_BLOCK)
 def test_pre_norm_with_silent_sublayers(student, seed):
     """When both sublayers answer zero, a pre-norm block returns x itself."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -176,9 +162,7 @@ def test_pre_norm_with_silent_sublayers(student, seed):
     checks.close(block(x), x, "a pre-norm block with silent sublayers")
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(0.25)
+@task("pre_norm", 0.25, forbids=READY_MADE_BLOCK)
 def test_pre_norm_adds_the_same_to_a_token_far_away(student, seed):
     """When all numbers of a token grow by the same amount, the block adds the same correction to it as before."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -187,9 +171,7 @@ def test_pre_norm_adds_the_same_to_a_token_far_away(student, seed):
     checks.close(block(far) - far, block(x) - x, "what the block adds to tokens far away")
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(0.25)
+@task("pre_norm", 0.25, forbids=READY_MADE_BLOCK)
 def test_pre_norm_with_everything_dropped(student, seed):
     """With dropout=1.0, a pre-norm block returns x itself in training; in evaluation nothing is dropped."""
     x = torch.randn(3, 5, C, dtype=torch.float64)
@@ -199,9 +181,7 @@ def test_pre_norm_with_everything_dropped(student, seed):
     check_dropout(block, x, x)
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@task("encoder", 0.5, forbids=READY_MADE_BLOCK)
 def test_encoder_owns_its_layers(student):
     """The encoder owns an embedding, a final norm and n_layers blocks that share nothing; pe is a buffer."""
     encoder = student.TransformerEncoder(17, d_model=C, n_heads=H, n_layers=3, d_ff=FF, max_len=11)
@@ -213,9 +193,7 @@ def test_encoder_owns_its_layers(student):
     checks.true("pe" in names, "The encoder has no buffer called pe, so the positions do not follow it.")
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.5)
+@task("encoder", 0.5, forbids=READY_MADE_BLOCK)
 def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
     """max_len tokens are encoded; one token more is a ValueError that names T or max_len and its value."""
     ids = torch.randint(0, 17, (3, 8))
@@ -228,10 +206,7 @@ def test_encoder_refuses_a_sentence_that_is_too_long(student, seed):
             checks.raises(ValueError, encoder.train(training), ids, naming=naming)
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_owns_its_layers")
+@task("encoder", 0.25, needs="test_encoder_owns_its_layers", forbids=READY_MADE_BLOCK)
 def test_every_number_of_the_encoder_counts(student, seed):
     """Other numbers in any parameter of the encoder, from the embedding to the final norm, change its output."""
     ids = torch.randint(0, 17, (3, 7))
@@ -247,10 +222,7 @@ def test_every_number_of_the_encoder_counts(student, seed):
         checks.true(moved, f"The output does not change with the numbers in {name}.")
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_owns_its_layers")
+@task("encoder", 0.25, needs="test_encoder_owns_its_layers", forbids=READY_MADE_BLOCK)
 def test_encoder_drops_all_or_nothing(student, seed):
     """With dropout=1.0 all tokens come out alike in training; with dropout=0.0 training is like evaluation."""
     ids = torch.randint(0, 17, (3, 7))

@@ -3,10 +3,9 @@
 import math
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Coin, Successor
 
 TWO_SIZES = ("batch", "position")
@@ -15,8 +14,7 @@ TWO_SIZES = ("batch", "position")
 # Part 1: batches
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.25)
+@task("batches", 0.25)
 def test_batches_have_rows_of_one_length(student):
     """A batch is two tables of ids, x and y, with batch_size rows of block_size words."""
     B, T = 3, 7
@@ -27,9 +25,7 @@ def test_batches_have_rows_of_one_length(student):
         checks.dtype(table, torch.int64, name)
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_batches_have_rows_of_one_length")
+@task("batches", 0.75, needs="test_batches_have_rows_of_one_length")
 def test_targets_come_one_step_later(student, seed):
     """On the text 0 1 2 3 …, every row of x counts up, and y is always one more than x."""
     B, T = 31, 5
@@ -40,8 +36,7 @@ def test_targets_come_one_step_later(student, seed):
     checks.equal(y, x + 1, "y", axes=TWO_SIZES)
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.25)
+@task("batches", 0.25)
 def test_too_short_a_text_is_refused(student):
     """A text that is no longer than block_size is a ValueError that names both lengths."""
     for L in (5, 3):
@@ -53,8 +48,7 @@ def test_too_short_a_text_is_refused(student):
 # Part 2: the loss
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.5)
+@task("loss", 0.5)
 def test_knowing_nothing_costs_ln_v(student):
     """Logits of zeros have the loss ln V, whatever the right words are."""
     for B, T, V in ((3, 5, 11), (2, 7, 31)):
@@ -62,8 +56,7 @@ def test_knowing_nothing_costs_ln_v(student):
         checks.close(loss, torch.tensor(math.log(V)), f"the loss of zeros with V = {V}", atol=1e-5)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.5)
+@task("loss", 0.5)
 def test_two_positions_worked_by_hand(student):
     """Probabilities of 1/2 and 1/8 for the right words have the loss (ln 2 + ln 8) / 2 = 1.3863."""
     probabilities = torch.tensor([[[0.25, 0.5, 0.25], [0.125, 0.375, 0.5]]])  # (1, 2, 3)
@@ -80,8 +73,7 @@ def a_model(student, *sizes, **more):
     return checks.randomize(student.TransformerLanguageModel(*sizes, **more))
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
+@task("model", 0.25)
 def test_model_gives_logits_for_every_word(student):
     """The model gives V logits after every word, in long and in short pieces of text, and no loss without targets."""
     B, V, C, block_size = 3, 11, 12, 7
@@ -92,9 +84,7 @@ def test_model_gives_logits_for_every_word(student):
         checks.equal(loss, None, "the loss without targets")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_model_gives_logits_for_every_word")
+@task("model", 0.25, needs="test_model_gives_logits_for_every_word")
 def test_model_that_knows_nothing_loses_ln_v(student):
     """With zeros in its last layer, the model knows nothing, and its loss is ln V."""
     B, T, V, C = 2, 5, 13, 8
@@ -109,9 +99,7 @@ def test_model_that_knows_nothing_loses_ln_v(student):
     checks.close(loss, torch.tensor(math.log(V)), "the loss", atol=1e-5)
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_model_gives_logits_for_every_word")
+@task("model", 0.5, needs="test_model_gives_logits_for_every_word")
 def test_the_future_changes_nothing(student):
     """Cutting off the end of a piece of text changes nothing for the words before the cut."""
     V, T = 11, 6
@@ -120,9 +108,7 @@ def test_the_future_changes_nothing(student):
     checks.prefix_invariant(lambda ids: model(ids)[0], torch.randint(V, (2, T)), atol=1e-5, what="the logits")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_model_gives_logits_for_every_word")
+@task("model", 0.25, needs="test_model_gives_logits_for_every_word")
 def test_model_works_in_float64(student):
     """A model that is turned into float64 has logits and a loss in float64."""
     model = a_model(student, 11, 12, 7, num_heads=3, num_layers=2).double()
@@ -131,8 +117,7 @@ def test_model_works_in_float64(student):
     checks.dtype(loss, torch.float64, "the loss")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
+@task("model", 0.25)
 def test_too_long_a_piece_is_refused(student):
     """A piece of text longer than block_size is a ValueError that says how long it is and names block_size."""
     model = a_model(student, 11, 8, 5, num_heads=2)
@@ -144,8 +129,7 @@ def test_too_long_a_piece_is_refused(student):
 # Part 4: training
 
 
-@pytest.mark.part("training")
-@pytest.mark.points(0.25)
+@task("training", 0.25)
 def test_training_reports_every_loss(student):
     """Training returns the loss of every step, as a list of plain numbers."""
     model = a_model(student, 11, 8, 5, num_heads=2)
@@ -157,9 +141,7 @@ def test_training_reports_every_loss(student):
         checks.between(loss, 0.2, 20.0, f"the loss of step {step}")
 
 
-@pytest.mark.part("training")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_training_reports_every_loss")
+@task("training", 0.5, needs="test_training_reports_every_loss")
 def test_one_window_is_learned_by_heart(student):
     """A text that is one single window is learned by heart: its loss falls from about ln V to nearly nothing."""
     V, T = 13, 7
@@ -172,8 +154,7 @@ def test_one_window_is_learned_by_heart(student):
 # Part 5: writing
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
+@task("generation", 0.25)
 def test_writing_goes_on_where_the_text_ends(student):
     """What comes back is the text that was given and the new words after it, and the given text is untouched."""
     B, T, new = 3, 5, 4
@@ -185,9 +166,7 @@ def test_writing_goes_on_where_the_text_ends(student):
     checks.equal(ids, given, "the ids that were handed in", axes=TWO_SIZES)
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
+@task("generation", 1, needs="test_writing_goes_on_where_the_text_ends")
 def test_a_model_that_counts_counts_on(student):
     """With a model that always says n + 1 after n, the text counts on, also far beyond the longest context."""
     fake = Successor(vocab_size=23, block_size=4)
@@ -199,8 +178,7 @@ def test_a_model_that_counts_counts_on(student):
     checks.equal(fake.context_lengths, lengths, "the list of how many words the model got")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
+@task("generation", 0.25)
 def test_bad_arguments_are_refused(student):
     """A temperature of 0 or below and a top_k below 1 are ValueErrors that name the argument and its value."""
     ids = torch.tensor([[1, 0]])

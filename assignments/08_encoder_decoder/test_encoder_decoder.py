@@ -2,14 +2,13 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Reverser
 
-no_ready_made_attention = pytest.mark.forbids("torch.nn.functional.multi_head_attention_forward")
-no_ready_made_decoder = pytest.mark.forbids("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
+READY_MADE_ATTENTION = ("torch.nn.functional.multi_head_attention_forward",)
+READY_MADE_DECODER = ("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
 
 C, H, FF, V = 24, 4, 13, 17
 CROSS = {
@@ -51,9 +50,7 @@ def idle_weights(module, output):
     return idle
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.5)
+@task("cross", 0.5, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_owns_four_layers(student):
     """CrossAttention owns query, key, value and proj, each from d_model to d_model with a bias."""
     cross = student.CrossAttention(C, H)
@@ -64,9 +61,7 @@ def test_cross_attention_owns_four_layers(student):
     checks.dtype(output, torch.float32, "CrossAttention of numbers in float32")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(1)
+@task("cross", 1, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_by_hand(student):
     """The query 1, with ln 3 and 0 in the memory, gets three quarters of ln 3."""
     cross = student.CrossAttention(1, 1).double()
@@ -86,9 +81,7 @@ def test_cross_attention_by_hand(student):
     checks.input_untouched(cross, y, memory, last, what="CrossAttention")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.25)
+@task("cross", 0.25, forbids=READY_MADE_ATTENTION)
 def test_each_written_word_asks_for_itself(student, seed):
     """A written word gets what it would get alone, whatever the other words and sentences of the batch are."""
     y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
@@ -102,10 +95,7 @@ def test_each_written_word_asks_for_itself(student, seed):
             checks.close(together[b : b + 1, t : t + 1], alone, what)
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_cross_attention_owns_four_layers")
+@task("cross", 0.25, needs="test_cross_attention_owns_four_layers", forbids=READY_MADE_ATTENTION)
 def test_cross_attention_uses_its_four_layers(student, seed):
     """Other weights in any of the four layers change the output."""
     y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
@@ -114,26 +104,20 @@ def test_cross_attention_uses_its_four_layers(student, seed):
     checks.true(not idle, f"The output does not change with the numbers in {' and '.join(idle)}.")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.25)
+@task("cross", 0.25, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_refuses_uneven_heads(student):
     """A d_model that n_heads does not divide is a ValueError that names them and their values."""
     for naming in (("d_model", "n_heads"), (10, 4)):
         checks.raises(ValueError, student.CrossAttention, 10, 4, naming=naming)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(1)
+@task("block", 1, forbids=READY_MADE_DECODER)
 def test_block_owns_its_parts(student):
     """DecoderBlock owns two attentions, ff, norm1, norm2 and norm3, each with its own parameters."""
     checks.parameters(student.DecoderBlock(C, H, FF), BLOCK)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.75)
+@task("block", 0.75, forbids=READY_MADE_DECODER)
 def test_block_with_silent_sublayers(student):
     """When all three sublayers return zero, y only passes norm1, norm2 and norm3, in this order."""
     y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
@@ -149,9 +133,7 @@ def test_block_with_silent_sublayers(student):
     checks.silent_sublayers(lambda y: block(y, memory), y, silence, norms)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.25)
+@task("block", 0.25, forbids=READY_MADE_DECODER)
 def test_block_with_everything_dropped(student, seed):
     """With dropout=1.0, y only passes the three norms in training; in evaluation nothing is dropped."""
     y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
@@ -168,8 +150,7 @@ def test_block_with_everything_dropped(student, seed):
     checks.close(block(y, memory), stream, "the block in training with dropout=1.0")
 
 
-@pytest.mark.part("translator")
-@pytest.mark.points(1.75)
+@task("translator", 1.75)
 def test_shift_right_by_hand(student):
     """shift_right puts BOS in front of each row and drops the last word; the number type stays."""
     targets = ids([7, 8, 9, 2], [5, 2, 0, 0])
@@ -182,9 +163,7 @@ def test_shift_right_by_hand(student):
     checks.dtype(short, torch.int32, "shift_right of numbers in int32")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(0.25)
+@task("translator", 0.25, forbids=READY_MADE_DECODER)
 def test_translator_owns_its_parts(student):
     """Beside the given parts, Translator owns a head and n_layers DecoderBlocks that share nothing."""
     translator = student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11)
@@ -198,10 +177,7 @@ def test_translator_owns_its_parts(student):
     checks.parameters(translator, shapes)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_translator_owns_its_parts")
+@task("translator", 0.25, needs="test_translator_owns_its_parts", forbids=READY_MADE_DECODER)
 def test_every_layer_of_the_translator_counts(student, seed):
     """Other weights in any layer, from the word vectors to the head, change the logits."""
     translator = checks.randomize(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11).double())
@@ -213,8 +189,7 @@ def test_every_layer_of_the_translator_counts(student, seed):
     checks.true(not idle, f"The logits do not change with the numbers in {' and '.join(idle)}.")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(1)
+@task("greedy", 1)
 def test_greedy_decode_says_a_sentence_backwards(student):
     """With a model that reverses its source, one sentence comes back reversed, and then EOS."""
     for sentence, backwards in (([5, 6, 7], [7, 6, 5, 2]), ([9, 4, 4, 8, 3], [3, 8, 4, 4, 9, 2])):
@@ -222,8 +197,7 @@ def test_greedy_decode_says_a_sentence_backwards(student):
         checks.equal(written, ids(backwards), f"the sentence {sentence} in reverse")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.25)
+@task("greedy", 0.25)
 def test_greedy_decode_stops_at_max_len(student):
     """No row gets more than max_len words, the BOS in front not counted; a max_len below 1 is a ValueError."""
     for most, backwards in ((1, [7]), (3, [7, 6, 5]), (4, [7, 6, 5, 2])):
@@ -232,8 +206,7 @@ def test_greedy_decode_stops_at_max_len(student):
     checks.raises(ValueError, student.greedy_decode, Reverser(V), ids([5]), 1, 2, 0, 0, naming="max_len")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.25)
+@task("greedy", 0.25)
 def test_greedy_decode_leaves_everything_as_it_was(student):
     """The model reads once, is asked in eval mode and without gradients, and is then in the mode it came in."""
     src = ids([5, 6, 7, 8], [9, 4, 0, 0])

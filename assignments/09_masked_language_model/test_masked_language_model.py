@@ -2,10 +2,9 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 TABLE = ("row", "position")
 LOGITS = ("row", "position", "word")
@@ -38,8 +37,7 @@ def a_model(student, V=13, d_model=20, **sizes):
 # Part 1: making the gaps
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
+@task("corruption", 0.25)
 def test_two_tables_come_back(student, seed):
     """Two tables of ids come back, inputs and labels, both as large as the text."""
     B, T = 3, 7
@@ -49,9 +47,7 @@ def test_two_tables_come_back(student, seed):
         checks.dtype(table, torch.int64, name)
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_two_tables_come_back")
+@task("corruption", 0.5, needs="test_two_tables_come_back")
 def test_labels_remember_the_words(student, seed):
     """A chosen word has itself as its label; any other word, special ones included, has -100 and stays as it was."""
     B, T = 7, 41
@@ -65,9 +61,7 @@ def test_labels_remember_the_words(student, seed):
     checks.equal(inputs.masked_fill(chosen, 0), ids.masked_fill(chosen, 0), "what was not chosen", axes=TABLE)
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_two_tables_come_back")
+@task("corruption", 0.75, needs="test_two_tables_come_back")
 def test_all_or_nothing(student, seed):
     """With p = 1 all ordinary words are chosen and no special one; with p = 0 nothing happens at all."""
     ids = a_text(5, 13)
@@ -80,8 +74,7 @@ def test_all_or_nothing(student, seed):
     checks.equal(labels, torch.full_like(ids, -100), "labels with p = 0", axes=TABLE)
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
+@task("corruption", 0.25)
 def test_impossible_p_is_refused(student):
     """A p below 0 or above 1 is a ValueError that names p and its value."""
     for p, naming in ((-0.25, "p"), (-0.25, -0.25), (1.5, "p"), (1.5, 1.5)):
@@ -95,9 +88,7 @@ def test_impossible_p_is_refused(student):
         )
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
+@task("corruption", 0.25, needs="test_two_tables_come_back")
 def test_the_generator_decides(student, seed):
     """The same seed gives the same tables again and another seed gives others; text and special_ids stay as they were."""
     ids, special = a_text(17, 41), [20, 2, 17]  # the mask is special in any case
@@ -117,9 +108,7 @@ def test_the_generator_decides(student, seed):
     )
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
+@task("corruption", 0.25, needs="test_two_tables_come_back")
 def test_a_die_for_each_word(student, seed):
     """Of 200 sentences of six words some have no gap, some one, some several; their total is random, too."""
     V, special, generator = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
@@ -140,8 +129,7 @@ def test_a_die_for_each_word(student, seed):
 # Part 2: the loss
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.25)
+@task("loss", 0.25)
 def test_knowing_nothing_costs_ln_v(student):
     """Logits of zeros cost ln V, whether one position counts or all of them."""
     B, T, V = 3, 5, 11
@@ -157,8 +145,7 @@ def test_knowing_nothing_costs_ln_v(student):
         checks.dtype(loss, dtype, f"the loss of {str(dtype).removeprefix('torch.')} logits")
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(1)
+@task("loss", 1)
 def test_batch_without_gaps_costs_nothing(student):
     """A batch without a single gap costs 0, not NaN; with one gap it costs something."""
     labels, logits = torch.full((2, 3), -100), torch.randn(2, 3, 7)
@@ -172,8 +159,7 @@ def test_batch_without_gaps_costs_nothing(student):
 # Part 3: the model
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
+@task("model", 0.25)
 def test_model_has_three_parts_of_its_own(student, seed):
     """Beside the given encoder, the model owns `dense`, `norm` and a `bias` of zeros, and nothing else has parameters."""
     V, C = 13, 20
@@ -186,8 +172,7 @@ def test_model_has_three_parts_of_its_own(student, seed):
     checks.close(model.bias.detach(), torch.zeros(V), "the bias of a fresh model")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
+@task("model", 0.5)
 def test_model_gives_logits_at_every_position(student):
     """The model gives V logits at every position, in long and in short sentences, with padding and without."""
     B, V = 3, 13
@@ -203,9 +188,7 @@ def test_model_gives_logits_at_every_position(student):
     checks.close(model.train()(ids), logits, "the logits in training with dropout=0.0", axes=LOGITS)
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_model_gives_logits_at_every_position")
+@task("model", 0.25, needs="test_model_gives_logits_at_every_position")
 def test_both_sides_matter(student):
     """When one word changes, the logits change at every position of the sentence, to the left and to the right."""
     T, V = 6, 13
@@ -219,9 +202,7 @@ def test_both_sides_matter(student):
             checks.true(moved[t] > 1e-12, f"Word {s} changes, but the logits at position {t} stay the same.")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_model_gives_logits_at_every_position")
+@task("model", 1, needs="test_model_gives_logits_at_every_position")
 def test_the_table_at_the_entrance_is_the_table_at_the_exit(student):
     """When `norm` gives the same vector everywhere, the logits are its products with all word vectors, plus bias."""
     T, V, C = 5, 13, 20

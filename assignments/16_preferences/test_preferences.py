@@ -2,10 +2,9 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 
 def numbers(*values):
@@ -38,8 +37,7 @@ def two_answers():
 # Part 1: the log-probability of an answer
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.5)
+@task("answers", 0.5)
 def test_two_tokens_worked_by_hand(student):
     """Two tokens with the probabilities 1/2 and 1/4 have the log-probability ln 1/8; a row without an answer has 0."""
     logits, ids, answer = two_answers()
@@ -51,8 +49,7 @@ def test_two_tokens_worked_by_hand(student):
     checks.close(nothing, numbers(math.log(1 / 8), 0.0), what, axes=("row",))
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.25)
+@task("answers", 0.25)
 def test_first_token_is_refused(student):
     """An answer that includes the first token raises a ValueError that names it."""
     logits, ids, answer = two_answers()
@@ -61,8 +58,7 @@ def test_first_token_is_refused(student):
     checks.raises(ValueError, student.answer_log_probs, logits, ids, answer, naming=("answer", 1), what=what)
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.5)
+@task("answers", 0.5)
 def test_mean_of_three_tokens(student):
     """Answers with the probabilities 1/2, 1/4 and with 1/2 alone cost (ln 2 + ln 4 + ln 2) / 3 = 0.924."""
     loss = student.sft_loss(*two_answers())
@@ -75,8 +71,7 @@ def test_mean_of_three_tokens(student):
 # Part 2: which answer is better?
 
 
-@pytest.mark.part("comparisons")
-@pytest.mark.points(0.75)
+@task("comparisons", 0.75)
 def test_scores_two_and_one(student):
     """The scores 2 and 1 cost 0.313, and so do 102 and 101; equals cost ln 2; -5,000 and 5,000 cost 10,000."""
     one, equal = math.log(1 + math.exp(-1)), math.log(2)
@@ -96,8 +91,7 @@ def test_scores_two_and_one(student):
 # Part 3: direct preference optimisation
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.75)
+@task("dpo", 0.75)
 def test_margin_worked_by_hand(student):
     """-10, -11, -12 and -9 with beta = 0.1 have the margin 0.4 and the loss 0.513; with beta = 0.5, the margin 2."""
     pair = [numbers(-10.0), numbers(-11.0), numbers(-12.0), numbers(-9.0)]
@@ -109,8 +103,7 @@ def test_margin_worked_by_hand(student):
         checks.close(loss, numbers(math.log(1 + math.exp(-margin)))[0], "the loss")
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.25)
+@task("dpo", 0.25)
 def test_before_the_first_step(student):
     """Where policy and reference agree, every margin is 0 and the loss is ln 2, whatever the answers are."""
     chosen, rejected = numbers(-3.0, -40.0, -7.0), numbers(-5.0, -2.0, -7.0)
@@ -120,8 +113,7 @@ def test_before_the_first_step(student):
     checks.close(loss, numbers(math.log(2))[0], "the loss")
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.25)
+@task("dpo", 0.25)
 def test_beta_must_be_positive(student):
     """A beta of 0 or below raises a ValueError that names it."""
     pair = [numbers(-1.0), numbers(-2.0), numbers(-3.0), numbers(-4.0)]
@@ -132,8 +124,7 @@ def test_beta_must_be_positive(student):
 # Part 4: compared with the group
 
 
-@pytest.mark.part("advantages")
-@pytest.mark.points(0.5)
+@task("advantages", 0.5)
 def test_two_groups_of_four(student):
     """Rewards of 0, 0, 4, 4 have the advantages -1, -1, 1, 1, and so have 10, 10, 14, 14."""
     advantages = student.group_advantages(numbers([0.0, 0.0, 4.0, 4.0], [10.0, 10.0, 14.0, 14.0]))
@@ -142,8 +133,7 @@ def test_two_groups_of_four(student):
     checks.close(advantages, expected, "the advantages", axes=("prompt", "answer"))
 
 
-@pytest.mark.part("advantages")
-@pytest.mark.points(0.25)
+@task("advantages", 0.25)
 def test_equals_have_no_advantage(student):
     """In a group of equals, and in a group of one, all advantages are 0."""
     equals = student.group_advantages(numbers([3.0, 3.0, 3.0], [1.0, 2.0, 3.0]))
@@ -157,8 +147,7 @@ def test_equals_have_no_advantage(student):
 # Part 5: the clipped objective
 
 
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
+@task("clipping", 0.5)
 def test_four_cases(student):
     """Ratios of 0.5 and 1.5 with advantages of 1 and -1 give the four numbers of the table."""
     for ratio, advantage, objective in ((0.5, 1, 0.5), (1.5, 1, 1.2), (0.5, -1, -0.8), (1.5, -1, -1.5)):
@@ -169,8 +158,7 @@ def test_four_cases(student):
         checks.close(loss, numbers(-objective)[0], what)
 
 
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.25)
+@task("clipping", 0.25)
 def test_nothing_is_cut_in_the_first_step(student):
     """Where nothing has moved yet, the loss is minus the mean advantage."""
     old = numbers(-1.0, -20.0, -3.0)
@@ -181,8 +169,7 @@ def test_nothing_is_cut_in_the_first_step(student):
 # Part 6: the leash
 
 
-@pytest.mark.part("kl")
-@pytest.mark.points(0.5)
+@task("kl", 0.5)
 def test_divergence_worked_by_hand(student):
     """Where the policy gives two answers 1/2 each and the reference 1/4 and 3/4, the penalty is 0.144."""
     half, theirs = numbers(0.5, 0.5).log(), numbers(0.25, 0.75).log()

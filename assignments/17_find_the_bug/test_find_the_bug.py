@@ -1,9 +1,8 @@
 """Find the bug: the tests that come with the assignment. What they know of the ten suspects is two of them."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 NAMES = (
     "cut_windows",
@@ -47,8 +46,9 @@ def evidence_against_pieces(student):
     losses, size = checks.unpack(student.evidence("mean_in_pieces"), ("losses", "size"))
     losses = checks.tensor(losses, "losses")
     checks.true(losses.is_floating_point() and losses.ndim == 1, "losses is no vector of decimal numbers.")
-    fair = 1 <= losses.numel() <= 29 and isinstance(size, int) and size >= 1 and bool(losses.isfinite().all())
-    checks.true(fair, "The evidence against mean_in_pieces is not what its docstring allows.")
+    checks.true(1 <= losses.numel() <= 29, f"losses has {losses.numel()} numbers; 1 to 29 are allowed.")
+    checks.true(bool(losses.isfinite().all()), "losses has a number that is not finite.")
+    checks.true(isinstance(size, int) and size >= 1, "size is no whole number from 1 on.")
     answer = torch.stack([piece.mean() for piece in losses.split(size)]).mean()
     apart = abs(float(answer - losses.mean()))
     checks.true(apart >= 1e-3, "mean_in_pieces keeps its promise for this evidence: its answer is the mean.")
@@ -58,8 +58,10 @@ def evidence_against_dropout(student):
     """Evidence against drop_some, once it is clear that something is dropped that should not be."""
     x, p, training = checks.unpack(student.evidence("drop_some"), ("x", "p", "training"))
     x = checks.tensor(x, "x")
-    fair = x.is_floating_point() and x.numel() <= 28 and bool(x.isfinite().all()) and 0 <= p < 1
-    checks.true(fair, "The evidence against drop_some is not what its docstring allows.")
+    checks.true(x.is_floating_point(), "x is no tensor of decimal numbers.")
+    checks.true(x.numel() <= 28, f"x has {x.numel()} numbers; at most 28 are allowed beside p and training.")
+    checks.true(bool(x.isfinite().all()), "x has a number that is not finite.")
+    checks.true(isinstance(p, (int, float)) and 0 <= p < 1, "p is no number from 0 up to, but not including, 1.")
     answers = [x * (torch.rand(x.shape) >= p) for _ in range(20)]
     wrong = any(bool(((answer - x).abs() >= 1e-3).any()) for answer in answers)
     checks.true(wrong and training is False, "drop_some keeps its promise for this evidence in each of twenty calls.")
@@ -68,8 +70,7 @@ def evidence_against_dropout(student):
 # Part 1: evidence
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.25)
+@task("evidence", 0.25)
 def test_evidence_is_small(student):
     """For each of the ten, evidence is a tuple with at most 30 numbers, or a ValueError that names the suspect."""
     proofs = {name: found(student, name) for name in NAMES}
@@ -80,15 +81,13 @@ def test_evidence_is_small(student):
             checks.raises(ValueError, student.evidence, name, naming=name)
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
+@task("evidence", 0.5)
 def test_evidence_against_mean_in_pieces(student):
     """For your evidence, `mean_in_pieces` does not return the mean."""
     evidence_against_pieces(student)
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
+@task("evidence", 0.5)
 def test_evidence_against_drop_some(student):
     """For your evidence, `drop_some` does not return what it promises."""
     evidence_against_dropout(student)
@@ -97,16 +96,14 @@ def test_evidence_against_drop_some(student):
 # Part 2: the verdict
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_verdict_on_mean_in_pieces(student):
     """What is wrong with `mean_in_pieces` has the right name, and there is evidence."""
     evidence_against_pieces(student)
     checks.equal(student.verdict("mean_in_pieces"), "scale", "the verdict on mean_in_pieces")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_verdict_on_drop_some(student):
     """What is wrong with `drop_some` has the right name, and there is evidence."""
     evidence_against_dropout(student)
@@ -116,8 +113,7 @@ def test_verdict_on_drop_some(student):
 # Part 3: the repair
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.25)
+@task("repair", 0.25)
 def test_mean_in_pieces_is_repaired(student):
     """The repaired `mean_in_pieces` returns the mean, whatever the size of the pieces."""
     losses = torch.randn(11, dtype=torch.float64)
@@ -126,8 +122,7 @@ def test_mean_in_pieces_is_repaired(student):
         checks.close(mean, losses.mean(), f"the mean of 11 losses in pieces of {size}", atol=1e-3, rtol=0)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.25)
+@task("repair", 0.25)
 def test_drop_some_is_repaired(student):
     """The repaired `drop_some` returns x outside of training; in training it drops some numbers and scales the others."""
     x = 1 + torch.rand(40, 50, dtype=torch.float64)

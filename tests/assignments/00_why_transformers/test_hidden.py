@@ -2,14 +2,13 @@
 
 import random
 
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.RNN",
     "torch.nn.RNNCell",
     "torch.nn.RNNBase",
@@ -75,11 +74,8 @@ def same_states(result, expected, what=""):
 # Part 1: one step
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_each_sentence_gets_a_new_state")
-@pytest.mark.promise("One step of a recurrent network, tanh(x W_xh + h W_hh + b), for B sentences at once")
+@task("step", 0.5, needs="test_each_sentence_gets_a_new_state", forbids=READY_MADE,
+      promise="One step of a recurrent network, tanh(x W_xh + h W_hh + b), for B sentences at once")
 def test_any_step_as_the_formula_says(student, reference):
     """Any step gives the state that the formula gives, which is what PyTorch's cell gives, too."""
     for B, C, H in ((3, 5, 7), (1, 4, 2), (6, 2, 5)):
@@ -90,11 +86,8 @@ def test_any_step_as_the_formula_says(student, reference):
         checks.close(student.rnn_step(*inputs), expected, "the new state", axes=STATES, atol=1e-6)
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_one_step_worked_by_hand")
-@pytest.mark.promise("However large the numbers are, the result lies between -1 and 1 and is never NaN.")
+@task("step", 0.25, needs="test_one_step_worked_by_hand", forbids=READY_MADE,
+      promise="However large the numbers are, the result lies between -1 and 1 and is never NaN.")
 def test_large_numbers_saturate(student, reference):
     """However large the numbers are, the new state lies between -1 and 1 and is never NaN."""
     for dtype in (torch.float32, torch.float64):
@@ -105,11 +98,8 @@ def test_large_numbers_saturate(student, reference):
         checks.close(state, expected, "the new state for large numbers", axes=STATES, atol=1e-4)
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_each_sentence_gets_a_new_state")
-@pytest.mark.promise("in the number type of the inputs (float32 or float64). The inputs keep their values")
+@task("step", 0.25, needs="test_each_sentence_gets_a_new_state", forbids=READY_MADE,
+      promise="in the number type of the inputs (float32 or float64). The inputs keep their values")
 def test_step_keeps_inputs_and_number_type(student):
     """A step changes none of its inputs, and its result has their number type."""
     for dtype in (torch.float32, torch.float64):
@@ -118,11 +108,8 @@ def test_step_keeps_inputs_and_number_type(student):
         checks.dtype(student.rnn_step(*inputs), dtype, "the new state")
 
 
-@by_hand
-@pytest.mark.part("step")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_any_step_as_the_formula_says")
-@pytest.mark.promise("gradients flow to all five of them.")
+@task("step", 0.25, needs="test_any_step_as_the_formula_says", forbids=READY_MADE,
+      promise="gradients flow to all five of them.")
 def test_step_can_be_learned_from(student, reference):
     """Word, state, both matrices and the bias receive the gradients that the formula gives them."""
     checks.gradients_close(student.rnn_step, reference.rnn_step, *one_step(3, 5, 7))
@@ -131,12 +118,9 @@ def test_step_can_be_learned_from(student, reference):
 # Part 2: a whole sentence
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("network", 0.25, forbids=READY_MADE, promise=(
     "Returns (outputs, last): the states after each word, (B, T, H), and the states after the last word, (B, H).",
-)
+))
 def test_any_sentence_as_the_formula_says(student, reference):
     """Short and long sentences, alone and in a batch, go through the states of the formula, as in PyTorch's network."""
     for B, T, C, H in ((3, 6, 5, 7), (4, 1, 2, 3), (1, 13, 3, 2), (2, random.randint(140, 170), 3, 2)):
@@ -147,21 +131,16 @@ def test_any_sentence_as_the_formula_says(student, reference):
         same_states(student.rnn(*inputs), expected, f" for {T} {'word' if T == 1 else 'words'}")
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Reads B sentences from left to right, one word after another.")
+@task("network", 0.25, forbids=READY_MADE,
+      promise="Reads B sentences from left to right, one word after another.")
 def test_each_state_depends_on_the_words_before_it(student):
     """The state after a word depends on this word and on every earlier one, and on none that follows."""
     xs, *rest = sentences(3, 7, 5, 4)
     checks.causal_by_gradient(lambda xs: outputs_and_last(student.rnn(xs, *rest))[0], xs, what="the state")
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_any_sentence_as_the_formula_says")
-@pytest.mark.promise("Nothing is remembered from one call to the next.")
+@task("network", 0.25, needs="test_any_sentence_as_the_formula_says", forbids=READY_MADE,
+      promise="Nothing is remembered from one call to the next.")
 def test_nothing_is_remembered_between_calls(student, reference):
     """A second call starts from its own first state: nothing of the first call is left."""
     for T in (5, 3, 5):
@@ -169,14 +148,10 @@ def test_nothing_is_remembered_between_calls(student, reference):
         same_states(student.rnn(*inputs), reference.rnn(*inputs), " of a later call")
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_sentence_without_words")
-@pytest.mark.promise(
+@task("network", 0.5, needs="test_sentence_without_words", forbids=READY_MADE, promise=(
     "Both have the number type of the inputs, which keep their values.",
     "When T is 0, outputs is an empty tensor",
-)
+))
 def test_network_keeps_inputs_and_number_type(student):
     """The network changes none of its inputs, and both results have their number type, also for no words at all."""
     for dtype in (torch.float32, torch.float64):
@@ -188,13 +163,8 @@ def test_network_keeps_inputs_and_number_type(student):
             checks.dtype(last, dtype, f"last for {T} words")
 
 
-@by_hand
-@pytest.mark.part("network")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_any_sentence_as_the_formula_says")
-@pytest.mark.promise(
-    "From both, gradients flow to all five inputs, through every step back to the first word.",
-)
+@task("network", 0.75, needs="test_any_sentence_as_the_formula_says", forbids=READY_MADE,
+      promise="From both, gradients flow to all five inputs, through every step back to the first word.")
 def test_gradients_go_back_to_the_first_word(student, reference):
     """From all states, and from the last one alone, gradients flow to all inputs, back to the very first word."""
 
@@ -215,10 +185,8 @@ def same_reach(student, reference, last_of, xs, atol=1e-6):
     checks.close(reach, reference.gradient_reach(last_of, xs), "the reach", axes=REACH, atol=atol)
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
-@pytest.mark.promise("the Euclidean norm of the gradient of last_of(xs).sum() with respect to xs[:, t]")
+@task("reach", 0.5, needs="test_reach_is_one_number_for_each_position",
+      promise="the Euclidean norm of the gradient of last_of(xs).sum() with respect to xs[:, t]")
 def test_reach_of_recurrent_networks(student, reference):
     """In recurrent networks that fade, keep and explode, the reach is the norm of the gradient, however faint it is."""
     for scale in (0.3, 1.0, 3.0):
@@ -231,10 +199,8 @@ def test_reach_of_recurrent_networks(student, reference):
         same_reach(student, reference, last_of, xs, atol=1e-14)
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
-@pytest.mark.promise("any differentiable function of a tensor like xs; its result may have any shape.")
+@task("reach", 0.5, needs="test_reach_is_one_number_for_each_position",
+      promise="any differentiable function of a tensor like xs; its result may have any shape.")
 def test_reach_of_any_function(student, reference):
     """Any differentiable function can be measured, whatever the shape of its result, in batches of any size."""
     for B, T, C in ((2, 5, 3), (1, 6, 2), (4, 1, 7)):
@@ -249,10 +215,8 @@ def test_reach_of_any_function(student, reference):
             same_reach(student, reference, last_of, xs)
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
-@pytest.mark.promise("A position that last_of does not look at has reach 0.")
+@task("reach", 0.25, needs="test_reach_is_one_number_for_each_position",
+      promise="A position that last_of does not look at has reach 0.")
 def test_words_that_do_not_count_have_no_reach(student):
     """A position that the function does not look at has reach 0, and no other has."""
     T = 6
@@ -263,10 +227,8 @@ def test_words_that_do_not_count_have_no_reach(student):
     checks.equal(found, expected, "the table of positions with a reach", axes=REACH)
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
-@pytest.mark.promise("needs no gradient (xs.requires_grad is False), and holds none (xs.grad is None).")
+@task("reach", 0.25, needs="test_reach_is_one_number_for_each_position",
+      promise="needs no gradient (xs.requires_grad is False), and holds none (xs.grad is None).")
 def test_words_are_only_read(student):
     """Afterwards the words have the values that they had, need no gradient and hold none."""
     xs = torch.randn(2, 5, 3)
@@ -275,10 +237,8 @@ def test_words_are_only_read(student):
     checks.true(xs.grad is None, "After the measurement, xs holds a gradient, which it did not before.")
 
 
-@pytest.mark.part("reach")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_reach_is_one_number_for_each_position")
-@pytest.mark.promise("Returns a tensor of shape (T,) in the number type of xs (float32 or float64)")
+@task("reach", 0.5, needs="test_reach_is_one_number_for_each_position",
+      promise="Returns a tensor of shape (T,) in the number type of xs (float32 or float64)")
 def test_reach_has_the_number_type_of_the_words(student):
     """The reach has the number type of xs."""
     for dtype in (torch.float32, torch.float64):
@@ -297,28 +257,23 @@ def same_counts(student, reference, kind):
     checks.equal(counts, expected, "the list of counts")
 
 
-@pytest.mark.part("steps")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("steps", 0.5, promise=(
     "How many steps must wait for one another until the top layer has read the last of T words.",
     '"rnn" for recurrent layers, which work as an assembly line',
-)
+))
 def test_recurrent_layers_of_any_size(student, reference):
     """The count for recurrent layers is right for any number of words and layers."""
     same_counts(student, reference, "rnn")
 
 
-@pytest.mark.part("steps")
-@pytest.mark.points(0.25)
-@pytest.mark.promise('"attention" for layers of attention (a step is one layer, all words).')
+@task("steps", 0.25, promise='"attention" for layers of attention (a step is one layer, all words).')
 def test_layers_of_attention_of_any_size(student, reference):
     """The count for layers of attention is right for any number of words and layers."""
     same_counts(student, reference, "attention")
 
 
-@pytest.mark.part("steps")
-@pytest.mark.points(0.5)
-@pytest.mark.promise('Raises ValueError that names kind and its value if kind is anything else, such as "lstm" or "RNN".')
+@task("steps", 0.5,
+      promise='Raises ValueError that names kind and its value if kind is anything else, such as "lstm" or "RNN".')
 def test_all_other_kinds_are_refused(student):
     """Whatever is neither "rnn" nor "attention", letter by letter, is a ValueError that names it."""
     words, layers = random.randint(3, 99), random.randint(2, 9)

@@ -2,12 +2,11 @@
 
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-not_ready_made = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.functional.one_hot",
     "torch.nn.functional.embedding",
     "torch.nn.functional.embedding_bag",
@@ -73,13 +72,11 @@ def a_question_whose_nearest_word_is(name):
 # Part 1: text becomes numbers
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("tokens", 0.5, promise=(
     "The ids follow the sorted distinct characters of a text.",
     "vocab_size is the number of distinct characters.",
     "the way back must work",
-)
+))
 def test_any_text_is_numbered_in_sorted_order(student, reference):
     """Capitals, spaces, line ends and foreign letters get the ids of their sorted order, in each tokenizer its own."""
     text = some_text(60) + " \n\u00e9A"
@@ -92,11 +89,7 @@ def test_any_text_is_numbered_in_sorted_order(student, reference):
         checks.equal(tokenizer.decode(ids), piece, f"decode({ids})")
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "ValueError that names an id which is not in the vocabulary (-1, for example).",
-)
+@task("tokens", 0.25, promise="ValueError that names an id which is not in the vocabulary (-1, for example).")
 def test_id_that_nobody_has_is_refused(student):
     """An id that is too large or negative is a ValueError that names it."""
     size = random.randint(5, 20)
@@ -107,11 +100,7 @@ def test_id_that_nobody_has_is_refused(student):
         checks.raises(ValueError, tokenizer.decode, [around[0], wrong, around[1]], naming=wrong)
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "ValueError that names a character which is not in the vocabulary.",
-)
+@task("tokens", 0.25, promise="ValueError that names a character which is not in the vocabulary.")
 def test_any_unknown_character_is_refused(student):
     """A capital letter or a question mark that was not in the text is unknown, wherever it stands."""
     known = "".join(random.sample("abcdefghijklmnopqrstuvwxyz", 9))
@@ -129,12 +118,8 @@ def test_any_unknown_character_is_refused(student):
 # Part 2: numbers become vectors
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.2)
-@pytest.mark.promise(
-    "One row for each id, 0 everywhere and 1 at the id's place.   ids (T,) -> (T, V), float32",
-)
+@task("lookup", 0.2, forbids=READY_MADE,
+      promise="One row for each id, 0 everywhere and 1 at the id's place.   ids (T,) -> (T, V), float32")
 def test_one_hot_of_many_ids(student, reference):
     """Any number of ids gives as many rows of ordinary (float32) numbers, repeated ids included."""
     for T, V in ((1, 3), (7, 5), (13, 29)):
@@ -144,13 +129,10 @@ def test_one_hot_of_many_ids(student, reference):
         checks.dtype(rows, torch.float32, "one_hot")
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.3)
-@pytest.mark.promise(
+@task("lookup", 0.3, forbids=READY_MADE, promise=(
     "ids: whole numbers of any shape (...)",
     "V may be in the thousands.",
-)
+))
 def test_embed_takes_ids_of_any_shape(student, reference):
     """A single id, a sentence, a batch of sentences: every id is replaced by its row."""
     table = torch.randn(11, 5, dtype=torch.float64)
@@ -164,13 +146,10 @@ def test_embed_takes_ids_of_any_shape(student, reference):
     checks.close(student.embed(ids, table), reference.embed(ids, table), "embed with 2,003 words")
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.15)
-@pytest.mark.promise(
+@task("lookup", 0.15, forbids=READY_MADE, promise=(
     "The table's rows with these ids: one_hot(ids) @ table without the multiplication.",
     "with the number type of the table.",
-)
+))
 def test_embed_equals_the_product(student):
     """Looking up is the same as multiplying one-hot rows with the table, and keeps the table's number type."""
     ids = torch.tensor(some_ids(7, 13))
@@ -184,13 +163,10 @@ def test_embed_equals_the_product(student):
         checks.dtype(vectors, dtype, "embed")
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("lookup", 0.75, forbids=READY_MADE, promise=(
     "For ids of any shape, gradients flow back into the rows that were fetched.",
     "None of your functions changes its arguments: tables, ids and examples keep their values.",
-)
+))
 def test_fetched_rows_can_be_learned(student, reference):
     """Gradients flow back into the rows that were fetched, and the table and the ids keep their values."""
     table = torch.randn(7, 3, dtype=torch.float64)
@@ -204,11 +180,8 @@ def test_fetched_rows_can_be_learned(student, reference):
 # Part 3: the guessing game
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "All pairs (centre, context): centres from left to right, and for each its contexts from left to right.",
-)
+@task("examples", 0.5,
+      promise="All pairs (centre, context): centres from left to right, and for each its contexts from left to right.")
 def test_pairs_of_any_text(student, reference):
     """For short and long texts and for any window, all pairs are there, in order."""
     for length, window in ((11, 2), (13, 3), (3, 7), (1, 2)):
@@ -216,11 +189,7 @@ def test_pairs_of_any_text(student, reference):
         same_pairs(student, reference, ids, window)
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "what is left out is the centre's own *place*, not its word.",
-)
+@task("examples", 0.25, promise="what is left out is the centre's own *place*, not its word.")
 def test_same_word_at_another_place_is_a_context(student, reference):
     """A word that occurs twice can be its own context and a context twice; only the centre's place is left out."""
     often, twice, once = random.sample(range(99), 3)
@@ -230,11 +199,8 @@ def test_same_word_at_another_place_is_a_context(student, reference):
         same_examples(student, reference, ids, window)
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "For each place from left to right: (the ids of its contexts from left to right, its own id).",
-)
+@task("examples", 0.5,
+      promise="For each place from left to right: (the ids of its contexts from left to right, its own id).")
 def test_examples_of_any_text(student, reference):
     """For short and long texts and for any window, every place has its contexts, in order."""
     for length, window in ((11, 2), (13, 3), (3, 7), (2, 1)):
@@ -242,12 +208,10 @@ def test_examples_of_any_text(student, reference):
         same_examples(student, reference, ids, window)
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("examples", 0.25, promise=(
     "Contexts are the same as in skip_gram_pairs.",
     "None of your functions changes its arguments",
-)
+))
 def test_both_forms_have_the_same_neighbours(student):
     """Taken apart, the CBOW examples are the skip-gram pairs, and the text keeps its words."""
     ids = some_ids(17)
@@ -264,12 +228,10 @@ def test_both_forms_have_the_same_neighbours(student):
 # Part 4: how good is a guess?
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.35)
-@pytest.mark.promise(
+@task("loss", 0.35, promise=(
     "The mean loss of guessing each context from its centre, as a tensor of shape ().",
     "the loss has their number type.",
-)
+))
 def test_skip_gram_loss_follows_the_formula(student, reference):
     """For random tables and pairs the skip-gram loss is what the formula says."""
     for V, C, P in ((11, 5, 7), (7, 3, 13)):
@@ -284,13 +246,11 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
         checks.dtype(small, torch.float32, "the loss of tables in float32")
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.35)
-@pytest.mark.promise(
+@task("loss", 0.35, promise=(
     "The mean loss of guessing each centre from the average of its contexts, as a tensor of shape ().",
     "every example has at least one context, and not all have equally many.",
     "the loss has their number type.",
-)
+))
 def test_cbow_loss_follows_the_formula(student, reference):
     """For random tables and examples with different numbers of contexts the CBOW loss is what the formula says."""
     for V, C, P in ((11, 5, 7), (7, 3, 13)):
@@ -304,11 +264,7 @@ def test_cbow_loss_follows_the_formula(student, reference):
         checks.dtype(small, torch.float32, "the loss of tables in float32")
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.7)
-@pytest.mark.promise(
-    "gradients flow into both tables",
-)
+@task("loss", 0.7, promise="gradients flow into both tables")
 def test_both_tables_learn(student, reference):
     """Both losses send the right gradients into both tables."""
     pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
@@ -317,12 +273,10 @@ def test_both_tables_learn(student, reference):
         checks.gradients_close(mine, theirs, *two_tables(), data, what=f"the gradient of {name}")
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.2)
-@pytest.mark.promise(
+@task("loss", 0.2, promise=(
     "Scores of several hundred are no problem",
     "None of your functions changes its arguments: tables, ids and examples keep their values.",
-)
+))
 def test_large_scores_stay_finite(student, reference):
     """Scores of several hundred give a loss, not infinity and not NaN, and the tables keep their values."""
     first, second = (30 * table.float() for table in two_tables())
@@ -337,13 +291,11 @@ def test_large_scores_stay_finite(student, reference):
 # Part 5: calculating with words
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("neighbours", 0.5, promise=(
     "The ids of the k rows most similar to row token_id, the most similar first, without token_id itself.",
     "The ids are Python ints.",
     "The table keeps its values.",
-)
+))
 def test_nearest_of_random_vectors(student, reference):
     """In a random table the k nearest rows come back, the most similar first, as Python's whole numbers."""
     answers = []
@@ -357,12 +309,10 @@ def test_nearest_of_random_vectors(student, reference):
         checks.equal(mine, theirs, what)
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("neighbours", 0.25, promise=(
     "without token_id itself.",
     "Another word with the very same vector is a neighbour like any other.",
-)
+))
 def test_word_is_not_its_own_neighbour(student):
     """A word is left out of its own list, however far the others are; one with the very same vector is not."""
     facing_away = torch.tensor([[2.0, 0.0], [-3.4, 0.0]], dtype=torch.float64)
@@ -381,13 +331,11 @@ def test_word_is_not_its_own_neighbour(student):
         )
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("neighbours", 0.5, promise=(
     "Nearest means the largest cosine with that vector",
     "The rows are added as they are: only the comparison ignores lengths.",
     "The answer is a Python int, and the table keeps its values.",
-)
+))
 def test_analogy_of_random_vectors(student, reference):
     """In a random table the answer points most nearly where b - a + c points."""
     for V, C in ((23, 7), (29, 5), (31, 3), (37, 5)):
@@ -399,11 +347,7 @@ def test_analogy_of_random_vectors(student, reference):
         checks.equal(student.analogy(a, b, c, table), expected, what, is_id=True)
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "a, b and c themselves are never the answer.",
-)
+@task("neighbours", 0.25, promise="a, b and c themselves are never the answer.")
 def test_question_is_not_its_own_answer(student):
     """None of the three words of the question is the answer, even when it lies nearest and all others far away."""
     for nearest_of_all in ("b", "c", "a", "all the others face away"):

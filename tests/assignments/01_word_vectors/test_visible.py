@@ -2,12 +2,11 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-not_ready_made = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.functional.one_hot",
     "torch.nn.functional.embedding",
     "torch.nn.functional.embedding_bag",
@@ -19,8 +18,7 @@ not_ready_made = pytest.mark.forbids(
 # Part 1: text becomes numbers
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.5)
+@task("tokens", 0.5)
 def test_banana_has_three_characters(student):
     """In banana there are three characters, numbered in sorted order: a, b, n."""
     tokenizer = student.CharTokenizer("banana")
@@ -28,8 +26,7 @@ def test_banana_has_three_characters(student):
     checks.equal(tokenizer.encode("banana"), [1, 0, 2, 0, 2, 0], 'encode("banana")')
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.25)
+@task("tokens", 0.25)
 def test_decoding_undoes_encoding(student):
     """Encoded and decoded, a text comes back as it was."""
     tokenizer = student.CharTokenizer("the cat sat on the mat")
@@ -37,8 +34,7 @@ def test_decoding_undoes_encoding(student):
         checks.equal(tokenizer.decode(tokenizer.encode(text)), text, f"{text!r}, encoded and decoded,")
 
 
-@pytest.mark.part("tokens")
-@pytest.mark.points(0.25)
+@task("tokens", 0.25)
 def test_unknown_character_is_refused(student):
     """A character that has no id is a ValueError that names it."""
     tokenizer = student.CharTokenizer("banana")
@@ -48,9 +44,7 @@ def test_unknown_character_is_refused(student):
 # Part 2: numbers become vectors
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.35)
+@task("lookup", 0.35, forbids=READY_MADE)
 def test_one_lamp_in_each_row(student):
     """A one-hot row is 0 everywhere and 1 at the place of its id."""
     rows = student.one_hot(torch.tensor([2, 0]), 5)
@@ -58,9 +52,7 @@ def test_one_lamp_in_each_row(student):
     checks.close(rows, expected, "one_hot of the ids 2 and 0", axes=("row", "place"))
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.15)
+@task("lookup", 0.15, forbids=READY_MADE)
 def test_id_fetches_its_row(student):
     """The ids 2 and 0 fetch row 2 and row 0 of the table."""
     table = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])  # (V, C)
@@ -69,9 +61,7 @@ def test_id_fetches_its_row(student):
     checks.close(vectors, expected, "the vectors of the ids 2, 0, 2", axes=("word", "number"))
 
 
-@not_ready_made
-@pytest.mark.part("lookup")
-@pytest.mark.points(0.1)
+@task("lookup", 0.1, forbids=READY_MADE)
 def test_two_sentences_fetch_rows_that_learn(student):
     """Two sentences of three ids fetch two times three rows, and gradients flow back into these rows alone."""
     table = torch.randn(5, 2, requires_grad=True)  # (V, C)
@@ -86,16 +76,14 @@ def test_two_sentences_fetch_rows_that_learn(student):
 # Part 3: the guessing game
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.25)
+@task("examples", 0.25)
 def test_pairs_of_four_words(student):
     """The text 0 1 2 3 with a window of 1 has six pairs of a centre and its context."""
     expected = [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
     checks.equal(student.skip_gram_pairs([0, 1, 2, 3], 1), expected, "skip_gram_pairs([0, 1, 2, 3], 1)")
 
 
-@pytest.mark.part("examples")
-@pytest.mark.points(0.25)
+@task("examples", 0.25)
 def test_examples_of_four_words(student):
     """The text 0 1 2 3 with a window of 1 has four examples of contexts and their centre."""
     expected = [([1], 0), ([0, 2], 1), ([1, 3], 2), ([2], 3)]
@@ -105,8 +93,7 @@ def test_examples_of_four_words(student):
 # Part 4: how good is a guess?
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.15)
+@task("loss", 0.15)
 def test_skip_gram_loss_worked_by_hand(student):
     """Probabilities of 1/4 for one context and 1/3 for another make a mean loss of (ln 4 + ln 3) / 2."""
     centre_table = torch.tensor([[math.log(2), 0.0], [0.0, 0.0], [0.0, 0.5]])  # (V, C)
@@ -119,8 +106,7 @@ def test_skip_gram_loss_worked_by_hand(student):
     checks.close(loss, torch.tensor(math.log(4)), what, atol=1e-5)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.15)
+@task("loss", 0.15)
 def test_cbow_loss_worked_by_hand(student):
     """Two contexts whose average gives the true centre a probability of 3/5 make a loss of ln 5/3."""
     context_table = torch.tensor([[math.log(3), 1.0], [7.0, 0.0], [math.log(3), -1.0]])  # (V, C)
@@ -129,8 +115,7 @@ def test_cbow_loss_worked_by_hand(student):
     checks.close(loss, torch.tensor(math.log(5 / 3)), "the loss", atol=1e-5)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.1)
+@task("loss", 0.1)
 def test_gradients_reach_both_tables(student):
     """Gradients of both losses flow into both tables."""
     tables = {name: torch.randn(4, 3, requires_grad=True) for name in ("centre_table", "context_table")}
@@ -150,16 +135,14 @@ def test_gradients_reach_both_tables(student):
 # Part 5: calculating with words
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.25)
+@task("neighbours", 0.25)
 def test_nearest_points_the_same_way(student):
     """The nearest rows are those that point most nearly the same way, however long they are."""
     table = torch.tensor([[1.0, 0.0], [2.0, 0.2], [30.0, 40.0], [-1.0, 0.0], [1.0, 1.0]])  # (V, C)
     checks.equal(student.nearest(0, table, 3), [1, 4, 2], "nearest(0, table, 3)")
 
 
-@pytest.mark.part("neighbours")
-@pytest.mark.points(0.25)
+@task("neighbours", 0.25)
 def test_king_minus_man_plus_woman(student):
     """With the four vectors of the worked example among others, king - man + woman is queen."""
     man, king, woman, queen = 0, 1, 2, 3

@@ -1,9 +1,8 @@
 """The tests that students do not see: fresh sizes and numbers, far positions, wrong arguments, gradients."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 
 def between(low, high):
@@ -27,13 +26,10 @@ def embeddings(student, reference, vocab_size, block_size, embed_size):
 # Part 1: the table
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_table_has_a_row_for_each_position")
-@pytest.mark.promise(
+@task("table", 0.75, needs="test_table_has_a_row_for_each_position", promise=(
     "PE[p, 2i]     = sin(p / 10000^(2i / d_model))",
     "PE[p, 2i + 1] = cos(p / 10000^(2i / d_model))",
-)
+))
 def test_table_follows_the_formula(student, reference):
     """Every entry of the table is the sine or cosine that the formula names."""
     sizes = [(50, 16), (between(41, 67), even_between(20, 40)), (between(2, 9), even_between(514, 700))]
@@ -47,10 +43,8 @@ def test_table_follows_the_formula(student, reference):
         )
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_table_has_a_row_for_each_position")
-@pytest.mark.promise("for even $d$ every row has the squared length $d/2$")
+@task("table", 1, needs="test_table_has_a_row_for_each_position",
+      promise="for even $d$ every row has the squared length $d/2$")
 def test_every_row_has_the_same_length(student):
     """Each hand of the clock has length 1, so every row has the squared length d_model / 2."""
     max_len, d_model = between(23, 37), even_between(12, 20)
@@ -59,13 +53,10 @@ def test_every_row_has_the_same_length(student):
     checks.close(lengths, expected, "the squared length of each row", axes=("position",), atol=1e-3)
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_table_has_a_row_for_each_position")
-@pytest.mark.promise(
+@task("table", 0.5, needs="test_table_has_a_row_for_each_position", promise=(
     "it depends on the *distance* $k$ and not on the position $p$.",
     "all rows are different.",
-)
+))
 def test_rows_compare_by_distance_alone(student):
     """The product of two rows depends on how far apart they are, not on where; and no two rows are equal."""
     table = student.positional_encoding(between(24, 32), even_between(12, 20)).double()
@@ -78,9 +69,7 @@ def test_rows_compare_by_distance_alone(student):
     checks.true(bool(gaps.min() > 1e-3), "Two positions have the same row, so no model can tell them apart.")
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("An odd `d_model` ends with a sine.")
+@task("table", 0.5, promise="An odd `d_model` ends with a sine.")
 def test_odd_width_ends_with_a_sine(student, reference):
     """When d_model is odd, the last sine has no cosine beside it, and everything else stays as it was."""
     student.positional_encoding(5, 8)  # an even table before them leaves no trace in the odd ones
@@ -94,9 +83,8 @@ def test_odd_width_ends_with_a_sine(student, reference):
         )
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Raises ValueError that names the argument and its value if `max_len` or `d_model` is below 1.")
+@task("table", 0.5,
+      promise="Raises ValueError that names the argument and its value if `max_len` or `d_model` is below 1.")
 def test_sizes_below_one_are_refused(student):
     """A table without rows or columns is refused with a ValueError that names the argument and its value."""
     bad = -between(1, 999)
@@ -108,12 +96,10 @@ def test_sizes_below_one_are_refused(student):
     checks.raises(ValueError, student.positional_encoding, 5, 0, naming=("d_model", 0))
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("table", 0.25, promise=(
     "Your table must still be right to 0.002 there.",
     "The table is made of ordinary float32 numbers.",
-)
+))
 def test_far_positions_are_accurate(student, reference):
     """Beyond position 5000, too, the table of ordinary float32 numbers is right to 0.002."""
     max_len, d_model = between(5003, 5500), even_between(6, 8)  # narrow: a loop over numbers ends in time
@@ -124,10 +110,8 @@ def test_far_positions_are_accurate(student, reference):
     checks.close(table, truth, what, axes=("position", "column"), atol=2e-3)
 
 
-@pytest.mark.part("table")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_every_row_has_the_same_length")
-@pytest.mark.promise("A row depends on its position and on $d$ alone, not on how many rows the table has.")
+@task("table", 0.75, needs="test_every_row_has_the_same_length",
+      promise="A row depends on its position and on $d$ alone, not on how many rows the table has.")
 def test_a_longer_table_begins_like_a_shorter_one(student):
     """The row of a position does not depend on how many rows the table has."""
     short, d_model = between(13, 23), even_between(10, 18)
@@ -144,10 +128,8 @@ def test_a_longer_table_begins_like_a_shorter_one(student):
 # Part 2: the module. Its truth is the student's own table: what is wrong there has been counted already.
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_module_keeps_the_shape")
-@pytest.mark.promise("A sentence of $T$ words needs the first $T$ rows and no more.")
+@task("module", 0.5, needs="test_module_keeps_the_shape",
+      promise="A sentence of $T$ words needs the first $T$ rows and no more.")
 def test_module_adds_the_first_rows(student):
     """Word t leaves as x[t] + PE[t]."""
     d_model, max_len, T = even_between(8, 20), between(29, 41), between(5, 23)
@@ -157,12 +139,8 @@ def test_module_adds_the_first_rows(student):
     checks.close(module(x.clone()), x + rows, "the output", atol=1e-5)
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_module_keeps_the_shape")
-@pytest.mark.promise(
-    "The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike",
-)
+@task("module", 0.5, needs="test_module_keeps_the_shape",
+      promise="The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike")
 def test_sentences_come_as_they_like(student):
     """One module serves short and long sentences, alone or many at a time, in training and in evaluation."""
     for d_model, training in [(6, True), (1, False)]:
@@ -174,12 +152,10 @@ def test_sentences_come_as_they_like(student):
             checks.close(module(x.clone()), x + table[:T], what, atol=1e-5)
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("module", 0.75, promise=(
     "After `module.double()` the table and the answers are float64.",
     "The table is the buffer `pe`",
-)
+))
 def test_module_follows_to_float64(student):
     """The table that is added follows the module to float64, and a float32 sentence stays float32."""
     module = student.SinusoidalPositionalEncoding(6, 5).eval()
@@ -197,11 +173,8 @@ def test_module_follows_to_float64(student):
     checks.true(from_buffer, "The module adds another table than the one in its buffer `pe`.")
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Raises ValueError that names T and max_len and their values if x has more than `max_len` positions."
-)
+@task("module", 0.25,
+      promise="Raises ValueError that names T and max_len and their values if x has more than `max_len` positions.")
 def test_sentence_longer_than_the_table_is_refused(student):
     """A sentence of exactly max_len words is welcome; one more word is a ValueError that names both numbers."""
     max_len = between(5, 9)
@@ -217,9 +190,7 @@ def test_sentence_longer_than_the_table_is_refused(student):
     checks.raises(ValueError, single, torch.randn(3, 2, 6), naming=("max_len", 1, 2))
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("x itself keeps its values, and gradients flow back to it.")
+@task("module", 0.25, promise="x itself keeps its values, and gradients flow back to it.")
 def test_the_sentence_itself_is_not_changed(student, reference):
     """The caller's x has the same numbers before and after the call, and what flows back to it is not cut off."""
     module = student.SinusoidalPositionalEncoding(6, 11)
@@ -229,9 +200,8 @@ def test_the_sentence_itself_is_not_changed(student, reference):
         checks.gradients_close(module.train(training), expected, torch.randn(shape))
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("in training and in evaluation alike; only the dropout differs between the two.")
+@task("module", 0.25,
+      promise="in training and in evaluation alike; only the dropout differs between the two.")
 def test_dropout_rests_in_eval(student):
     """Dropout never acts in evaluation, and with dropout=0 not in training either."""
     noisy = student.SinusoidalPositionalEncoding(6, 11, 0.5).eval()
@@ -241,9 +211,7 @@ def test_dropout_rests_in_eval(student):
     checks.close(noisy(x.clone()), quiet(x.clone()), "the output in evaluation with dropout=0.5")
 
 
-@pytest.mark.part("module")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Adds row t of the table to the word at position t, then applies dropout.")
+@task("module", 0.5, promise="Adds row t of the table to the word at position t, then applies dropout.")
 def test_dropout_acts_on_the_sum_in_training(student):
     """In training, dropout acts on word plus position: every number is either zero or scaled up."""
     module = student.SinusoidalPositionalEncoding(2, 31, 0.5)
@@ -270,13 +238,10 @@ def test_dropout_acts_on_the_sum_in_training(student):
 # Part 3: learned positions
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.3)
-@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
-@pytest.mark.promise(
+@task("learned", 0.3, needs="test_learned_tables_have_the_right_names_and_shapes", promise=(
     "Vector of the token plus vector of its position, both learned.",
     "after `module.double()` the answer is float64.",
-)
+))
 def test_token_plus_position(student, reference):
     """Each output is the vector of the token plus the vector of its position, in float32 and float64."""
     vocab_size, block_size = between(5, 9), between(13, 19)
@@ -288,13 +253,10 @@ def test_token_plus_position(student, reference):
     checks.close(exact, ours.double()(ids), "the output after module.double()")
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.2)
-@pytest.mark.needs("test_token_plus_position")
-@pytest.mark.promise(
+@task("learned", 0.2, needs="test_token_plus_position", promise=(
     "It gives the same answer in training and in evaluation",
     "each is looked up in its own list",
-)
+))
 def test_short_and_long_sentences_find_their_positions(student, reference):
     """One layer serves short and long sentences, in any order, in training and in evaluation."""
     theirs, ours = embeddings(student, reference, 7, 11, 6)
@@ -304,13 +266,10 @@ def test_short_and_long_sentences_find_their_positions(student, reference):
         checks.close(theirs(ids), ours(ids), f"the output for T = {T}", atol=1e-5)
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(1.35)
-@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
-@pytest.mark.promise(
+@task("learned", 1.35, needs="test_learned_tables_have_the_right_names_and_shapes", promise=(
     "Vector of the token plus vector of its position, both learned.",
     "it is trained like every other parameter",
-)
+))
 def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
     """Every token and every position that was used gets its gradient; all others get none."""
     theirs, ours = embeddings(student, reference, 13, 11, 6)
@@ -320,11 +279,9 @@ def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
     checks.parameter_gradients_close(theirs.double(), ours.double(), ids)
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions."
-)
+@task("learned", 0.5, promise=(
+    "Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions.",
+))
 def test_no_position_for_one_more_token(student):
     """A sentence of exactly block_size tokens is welcome; one more is a ValueError that names both numbers."""
     block_size = between(5, 9)
@@ -338,9 +295,7 @@ def test_no_position_for_one_more_token(student):
             checks.raises(ValueError, module, too_long, naming=number)
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("the same token twice, and yet two different vectors.")
+@task("learned", 0.25, promise="the same token twice, and yet two different vectors.")
 def test_the_same_token_at_another_position(student):
     """The same token at two positions gives two vectors, as far apart as the vectors of these positions."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))
@@ -351,13 +306,10 @@ def test_the_same_token_at_another_position(student):
     checks.close(output[:, 1:] - output[:, :-1], steps, "the step from each position to the next", atol=1e-5)
 
 
-@pytest.mark.part("learned")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_learned_tables_have_the_right_names_and_shapes")
-@pytest.mark.promise(
+@task("learned", 0.5, needs="test_learned_tables_have_the_right_names_and_shapes", promise=(
     "Vector of the token plus vector of its position, both learned.",
     "each is looked up in its own list",
-)
+))
 def test_a_sentence_gets_the_same_vectors_alone(student):
     """The vectors of a sentence depend on its own tokens, and not on the other sentences of its batch."""
     module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))

@@ -2,13 +2,12 @@
 
 import random
 
-import pytest
 import torch
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.functional.scaled_dot_product_attention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
@@ -107,22 +106,18 @@ def some_head(student, C, D, block_size):
 # Part 1: the causal mask
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("mask", 1, promise=(
     "Which word may attend to which in a sentence of T words, as a boolean table of shape (T, T).",
     "Word $t$ may attend to word $s$ when $s$ comes no later than $t$.",
-)
+))
 def test_mask_of_any_length(student, reference):
     """The mask is right for one word, for a few and for more than a hundred."""
     for T in (1, random.randint(4, 9), random.randint(103, 130)):
         checks.equal(student.causal_mask(T), reference.causal_mask(T), f"causal_mask({T})")
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_mask_is_a_table_of_booleans")
-@pytest.mark.promise('Row t is the query, column s the key; True means "t may attend to s".')
+@task("mask", 0.75, needs="test_mask_is_a_table_of_booleans",
+      promise='Row t is the query, column s the key; True means "t may attend to s".')
 def test_mask_makes_pytorch_causal(student):
     """In PyTorch's own attention, the mask lets each word attend to its whole past and to nothing later."""
     for T in random.sample(range(5, 60), 3):
@@ -135,40 +130,31 @@ def test_mask_makes_pytorch_causal(student):
 # Part 2: scaled dot-product attention
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("attention", 0.25, forbids=READY_MADE, promise=(
     "Returns the output (..., T, E) and the weights (..., T, S).",
     "The output is the sum of the values, weighted by them.",
     "None allows everything.",
-)
+))
 def test_attention_without_a_mask(student, reference):
     """Without a mask every query attends to every key: weights and output are those of the formula."""
     q, k, v = queries_keys_values(3)
     same_answer(student, reference, q, k, v)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(1)
-@pytest.mark.promise(
-    "A key that is masked gets a weight of exactly zero, and the weights of the others add up to 1.",
-)
+@task("attention", 1, forbids=READY_MADE,
+      promise="A key that is masked gets a weight of exactly zero, and the weights of the others add up to 1.")
 def test_attention_with_a_mask(student, reference):
     """Under a mask, forbidden keys have weight 0, and the weights of the others add up to 1."""
     q, k, v = queries_keys_values(3, D=11, E=2)
     same_answer(student, reference, q, k, v, something_to_attend_to(5, 7))
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_without_a_mask", "test_attention_with_a_mask")
-@pytest.mark.promise(
-    "The output is the sum of the values, weighted by them.",
-    "leading dimensions: none, a batch, or a batch and heads.",
-)
+@task("attention", 0.5, needs=("test_attention_without_a_mask", "test_attention_with_a_mask"),
+      forbids=READY_MADE,
+      promise=(
+          "The output is the sum of the values, weighted by them.",
+          "leading dimensions: none, a batch, or a batch and heads.",
+      ))
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
     sizes = {"T": 7, "S": 5, "D": 11, "E": 13}
@@ -183,10 +169,8 @@ def test_attention_equals_pytorch(student, reference):
         checks.close(output, expected, "the output", atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("mask: booleans that broadcast to (..., T, S), such as (T, S) or (S,)")
+@task("attention", 0.25, forbids=READY_MADE,
+      promise="mask: booleans that broadcast to (..., T, S), such as (T, S) or (S,)")
 def test_one_mask_serves_many(student):
     """A smaller mask (one for all sentences, all heads or all queries) is broadcast over the rest."""
     for shape in ((5, 7), (7,), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
@@ -194,10 +178,7 @@ def test_one_mask_serves_many(student):
         weights_follow_the_mask(student, q, k, v, something_to_attend_to(*shape))
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Your weights must survive scores of $\\pm 10\\,000$.")
+@task("attention", 0.25, forbids=READY_MADE, promise="Your weights must survive scores of $\\pm 10\\,000$.")
 def test_huge_scores_stay_finite(student, reference):
     """Scores of plus and minus ten thousand give weights, not NaN, and forbidden keys keep weight 0."""
     every_key = None
@@ -210,10 +191,7 @@ def test_huge_scores_stay_finite(student, reference):
         same_answer(student, reference, q, k, v, mask, atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.2)
-@pytest.mark.promise("A query that may attend to nothing gets zeros in both.")
+@task("attention", 0.2, forbids=READY_MADE, promise="A query that may attend to nothing gets zeros in both.")
 def test_zeros_do_not_spread(student):
     """Queries that may attend to nothing get zeros, and the weights of all others still add up to 1."""
     q, k, v = queries_keys_values(2, 3)
@@ -223,21 +201,15 @@ def test_zeros_do_not_spread(student):
     weights_follow_the_mask(student, q, k, v, mask)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.15)
-@pytest.mark.needs("test_attention_without_a_mask")
-@pytest.mark.promise("The inputs keep their values")
+@task("attention", 0.15, needs="test_attention_without_a_mask", forbids=READY_MADE,
+      promise="The inputs keep their values")
 def test_attention_leaves_its_inputs_alone(student):
     """Attention reads its inputs and changes none of them."""
     checks.input_untouched(student.attention, *queries_keys_values(2), something_to_attend_to(5, 7))
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.15)
-@pytest.mark.needs("test_attention_without_a_mask")
-@pytest.mark.promise("both results have their number type (float32, float64).")
+@task("attention", 0.15, needs="test_attention_without_a_mask", forbids=READY_MADE,
+      promise="both results have their number type (float32, float64).")
 def test_attention_answers_in_the_number_type_of_its_inputs(student):
     """Output and weights have the number type of queries, keys and values, in float32 and in float64."""
     mask = something_to_attend_to(5, 7)
@@ -254,36 +226,27 @@ def attention_can_be_learned_from(student, leading, mask):
     every_gradient_arrives(lambda: output_and_weights(student, *sources.values(), mask)[0], sources)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(1.85)
-@pytest.mark.promise("Queries, keys and values are all learned, so gradients must flow back to all three.")
+@task("attention", 1.85, forbids=READY_MADE,
+      promise="Queries, keys and values are all learned, so gradients must flow back to all three.")
 def test_attention_can_be_learned_from(student):
     """Gradients flow back from the output of a batch to queries, keys and values."""
     attention_can_be_learned_from(student, (3,), None)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("attention", 0.5, forbids=READY_MADE, promise=(
     "Queries, keys and values are all learned, so gradients must flow back to all three.",
     "leading dimensions: none, a batch, or a batch and heads.",
-)
+))
 def test_attention_of_any_shape_can_be_learned_from(student):
     """Gradients flow back under a mask, too, and without a batch or with heads beside it."""
     for leading, mask in [((3,), something_to_attend_to(5, 7)), ((), None), ((3, 2), None)]:
         attention_can_be_learned_from(student, leading, mask)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.15)
-@pytest.mark.needs("test_attention_with_a_mask")
-@pytest.mark.promise(
+@task("attention", 0.15, needs="test_attention_with_a_mask", forbids=READY_MADE, promise=(
     "backwards through the gradients. Neither may contain one.",
     "gradients must flow back to all three.",
-)
+))
 def test_no_nan_flows_back(student, reference):
     """The gradients are those of the formula, also where a query may attend to nothing: none of them is NaN."""
     mask = something_to_attend_to(3, 5, 7)
@@ -296,12 +259,8 @@ def test_no_nan_flows_back(student, reference):
 # Part 3: one masked head
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.6)
-@pytest.mark.promise(
-    "The three layers are called `key`, `query` and `value`: `nn.Linear` without bias. All three learn.",
-)
+@task("head", 0.6, forbids=READY_MADE,
+      promise="The three layers are called `key`, `query` and `value`: `nn.Linear` without bias. All three learn.")
 def test_head_learns_three_matrices(student):
     """A head learns three matrices, key, query and value, and nothing else."""
     C, D = random.randint(11, 40), random.randint(2, 9)
@@ -309,12 +268,9 @@ def test_head_learns_three_matrices(student):
     checks.parameters(head, {"key.weight": (D, C), "query.weight": (D, C), "value.weight": (D, C)})
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.41)
-@pytest.mark.promise(
+@task("head", 0.41, forbids=READY_MADE, promise=(
     "The mask belongs to the head, but it is not learned: it is a **buffer**. It follows the head in `.to(device)`",
-)
+))
 def test_head_keeps_its_mask_as_a_buffer(student):
     """The mask that the head reads moves with the head, and the optimiser never sees it."""
     checks.buffers_follow(student.Head(11, 3, 7))
@@ -332,15 +288,11 @@ def test_head_keeps_its_mask_as_a_buffer(student):
     )
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.95)
-@pytest.mark.needs("test_head_shapes")
-@pytest.mark.promise(
+@task("head", 0.95, needs="test_head_shapes", forbids=READY_MADE, promise=(
     "computes a word's query, key and value from the word's own vector",
     "After `head.double()` the answers are float64.",
     "A shorter sentence uses a corner of the mask, whatever came before it",
-)
+))
 def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
     C, D, block_size = 20, 3, 67
@@ -355,47 +307,33 @@ def test_head_with_the_same_weights(student, reference):
     checks.close(exact, expected.double()(x), "the output after head.double()")
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.15)
-@pytest.mark.needs("test_head_shapes")
-@pytest.mark.promise(
-    "One head of causal self-attention: every word attends to itself and to the words before it.",
-)
+@task("head", 0.15, needs="test_head_shapes", forbids=READY_MADE,
+      promise="One head of causal self-attention: every word attends to itself and to the words before it.")
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
     head = some_head(student, 11, 3, 7)
     checks.batch_invariant(head, torch.randn(3, 5, 11), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_head_shapes")
-@pytest.mark.promise("*no word attends to a word that comes after it.*")
+@task("head", 0.25, needs="test_head_shapes", forbids=READY_MADE,
+      promise="*no word attends to a word that comes after it.*")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
     head = some_head(student, 11, 3, 7)
     checks.prefix_invariant(head, torch.randn(2, 7, 11), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.32)
-@pytest.mark.promise("every word attends to itself and to the words before it.")
+@task("head", 0.32, forbids=READY_MADE, promise="every word attends to itself and to the words before it.")
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
     head = some_head(student, 13, 5, 7)
     checks.causal_by_gradient(head, torch.randn(2, 7, 13))
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("head", 0.25, forbids=READY_MADE, promise=(
     "called twice, it gives the same answer, in training as well.",
     "The inputs keep their values",
-)
+))
 def test_head_is_steady(student):
     """Asked twice, the head answers the same, in training as well, and leaves the word vectors as they were."""
     head = some_head(student, 13, 3, 5)
@@ -407,10 +345,7 @@ def test_head_is_steady(student):
     checks.close(head(x), answer, "the output in training", atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.67)
-@pytest.mark.promise("All three learn.")
+@task("head", 0.67, forbids=READY_MADE, promise="All three learn.")
 def test_all_three_matrices_learn(student):
     """Gradients reach key, query and value, in training and in evaluation, for one sentence and for several."""
     head = some_head(student, 13, 3, 7)
@@ -430,11 +365,10 @@ def test_all_three_matrices_learn(student):
         every_gradient_arrives(output, matrices)
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.05)
-@pytest.mark.needs("test_head_with_the_same_weights")
-@pytest.mark.promise("All three learn.", "gradients must flow back to all three.")
+@task("head", 0.05, needs="test_head_with_the_same_weights", forbids=READY_MADE, promise=(
+    "All three learn.",
+    "gradients must flow back to all three.",
+))
 def test_gradients_of_the_head_are_those_of_the_formula(student, reference):
     """Key, query and value receive the same gradients as the solution's."""
     head, expected = twins(student, reference, 13, 3, 5)

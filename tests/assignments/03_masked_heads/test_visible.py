@@ -2,12 +2,11 @@
 
 import math
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.functional.scaled_dot_product_attention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch.nn.MultiheadAttention",
@@ -20,8 +19,7 @@ by_hand = pytest.mark.forbids(
 # Part 1: the causal mask
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.5)
+@task("mask", 0.5)
 def test_mask_is_a_table_of_booleans(student):
     """The mask of T words is a table of booleans with T rows and T columns."""
     for T in (5, 2):
@@ -30,9 +28,7 @@ def test_mask_is_a_table_of_booleans(student):
         checks.dtype(mask, torch.bool, f"causal_mask({T})")
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_mask_is_a_table_of_booleans")
+@task("mask", 0.75, needs="test_mask_is_a_table_of_booleans")
 def test_mask_of_three_words(student):
     """In a sentence of three words, the first attends to one word, the second to two, the third to all three."""
     expected = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
@@ -52,9 +48,7 @@ def output_and_weights(student, q, k, v, mask=None):
     return (second, first) if swapped else (first, second)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@task("attention", 0.25, forbids=READY_MADE)
 def test_attention_shapes(student):
     """Attention returns the output, one vector for each query, then the weights, one for each query and key."""
     B, T, S, D, E = 3, 5, 7, 4, 2
@@ -64,9 +58,7 @@ def test_attention_shapes(student):
     checks.shape(weights, (B, T, S), "the weights", axes=("B", "T", "S"))
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@task("attention", 0.25, forbids=READY_MADE)
 def test_weights_of_a_query_add_up_to_one(student):
     """The weights of each query are between 0 and 1 and add up to 1."""
     B, T, S, D, E = 2, 3, 7, 5, 11
@@ -75,9 +67,7 @@ def test_weights_of_a_query_add_up_to_one(student):
     checks.rows_sum_to_one(weights, "the weights", axes=("batch", "query", "key"), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.75)
+@task("attention", 0.75, forbids=READY_MADE)
 def test_two_keys_worked_by_hand(student):
     """Scores of ln 3 and 0 give weights of 3/4 and 1/4, and the values 10 and 20 are averaged to 12.5."""
     q = torch.tensor([[2 * math.log(3), 0.0, 0.0, 0.0]])  # (1, 4)
@@ -88,9 +78,7 @@ def test_two_keys_worked_by_hand(student):
     checks.close(output, torch.tensor([[12.5, 6.0, 1.0]]), "the output", axes=("query", "number"))
 
 
-@by_hand
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
+@task("attention", 0.5, forbids=READY_MADE)
 def test_nothing_to_attend_to_gives_zeros(student):
     """A query that may attend to no key gets zeros, not NaN."""
     T, S, D, E = 2, 3, 5, 7
@@ -113,9 +101,7 @@ def a_head(student, C, D, block_size):
     return checks.randomize(student.Head(C, D, block_size))
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.25)
+@task("head", 0.25, forbids=READY_MADE)
 def test_head_shapes(student):
     """A head turns every word vector into a vector of head_size numbers, in long and in short sentences."""
     B, C, D, block_size = 3, 20, 5, 7
@@ -124,9 +110,7 @@ def test_head_shapes(student):
         checks.shape(head(torch.randn(B, T, C)), (B, T, D), f"the output for {T} words")
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.35)
+@task("head", 0.35, forbids=READY_MADE)
 def test_first_word_hears_only_itself(student):
     """The first word has no word before it, so its output is its own value."""
     B, T, C, D = 2, 7, 11, 5
@@ -138,9 +122,7 @@ def test_first_word_hears_only_itself(student):
     checks.close(first_output, own_value, "the first word's output", axes=("batch", "number"), atol=1e-5)
 
 
-@by_hand
-@pytest.mark.part("head")
-@pytest.mark.points(0.75)
+@task("head", 0.75, forbids=READY_MADE)
 def test_too_long_a_sentence_is_refused(student):
     """A sentence longer than block_size is a ValueError that says how long it is and what fits."""
     C, D, block_size = 11, 3, 5

@@ -2,13 +2,12 @@
 
 import random
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.MultiheadAttention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch._scaled_dot_product_attention_math",
@@ -88,10 +87,7 @@ def change(parameter, rows=slice(None)):
 # Part 1: heads side by side
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Every head starts with random weights of its own.")
+@task("heads", 0.25, forbids=READY_MADE, promise="Every head starts with random weights of its own.")
 def test_heads_start_different(student):
     """Before any training the heads already differ: each starts with random weights of its own."""
     mha = student.MultiHeadAttention(C, H, BLOCK, bias=False).double()
@@ -109,14 +105,10 @@ def test_heads_start_different(student):
         checks.true(apart > 0, twins, public=twins)
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch")
-@pytest.mark.promise(
+@task("heads", 1.25, needs="test_every_head_is_known_to_pytorch", forbids=READY_MADE, promise=(
     "The outputs are concatenated along the features in the order of the heads",
     "The result is the same in training and in evaluation, and float64 after `.double()`.",
-)
+))
 def test_heads_equal_pytorch(student, reference):
     """With one head and with many, the output is that of PyTorch's own layer, in training and in evaluation."""
     for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
@@ -133,11 +125,10 @@ def test_heads_equal_pytorch(student, reference):
         checks.close(output, expected, what)
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch")
-@pytest.mark.promise("it has a bias if `bias` is true", "all of them, and the projection, must be trainable.")
+@task("heads", 0.5, needs="test_every_head_is_known_to_pytorch", forbids=READY_MADE, promise=(
+    "it has a bias if `bias` is true",
+    "all of them, and the projection, must be trainable.",
+))
 def test_heads_learn(student, reference):
     """With a bias in the projection, output and gradients are right and the input keeps its numbers."""
     theirs, ours = two_multi_heads(student, reference)
@@ -148,10 +139,7 @@ def test_heads_learn(student, reference):
     checks.parameter_gradients_close(theirs, ours, x)
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(2.6)
-@pytest.mark.promise("all of them, and the projection, must be trainable.")
+@task("heads", 2.6, forbids=READY_MADE, promise="all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
     for batch, training in [(B, True), (1, True), (2, False)]:
@@ -163,11 +151,8 @@ def test_every_head_can_be_trained(student):
         every_gradient_arrives(lambda mha=mha, x=x: mha(x), tables)
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(0.4)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch")
-@pytest.mark.promise("head 0 fills the first D columns.")
+@task("heads", 0.4, needs="test_every_head_is_known_to_pytorch", forbids=READY_MADE,
+      promise="head 0 fills the first D columns.")
 def test_each_head_keeps_its_columns(student):
     """Change the values or queries of one head, and only its columns of the concatenation change."""
     for name in ("value", "query"):
@@ -187,12 +172,10 @@ def test_each_head_keeps_its_columns(student):
 # Part 2: cutting and gluing
 
 
-@pytest.mark.part("reshape")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("reshape", 1, promise=(
     "Head h receives the features h·D up to (h+1)·D - 1 of every word, words in their old order.",
     "No number changes, and neither does the number type",
-)
+))
 def test_split_of_any_size(student, reference):
     """split_heads puts every number in its place, for any number of heads and any layout in memory."""
     for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
@@ -206,12 +189,10 @@ def test_split_of_any_size(student, reference):
         checks.input_untouched(lambda t, heads=heads: student.split_heads(t, heads), x)
 
 
-@pytest.mark.part("reshape")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("reshape", 1, promise=(
     "Merge the strips of every word again: (B, H, T, D) -> (B, T, C).",
     "No number changes, and neither does the number type",
-)
+))
 def test_merge_of_any_size(student, reference):
     """merge_heads gives every word its own strips in the order of the heads, for any layout in memory."""
     for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
@@ -229,13 +210,10 @@ def test_merge_of_any_size(student, reference):
 # Part 3: all heads in one matrix
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("fused", 1, forbids=READY_MADE, promise=(
     "None allows all.",
     "The result is the same in training and in evaluation, and float64 after `.double()`.",
-)
+))
 def test_fused_equals_pytorch(student, reference):
     """With one head and with many, unmasked output and gradients are those of PyTorch's own layer."""
     for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
@@ -254,10 +232,8 @@ def test_fused_equals_pytorch(student, reference):
         checks.parameter_gradients_close(theirs, ours, x)
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(1.25)
-@pytest.mark.promise("its rows are first all queries, then all keys, then all values")
+@task("fused", 1.25, forbids=READY_MADE,
+      promise="its rows are first all queries, then all keys, then all values")
 def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
     for batch, training in [(B, True), (1, True), (2, False)]:
@@ -271,14 +247,11 @@ def test_every_third_of_the_matrix_can_be_trained(student):
         checks.gradients_predict(lambda fused=fused, x=x: fused(x), *tables.values())
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(2)
-@pytest.mark.promise(
+@task("fused", 2, forbids=READY_MADE, promise=(
     "`mask` holds booleans that broadcast to (B, H, T, T), True where attending is allowed",
     "A mask applies to the call that it is passed to, and to no later one",
     "Scores may be large.",
-)
+))
 def test_fused_obeys_the_mask(student, reference):
     """Only where the mask is True may a word attend, for any shape of mask and any scores, in this call alone."""
     many = T + 2                                                       # more sentences than words in each
@@ -304,10 +277,7 @@ def test_fused_obeys_the_mask(student, reference):
         checks.close(theirs(x), ours(x), "the output without a mask, in a call after one with a mask,")
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("inside each third head by head")
+@task("fused", 0.25, forbids=READY_MADE, promise="inside each third head by head")
 def test_fused_heads_keep_to_themselves(student, reference):
     """Change the rows of one head in W_qkv, values or queries, and only its columns change."""
     for third in (2, 0):                                                               # values, queries
@@ -321,12 +291,9 @@ def test_fused_heads_keep_to_themselves(student, reference):
         checks.heads_local(theirs, sentence(), H, touch)
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Raises ValueError that names d_model and n_heads and their values if `d_model` is not divisible by `n_heads`."
-)
+@task("fused", 0.5, forbids=READY_MADE, promise=(
+    "Raises ValueError that names d_model and n_heads and their values if `d_model` is not divisible by `n_heads`.",
+))
 def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
     heads, each = random.randint(4, 9), random.randint(2, 9)
@@ -341,12 +308,10 @@ def test_fused_refuses_uneven_heads(student):
 # Part 4: the proof
 
 
-@pytest.mark.part("proof")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("proof", 0.75, promise=(
     "Raises ValueError if the two differ in width or in the number of heads.",
     "A bias of `proj` has no place in `fused` and is not copied.",
-)
+))
 def test_fuse_refuses_different_sizes(student):
     """A different width or number of heads is refused with a ValueError; a bias in proj is not, it stays behind."""
     per_head = checks.randomize(student.MultiHeadAttention(C, H, BLOCK, bias=False))
@@ -361,13 +326,10 @@ def test_fuse_refuses_different_sizes(student):
     checks.parameters(fused, {"W_qkv.weight": (3 * C, C), "W_out.weight": (C, C)}, "the module that fuse filled")
 
 
-@pytest.mark.part("proof")
-@pytest.mark.points(1.5)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables")
-@pytest.mark.promise(
+@task("proof", 1.5, needs=("test_every_head_is_known_to_pytorch", "test_fused_owns_two_tables"), promise=(
     "a copy of every weight of `per_head`, each in its place; `per_head` stays as it is.",
     "Later changes of one do not reach the other.",
-)
+))
 def test_fuse_moves_copies(student, reference):
     """fuse copies every table to its place, leaves the old module alone, and then each goes its own way."""
     ours = checks.randomize(reference.MultiHeadAttention(C, H, BLOCK, bias=False).double())

@@ -1,11 +1,10 @@
 """Many heads: what you can check yourself."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids(
+READY_MADE = (
     "torch.nn.MultiheadAttention",
     "torch.nn.functional.multi_head_attention_forward",
     "torch._scaled_dot_product_attention_math",
@@ -26,9 +25,7 @@ def fill_all(module):
     return module
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(0.5)
+@task("heads", 0.5, forbids=READY_MADE)
 def test_every_head_is_known_to_pytorch(student):
     """PyTorch finds the weights of all heads and of the projection, and each table has the right shape."""
     mha = student.MultiHeadAttention(20, 4, 11)
@@ -37,10 +34,7 @@ def test_every_head_is_known_to_pytorch(student):
     checks.shape(mha.proj.weight, (20, 20), "proj.weight")
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_every_head_is_known_to_pytorch")
+@task("heads", 1, needs="test_every_head_is_known_to_pytorch", forbids=READY_MADE)
 def test_outputs_are_concatenated_in_order(student):
     """A word alone attends to itself: its output holds head 0's output first, then head 1's, then head 2's."""
     mha = student.MultiHeadAttention(6, 3, 2).double()
@@ -59,9 +53,7 @@ def test_outputs_are_concatenated_in_order(student):
     checks.close(mha(word), expected, "the output for the single word [1, 2, 3, 4, 5, 6]")
 
 
-@by_hand
-@pytest.mark.part("heads")
-@pytest.mark.points(0.5)
+@task("heads", 0.5, forbids=READY_MADE)
 def test_heads_refuse_what_does_not_fit(student):
     """A ValueError refuses a width that does not divide evenly, naming both numbers, and a sentence too long."""
     for number in (22, 4):
@@ -72,8 +64,7 @@ def test_heads_refuse_what_does_not_fit(student):
         checks.raises(ValueError, mha.train(training), torch.randn(2, 8, 20))
 
 
-@pytest.mark.part("reshape")
-@pytest.mark.points(1)
+@task("reshape", 1)
 def test_split_gives_every_head_its_strip(student):
     """split_heads gives head 0 the first strip of every word, head 1 the next; words keep their order."""
     # Every number tells where it comes from: 100 · word + feature. Three heads share twelve features.
@@ -85,8 +76,7 @@ def test_split_gives_every_head_its_strip(student):
     )
 
 
-@pytest.mark.part("reshape")
-@pytest.mark.points(1)
+@task("reshape", 1)
 def test_merge_undoes_split(student):
     """Gluing the strips back together returns every word as it was."""
     x = torch.randn(3, 7, 20)                                                          # (B, T, C)
@@ -95,18 +85,14 @@ def test_merge_undoes_split(student):
         checks.close(there_and_back, x, f"merge_heads(split_heads(x, {num_heads}))")
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(0.25)
+@task("fused", 0.25, forbids=READY_MADE)
 def test_fused_owns_two_tables(student):
     """The fused form owns W_qkv with 3·C rows and W_out with C rows, and nothing else that learns."""
     fused = student.FusedMultiHeadAttention(20, 4)
     checks.parameters(fused, {"W_qkv.weight": (60, 20), "W_out.weight": (20, 20)})
 
 
-@by_hand
-@pytest.mark.part("fused")
-@pytest.mark.points(0.75)
+@task("fused", 0.75, forbids=READY_MADE)
 def test_shuffled_words_give_shuffled_answers(student):
     """Without a mask the fused form knows no order: shuffle the words, and the outputs are shuffled alike."""
     fused = fill_all(student.FusedMultiHeadAttention(20, 4).double())
@@ -117,9 +103,7 @@ def test_shuffled_words_give_shuffled_answers(student):
     checks.true(differ, "All words of a sentence get the same output, whatever they are.")
 
 
-@by_hand
-@pytest.mark.part("proof")
-@pytest.mark.points(0.75)
+@task("proof", 0.75, forbids=READY_MADE)
 def test_both_forms_give_the_same_answer(student):
     """After fuse, and not before it, the fused form with a causal mask gives the output of the heads side by side."""
     per_head = fill_all(student.MultiHeadAttention(20, 4, 11, bias=False))

@@ -2,17 +2,19 @@
 
 import random
 
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
-no_ready_made_norm = pytest.mark.forbids(
-    "torch.nn.LayerNorm", "torch.nn.functional.layer_norm", "torch.layer_norm", "torch.native_layer_norm"
+READY_MADE_NORM = (
+    "torch.nn.LayerNorm",
+    "torch.nn.functional.layer_norm",
+    "torch.layer_norm",
+    "torch.native_layer_norm",
 )
-no_ready_made_block = pytest.mark.forbids("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
+READY_MADE_BLOCK = ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerEncoder")
 
 B, T, C, H, FF, V = 3, 7, 20, 4, 13, 17
 
@@ -103,13 +105,10 @@ def check_eval_and_training(module, *inputs):
     checks.true(not same, "In training with dropout=0.5 two calls gave the same output: nothing was dropped.")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("layer_norm", 0.75, forbids=READY_MADE_NORM, promise=(
     "Bring every token to mean 0 and standard deviation 1, then multiply by gamma and add beta.",
     "For float32 numbers near 4096 that differ by about 1, the result must still be right to 0.02.",
-)
+))
 def test_layer_norm_equals_pytorch(student):
     """layer_norm gives the numbers of PyTorch's layer norm, for one token, a sentence and a batch."""
     for shape in ((7,), (5, 7), (7, 7), (2, 3, 5, 7)):
@@ -124,10 +123,8 @@ def test_layer_norm_equals_pytorch(student):
     checks.close(actual, expected, "layer_norm of numbers near 4096", atol=0.02)
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("The tiny $\\varepsilon$ is added to the variance **before** the root is taken.")
+@task("layer_norm", 0.5, forbids=READY_MADE_NORM,
+      promise="The tiny $\\varepsilon$ is added to the variance **before** the root is taken.")
 def test_eps_sits_inside_the_root(student):
     """Tokens with tiny numbers, tokens with equal numbers and a large eps come out right."""
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
@@ -140,10 +137,8 @@ def test_eps_sits_inside_the_root(student):
     checks.close(large, F.layer_norm(x, (7,), gamma, beta, 0.7), "layer_norm with eps=0.7")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(2)
-@pytest.mark.promise("Mean and variance depend on $x$, too, and gradients flow through them.")
+@task("layer_norm", 2, forbids=READY_MADE_NORM,
+      promise="Mean and variance depend on $x$, too, and gradients flow through them.")
 def test_gradients_through_layer_norm(student):
     """The gradients of x, gamma and beta are those of PyTorch's layer norm."""
     gamma, beta = torch.randn(7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
@@ -156,10 +151,10 @@ def test_gradients_through_layer_norm(student):
         checks.gradients_close(student.layer_norm, expected, x, gamma, beta, what="the gradient (layer_norm)")
 
 
-@no_ready_made_norm
-@pytest.mark.part("layer_norm")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("$\\mu$ and $\\sigma^2$ belong to **one token**", "none of them changes its inputs.")
+@task("layer_norm", 0.25, forbids=READY_MADE_NORM, promise=(
+    "$\\mu$ and $\\sigma^2$ belong to **one token**",
+    "none of them changes its inputs.",
+))
 def test_tokens_do_not_meet_in_layer_norm(student):
     """What layer_norm does to a token depends on this token alone, and x itself stays as it was."""
     x = torch.randn(3, 5, 7, dtype=torch.float64)
@@ -173,10 +168,10 @@ def test_tokens_do_not_meet_in_layer_norm(student):
         checks.close(together[1:2, t : t + 1], alone, what)
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_feed_forward_parameters")
-@pytest.mark.promise('"gelu" (the exact one)', "the same for every position, in training and in evaluation")
+@task("feed_forward", 1.25, needs="test_feed_forward_parameters", promise=(
+    '"gelu" (the exact one)',
+    "the same for every position, in training and in evaluation",
+))
 def test_gelu_is_the_exact_one(student, reference, seed):
     """With activation="gelu", FeedForward uses the exact GELU, and nothing else happens inside."""
     x = torch.randn(3, 7, 5, dtype=torch.float64)
@@ -188,9 +183,8 @@ def test_gelu_is_the_exact_one(student, reference, seed):
     checks.gradients_close(layer, model, x, what="the gradient (gelu)")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.25)
-@pytest.mark.promise('Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
+@task("feed_forward", 0.25,
+      promise='Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_unknown_activation_is_refused(student):
     """Another activation than relu and gelu is a ValueError that says its name."""
     made_up = "".join(random.sample("bcdfhjkmnopqstvwxyz", 6))
@@ -199,9 +193,8 @@ def test_unknown_activation_is_refused(student):
     checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming="tanh")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.25)
-@pytest.mark.promise('Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
+@task("feed_forward", 0.25,
+      promise='Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
     narrow, wide = random.randint(3, 9), random.randint(11, 99)
@@ -209,13 +202,10 @@ def test_activation_in_capitals_is_refused(student):
         checks.raises(ValueError, student.FeedForward, narrow, wide, activation=name, naming=name)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("post_norm", 1, forbids=READY_MADE_BLOCK, promise=(
     "Post-norm: attention, add, norm, feed-forward, add, norm.",
     "none of them changes its inputs.",
-)
+))
 def test_post_norm_wiring(student, seed):
     """The block's own parts, wired in post-norm order, give the block's output."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -230,27 +220,20 @@ def test_post_norm_wiring(student, seed):
     checks.true(not torch.allclose(actual[:, 1:], actual[:, :-1]), alike, public=alike)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_post_norm_parameters")
-@pytest.mark.promise(
+@task("post_norm", 1.25, needs="test_post_norm_parameters", forbids=READY_MADE_BLOCK, promise=(
     "Two masks can be passed in, in training and in evaluation, and both are passed on to attention.",
     "after `.double()`, in float64",
-)
+))
 def test_post_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's encoder layer agree, masks and gradients included."""
     blocks = student.TransformerEncoderBlock, reference.TransformerEncoderBlock
     compare_with_pytorch(*blocks, norm_first=False, seed=seed)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(1.25)
-@pytest.mark.promise(
+@task("post_norm", 1.25, forbids=READY_MADE_BLOCK, promise=(
     "padding_mask (B, T), True marks padding, which no token attends to",
     "attn_mask (T, T), True in row t and column s: token t may not attend to token s",
-)
+))
 def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
     """No token attends to padding; with a causal attn_mask each attends to all earlier tokens and to no later one."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -259,12 +242,8 @@ def test_no_token_attends_to_padding_or_to_blocked_tokens(student, seed):
     checks.causal_by_gradient(lambda x: block(x, attn_mask=no_looking_ahead(x.shape[1])), x)
 
 
-@no_ready_made_block
-@pytest.mark.part("post_norm")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
-)
+@task("post_norm", 0.5, forbids=READY_MADE_BLOCK,
+      promise="Dropout, in training, acts on each sublayer's output before it is added, never on the stream.")
 def test_post_norm_dropout(student, seed):
     """Dropout acts on the sublayers' outputs in training, never on the shortcut and never in evaluation."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -273,13 +252,10 @@ def test_post_norm_dropout(student, seed):
     check_eval_and_training(filled(student.TransformerEncoderBlock(C, H, FF, dropout=0.5), seed), x)
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("pre_norm", 0.5, forbids=READY_MADE_BLOCK, promise=(
     "Pre-norm: norm, attention, add, norm, feed-forward, add.",
     "none of them changes its inputs.",
-)
+))
 def test_pre_norm_wiring(student, seed):
     """The block's own parts, wired in pre-norm order, give the block's output."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -293,21 +269,15 @@ def test_pre_norm_wiring(student, seed):
     checks.close(actual, expected, "the pre-norm block, compared with its own parts in order,")
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(1.5)
-@pytest.mark.promise("forward: x (B, T, C) -> (B, T, C), with the same two masks")
+@task("pre_norm", 1.5, forbids=READY_MADE_BLOCK,
+      promise="forward: x (B, T, C) -> (B, T, C), with the same two masks")
 def test_pre_norm_equals_pytorch(student, reference, seed):
     """With the same weights, the block and PyTorch's layer with norm_first agree, masks and gradients too."""
     compare_with_pytorch(student.PreNormBlock, reference.PreNormBlock, norm_first=True, seed=seed)
 
 
-@no_ready_made_block
-@pytest.mark.part("pre_norm")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Dropout, in training, acts on each sublayer's output before it is added, never on the stream.",
-)
+@task("pre_norm", 0.5, forbids=READY_MADE_BLOCK,
+      promise="Dropout, in training, acts on each sublayer's output before it is added, never on the stream.")
 def test_pre_norm_dropout(student, seed):
     """With everything dropped a pre-norm block in training returns x; in eval nothing is dropped."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -316,15 +286,11 @@ def test_pre_norm_dropout(student, seed):
     check_eval_and_training(filled(student.PreNormBlock(C, H, FF, dropout=0.5), seed), x)
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(1.75)
-@pytest.mark.needs("test_encoder_owns_its_layers")
-@pytest.mark.promise(
+@task("encoder", 1.75, needs="test_encoder_owns_its_layers", forbids=READY_MADE_BLOCK, promise=(
     "`embedding` (nn.Embedding) plus the first T rows of the buffer `pe`",
     "`layers` (nn.ModuleList): n_layers post-norm TransformerEncoderBlocks with the default activation",
     "`norm`: a final LayerNorm",
-)
+))
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
     ids = (torch.randperm(B * T) % V).reshape(B, T)  # every word stands somewhere
@@ -357,10 +323,8 @@ def test_encoder_numbers(student, reference, seed):
     )
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(1.25)
-@pytest.mark.promise("padding_mask (B, T), True marks padding, in every layer")
+@task("encoder", 1.25, forbids=READY_MADE_BLOCK,
+      promise="padding_mask (B, T), True marks padding, in every layer")
 def test_padding_changes_nothing(student, seed):
     """Padded or not, a sentence's real tokens come out the same, whatever the padding holds."""
     ids = torch.randint(0, V, (B, T))
@@ -372,11 +336,10 @@ def test_padding_changes_nothing(student, seed):
     checks.true(not torch.allclose(encoder(other)[:, 1], encoder(ids)[:, 1]), deaf, public=deaf)
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_owns_its_layers")
-@pytest.mark.promise("into the saved `state_dict`.", "plus the first T rows of the buffer `pe`")
+@task("encoder", 0.25, needs="test_encoder_owns_its_layers", forbids=READY_MADE_BLOCK, promise=(
+    "into the saved `state_dict`.",
+    "plus the first T rows of the buffer `pe`",
+))
 def test_positions_travel_with_the_encoder(student, reference, seed):
     """A saved encoder holds its pe, and other numbers in pe are other positions for the words."""
     ids = torch.randint(0, V, (B, T))
@@ -392,10 +355,8 @@ def test_positions_travel_with_the_encoder(student, reference, seed):
     checks.true(moved > 1e-6, "The encoder answers the same with other numbers in pe: it does not read them.")
 
 
-@no_ready_made_block
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("both as they are, without any scaling; then dropout")
+@task("encoder", 0.25, forbids=READY_MADE_BLOCK,
+      promise="both as they are, without any scaling; then dropout")
 def test_encoder_dropout(student, seed):
     """In eval the encoder repeats itself; in training dropout acts on the embeddings and in the blocks."""
     ids = torch.randint(0, V, (B, T))

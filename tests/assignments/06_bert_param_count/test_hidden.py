@@ -2,11 +2,9 @@
 
 import random
 
-import pytest
+from autograder import checks, task
 
-from autograder import checks
-
-pytestmark = pytest.mark.forbids("torch", "transformers")
+LIBRARIES = ("torch", "transformers")
 
 BERT_LIST = (
     "word_embeddings",
@@ -102,18 +100,15 @@ def check_refused(student, function: str, config: str, sizes: dict, *fields: str
         checks.raises(ValueError, counting, naming=naming, what=call(function, config, sizes))
 
 
-@pytest.mark.part("embeddings")
-@pytest.mark.points(1)
-@pytest.mark.promise("All parameters between a token's id and the first layer: three tables and a LayerNorm.")
+@task("embeddings", 1, forbids=LIBRARIES,
+      promise="All parameters between a token's id and the first layer: three tables and a LayerNorm.")
 def test_tables_of_other_models(student, reference, seed):
     """The tables and their LayerNorm are counted right for models of any size."""
     for step in range(3):
         check_count(student, reference, "count_embeddings", bert_sizes(seed + step))
 
 
-@pytest.mark.part("embeddings")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Each is a plain list of vectors of width $C$")
+@task("embeddings", 0.5, forbids=LIBRARIES, promise="Each is a plain list of vectors of width $C$")
 def test_price_of_one_more_row(student, seed):
     """One more word, position or segment costs exactly one vector."""
     sizes = bert_sizes(seed)
@@ -124,13 +119,11 @@ def test_price_of_one_more_row(student, seed):
         checks.equal(price, sizes["hidden_size"], f"the price of raising {field} from {sizes[field]} by one")
 
 
-@pytest.mark.part("embeddings")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("embeddings", 0.5, forbids=LIBRARIES, promise=(
     "the first thing every counting function does is to refuse such a config with a `ValueError`",
     "Refused are a negative size in any field, zero heads, and a width that is not a multiple of the number of",
     "The sentence names the field and its value",
-)
+))
 def test_tables_that_cannot_be(student, seed):
     """The tables of a model with a negative size, without heads, or with uneven heads are not counted but refused."""
     sizes = bert_sizes(seed)
@@ -141,23 +134,18 @@ def test_tables_that_cannot_be(student, seed):
         check_refused(student, "count_embeddings", "BertConfig", wrong, "hidden_size", "num_attention_heads")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(1)
-@pytest.mark.promise(
-    "The parameters of one layer's self-attention, with its output projection and its LayerNorm.",
-)
+@task("attention", 1, forbids=LIBRARIES,
+      promise="The parameters of one layer's self-attention, with its output projection and its LayerNorm.")
 def test_attention_of_other_models(student, reference, seed):
     """Attention is counted right for models of any size."""
     for step in range(3):
         check_count(student, reference, "count_attention", bert_sizes(seed + step))
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("attention", 0.5, forbids=LIBRARIES, promise=(
     "a width that is not a multiple of the number of heads",
     "The sentence names the field and its value",
-)
+))
 def test_heads_must_share_evenly(student, seed):
     """A width that the heads cannot share evenly is refused, naming a field and its value."""
     sizes = bert_sizes(seed)
@@ -167,27 +155,26 @@ def test_heads_must_share_evenly(student, seed):
     check_refused(student, "count_attention", "BertConfig", sizes, "hidden_size")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Only zero heads are refused", "The sentence names the field and its value")
+@task("attention", 0.5, forbids=LIBRARIES, promise=(
+    "Only zero heads are refused",
+    "The sentence names the field and its value",
+))
 def test_nothing_is_shared_among_nobody(student, seed):
     """A model without heads is refused, naming a field and its value."""
     sizes = {**bert_sizes(seed), "num_attention_heads": 0}
     check_refused(student, "count_attention", "BertConfig", sizes, "num_attention_heads", "hidden_size")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
-@pytest.mark.promise("The parameters of one layer's feed-forward part, with its LayerNorm.")
+@task("feed_forward", 1, forbids=LIBRARIES,
+      promise="The parameters of one layer's feed-forward part, with its LayerNorm.")
 def test_feed_forward_of_other_models(student, reference, seed):
     """The feed-forward part is counted right for models of any size."""
     for step in range(3):
         check_count(student, reference, "count_feed_forward", bert_sizes(seed + step))
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(1)
-@pytest.mark.promise("A **layer** of BERT is attention and feed-forward, and nothing else")
+@task("feed_forward", 1, forbids=LIBRARIES,
+      promise="A **layer** of BERT is attention and feed-forward, and nothing else")
 def test_layer_is_the_sum_of_its_parts(student, seed):
     """A layer is attention and feed-forward together, nothing more and nothing less."""
     sizes = bert_sizes(seed)
@@ -199,9 +186,10 @@ def test_layer_is_the_sum_of_its_parts(student, seed):
     checks.equal(layer, attention + feed_forward, call("count_layer", "BertConfig", sizes))
 
 
-@pytest.mark.part("bert")
-@pytest.mark.points(1)
-@pytest.mark.promise("The parameters of every part of BERT, and the total.", "0 when `pooler` is False")
+@task("bert", 1, forbids=LIBRARIES, promise=(
+    "The parameters of every part of BERT, and the total.",
+    "0 when `pooler` is False",
+))
 def test_lists_of_other_berts(student, reference, seed):
     """The whole list is right for models of any size, with the pooler and without it."""
     for step in range(3):
@@ -215,10 +203,8 @@ def test_lists_of_other_berts(student, reference, seed):
         check_list(without, reference.count_bert(expected, pooler=False), BERT_LIST, what)
 
 
-@pytest.mark.part("bert")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_lists_of_other_berts")
-@pytest.mark.promise("Zero is allowed where a model can do without the thing: no segments, no layers.")
+@task("bert", 0.5, needs="test_lists_of_other_berts", forbids=LIBRARIES,
+      promise="Zero is allowed where a model can do without the thing: no segments, no layers.")
 def test_berts_without_segments_or_layers(student, reference, seed):
     """A BERT without segments, or without layers, is no mistake: what it has not got counts nothing."""
     for field in ("type_vocab_size", "num_hidden_layers"):
@@ -228,13 +214,11 @@ def test_berts_without_segments_or_layers(student, reference, seed):
         check_list(counts, expected, BERT_LIST, call("count_bert", "BertConfig", sizes))
 
 
-@pytest.mark.part("bert")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("bert", 0.5, forbids=LIBRARIES, promise=(
     "the first thing every counting function does is to refuse such a config with a `ValueError`",
     "that names the field and its value.",
     "a negative size in any field",
-)
+))
 def test_berts_that_cannot_be(student, seed):
     """A BERT with a negative size, or with a width that the heads cannot share, is refused by every function."""
     sizes = bert_sizes(seed)
@@ -251,11 +235,8 @@ def test_berts_that_cannot_be(student, seed):
     check_refused(student, "count_bert", "BertConfig", wide, "hidden_size", "num_attention_heads")
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(1)
-@pytest.mark.promise(
-    "The parameters of every part of GPT-2, and the total. The tied output layer is not counted again.",
-)
+@task("gpt2", 1, forbids=LIBRARIES,
+      promise="The parameters of every part of GPT-2, and the total. The tied output layer is not counted again.")
 def test_lists_of_other_gpts(student, reference, seed):
     """The whole list of GPT-2 is right for models of any size."""
     deep = {**gpt2_sizes(seed), "n_layer": 61 + seed % 30}
@@ -265,10 +246,8 @@ def test_lists_of_other_gpts(student, reference, seed):
         check_list(counts, expected, GPT2_LIST, call("count_gpt2", "GPT2Config", sizes))
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_lists_of_other_gpts")
-@pytest.mark.promise("Zero is allowed where a model can do without the thing: no segments, no layers.")
+@task("gpt2", 0.5, needs="test_lists_of_other_gpts", forbids=LIBRARIES,
+      promise="Zero is allowed where a model can do without the thing: no segments, no layers.")
 def test_gpts_without_blocks(student, reference, seed):
     """A GPT-2 without blocks is no mistake: its tables and its last LayerNorm are counted as always."""
     sizes = {**gpt2_sizes(seed), "n_layer": 0}
@@ -277,11 +256,8 @@ def test_gpts_without_blocks(student, reference, seed):
     check_list(counts, expected, GPT2_LIST, call("count_gpt2", "GPT2Config", sizes))
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "a negative size in any field, zero heads, and a width that is not a multiple of the number of heads",
-)
+@task("gpt2", 0.5, forbids=LIBRARIES,
+      promise="a negative size in any field, zero heads, and a width that is not a multiple of the number of heads")
 def test_gpts_that_cannot_be(student, seed):
     """A GPT-2 with a negative size, without heads, or with a width that the heads cannot share, is refused."""
     sizes = gpt2_sizes(seed)

@@ -1,10 +1,8 @@
 """Counting BERT by hand: the tests that you can run yourself."""
 
-import pytest
+from autograder import checks, task
 
-from autograder import checks
-
-pytestmark = pytest.mark.forbids("torch", "transformers")
+LIBRARIES = ("torch", "transformers")
 
 # Models so small that every number can be checked on paper. Each of their heads is one number wide.
 SMALL = {
@@ -33,31 +31,27 @@ def check_list(counts, expected: dict, what: str) -> None:
         checks.equal(counts[key], number, f"the entry {key} of {what}")
 
 
-@pytest.mark.part("embeddings")
-@pytest.mark.points(0.6)
+@task("embeddings", 0.6, forbids=LIBRARIES)
 def test_tables_of_a_small_model(student):
     """The tables and their LayerNorm are counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_embeddings(small), 138, call("count_embeddings", "BertConfig", SMALL))
 
 
-@pytest.mark.part("embeddings")
-@pytest.mark.points(0.4)
+@task("embeddings", 0.4, forbids=LIBRARIES)
 def test_tables_of_bert_base(student):
     """The tables and their LayerNorm are counted right for BERT-base."""
     checks.equal(student.count_embeddings(student.BertConfig()), 23_837_184, "count_embeddings(BertConfig())")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.6)
+@task("attention", 0.6, forbids=LIBRARIES)
 def test_attention_of_a_small_model(student):
     """Attention is counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_attention(small), 180, call("count_attention", "BertConfig", SMALL))
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.4)
+@task("attention", 0.4, forbids=LIBRARIES)
 def test_attention_of_bert_base(student):
     """Attention is counted right for BERT-base, with any number of heads."""
     checks.equal(student.count_attention(student.BertConfig()), 2_363_904, "count_attention(BertConfig())")
@@ -65,23 +59,20 @@ def test_attention_of_bert_base(student):
     checks.equal(student.count_attention(four), 2_363_904, "count_attention(BertConfig(num_attention_heads=4))")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.6)
+@task("feed_forward", 0.6, forbids=LIBRARIES)
 def test_feed_forward_of_a_small_model(student):
     """The feed-forward part is counted right in a model small enough for paper."""
     small = student.BertConfig(**SMALL)
     checks.equal(student.count_feed_forward(small), 187, call("count_feed_forward", "BertConfig", SMALL))
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.2)
+@task("feed_forward", 0.2, forbids=LIBRARIES)
 def test_feed_forward_of_bert_base(student):
     """The feed-forward part is counted right for BERT-base."""
     checks.equal(student.count_feed_forward(student.BertConfig()), 4_723_968, "count_feed_forward(BertConfig())")
 
 
-@pytest.mark.part("feed_forward")
-@pytest.mark.points(0.2)
+@task("feed_forward", 0.2, forbids=LIBRARIES)
 def test_a_layer_is_one_layer(student):
     """One layer has as many parameters in a model of seven layers as in a model of one."""
     shallow = student.count_layer(student.BertConfig(**{**SMALL, "num_hidden_layers": 1}))
@@ -89,8 +80,7 @@ def test_a_layer_is_one_layer(student):
     checks.equal(deep, shallow, "count_layer with num_hidden_layers=7, compared with num_hidden_layers=1,")
 
 
-@pytest.mark.part("bert")
-@pytest.mark.points(0.6)
+@task("bert", 0.6, forbids=LIBRARIES)
 def test_list_of_a_small_bert(student):
     """A BERT small enough for paper is counted right, part by part, with its pooler and without."""
     config = student.BertConfig(**SMALL)
@@ -111,8 +101,7 @@ def test_list_of_a_small_bert(student):
     expected = {"pooler": 0, "total": 872}
     check_list(student.count_bert(config, pooler=False), expected, f"{what[:-1]}, pooler=False)")
 
-@pytest.mark.part("bert")
-@pytest.mark.points(0.4)
+@task("bert", 0.4, forbids=LIBRARIES)
 def test_list_of_bert_base(student):
     """BERT-base is counted to the last parameter, part by part."""
     config = student.BertConfig()
@@ -134,8 +123,7 @@ def test_list_of_bert_base(student):
     check_list(without, expected, "count_bert(BertConfig(), pooler=False)")
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.6)
+@task("gpt2", 0.6, forbids=LIBRARIES)
 def test_list_of_a_tiny_gpt2(student):
     """A GPT-2 small enough for paper is counted right, part by part."""
     expected = {
@@ -150,8 +138,7 @@ def test_list_of_a_tiny_gpt2(student):
     counts = student.count_gpt2(student.GPT2Config(**SMALL_GPT2))
     check_list(counts, expected, call("count_gpt2", "GPT2Config", SMALL_GPT2))
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.4)
+@task("gpt2", 0.4, forbids=LIBRARIES)
 def test_list_of_gpt2_small(student):
     """The small GPT-2 is counted to the last parameter, part by part."""
     expected = {

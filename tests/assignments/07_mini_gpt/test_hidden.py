@@ -7,11 +7,10 @@ a thousand million runs.
 import math
 import random
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Coin, Die, LanguageModel
 
 TABLE = ("batch", "position")
@@ -104,12 +103,8 @@ def twin_blocks(student, reference, C=24, num_heads=4):
 # Part 1: batches
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_batches_have_rows_of_one_length")
-@pytest.mark.promise(
-    "all L - T windows are equally likely.",
-)
+@task("batches", 0.5, needs="test_batches_have_rows_of_one_length",
+      promise="all L - T windows are equally likely.")
 def test_all_windows_are_equally_likely(student, seed):
     """Each window of the text, also the first and the last, begins a row equally often."""
     T, windows, rows = 3, 5, 6_000
@@ -120,13 +115,10 @@ def test_all_windows_are_equally_likely(student, seed):
         fair(begun[start], 1 / windows, f"the share of rows that begin at {start}", rows)
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_batches_have_rows_of_one_length")
-@pytest.mark.promise(
+@task("batches", 0.75, needs="test_batches_have_rows_of_one_length", promise=(
     "Cut windows out of a text, and the same windows one step later.",
     "data keeps its values.",
-)
+))
 def test_windows_are_pieces_of_the_text(student, seed):
     """Whatever the text says, x and y are pieces of it, and a text of block_size + 1 words has just one."""
     data, T, B = torch.randint(97, (6,)), 5, 3
@@ -137,13 +129,10 @@ def test_windows_are_pieces_of_the_text(student, seed):
     checks.input_untouched(lambda text: student.get_batch(text, T, B, seeded(seed)), text, what="get_batch")
 
 
-@pytest.mark.part("batches")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_batches_have_rows_of_one_length")
-@pytest.mark.promise(
+@task("batches", 0.5, needs="test_batches_have_rows_of_one_length", promise=(
     "with the same seed it gives the same batches",
     "Without a generator, PyTorch's default one is used, and every call draws anew.",
-)
+))
 def test_batches_come_from_the_generator(student, seed):
     """The same seed gives the same batches again; one generator, or none, gives a new batch each time."""
     data, T, B = torch.arange(10_007), 3, 11
@@ -160,11 +149,9 @@ def test_batches_come_from_the_generator(student, seed):
 # Part 2: the loss
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("loss", 1, promise=(
     "Returns one number, a tensor of shape () in the logits' number type: the mean over all B times T positions.",
-)
+))
 def test_loss_is_the_cross_entropy(student):
     """The loss is the mean of -ln p(right word) over all positions of all pieces of text, in the logits' number type."""
     B, T, V = 3, 5, 11
@@ -178,11 +165,7 @@ def test_loss_is_the_cross_entropy(student):
     checks.input_untouched(student.language_model_loss, logits, targets)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "what was predicted minus what should have been predicted.",
-)
+@task("loss", 0.5, promise="what was predicted minus what should have been predicted.")
 def test_gradient_is_predicted_minus_right(student):
     """The gradient of the logits is the probabilities minus the one-hot targets, divided by the number of positions."""
     B, T, V = 2, 7, 5
@@ -198,11 +181,7 @@ def test_gradient_is_predicted_minus_right(student):
     checks.close(gradient, (predicted - right) / (B * T), "the gradient of the logits", axes=LOGITS)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "any numbers, also as large as 10,000",
-)
+@task("loss", 0.5, promise="any numbers, also as large as 10,000")
 def test_loss_of_huge_logits(student):
     """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
     V = random.randint(5, 11)
@@ -216,13 +195,11 @@ def test_loss_of_huge_logits(student):
 # Part 3: the model
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("model", 0.5, promise=(
     "`nn.Embedding`s with a row for each word and a row for each position",
     "their names there are their numbers",
     "TransformerLanguageModel(31) owns 54,623 parameters.",
-)
+))
 def test_model_owns_its_parts(student, reference):
     """The model owns exactly the tables and layers of its description, and no two blocks share parameters."""
     V = random.randint(32, 47)
@@ -235,12 +212,10 @@ def test_model_owns_its_parts(student, reference):
     checks.parameter_count(student.TransformerLanguageModel(31), 54_623, "TransformerLanguageModel(31)")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("model", 0.5, promise=(
     "each sublayer reads a normed copy of the residual stream, and its output is added to the stream itself",
     "for any length T, in float32 and in float64, in training and in eval.",
-)
+))
 def test_block_with_the_same_weights(student, reference):
     """With the solution's weights, a block gives the solution's output, for one word and for many, in both modes."""
     block, expected = twin_blocks(student, reference)
@@ -254,11 +229,7 @@ def test_block_with_the_same_weights(student, reference):
     checks.input_untouched(block, x, what="the block")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "its output is added to the stream itself, which is never normed on the way.",
-)
+@task("model", 0.5, promise="its output is added to the stream itself, which is never normed on the way.")
 def test_silent_sublayers_leave_the_stream_alone(student, reference):
     """When attention and feed-forward add nothing, what goes into a block comes out of it unchanged."""
     block, _ = twin_blocks(student, reference)
@@ -272,12 +243,7 @@ def test_silent_sublayers_leave_the_stream_alone(student, reference):
     checks.silent_sublayers(block, x, silence, lambda stream: stream)
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Each word attends to itself and to the words before it.",
-    "for any length T",
-)
+@task("model", 0.5, promise=("Each word attends to itself and to the words before it.", "for any length T"))
 def test_the_block_sees_the_whole_past_and_no_future(student, reference):
     """In a block, each word's output depends on itself and on every earlier word, and on no later one, at any length."""
     block, _ = twin_blocks(student, reference)
@@ -293,13 +259,10 @@ def test_the_block_sees_the_whole_past_and_no_future(student, reference):
     checks.true((moved > 1e-9).all(), "The first word has no influence on some later word.")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(1.5)
-@pytest.mark.needs("test_model_gives_logits_for_every_word")
-@pytest.mark.promise(
+@task("model", 1.5, needs="test_model_gives_logits_for_every_word", promise=(
     "a vector for the word plus a vector for its position, then the blocks, then one last layer norm, then a linear",
     "with PyTorch's default eps",
-)
+))
 def test_model_with_the_same_weights(student, reference):
     """With the solution's weights, the model gives the solution's logits and loss, for short and long texts."""
     model, expected = twins(student, reference)
@@ -312,12 +275,7 @@ def test_model_with_the_same_weights(student, reference):
         checks.close(loss, expected_loss, f"the loss for {T} words", **EXACT)
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_model_gives_logits_for_every_word")
-@pytest.mark.promise(
-    "**no word may see the future**",
-)
+@task("model", 0.5, needs="test_model_gives_logits_for_every_word", promise="**no word may see the future**")
 def test_reported_loss_is_honest(student):
     """The reported loss is the one of predicting each word from the words before it alone."""
     V, T = 13, 6
@@ -332,13 +290,10 @@ def test_reported_loss_is_honest(student):
     checks.close(reported, torch.stack(surprises).mean(), "the reported loss", atol=CLOSE)
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_model_with_the_same_weights")
-@pytest.mark.promise(
+@task("model", 0.5, needs="test_model_with_the_same_weights", promise=(
     "in a container through which `parameters()` finds them",
     "Compute for every parameter in which direction it should move",
-)
+))
 def test_everything_in_the_model_learns(student, reference):
     """Every table and layer receives the gradient of the loss that the solution's receives."""
     model, expected = twins(student, reference, num_layers=1)
@@ -356,15 +311,12 @@ def test_everything_in_the_model_learns(student, reference):
 # Part 4: training
 
 
-@pytest.mark.part("training")
-@pytest.mark.points(0.75)
-@pytest.mark.needs(
-    "test_training_reports_every_loss", "test_model_with_the_same_weights", "test_model_works_in_float64"
-)
-@pytest.mark.promise(
-    "with one fresh batch from `get_batch` and one step of AdamW each time.",
-    "The optimiser is `torch.optim.AdamW` with the learning rate `lr`, everything else as PyTorch sets it.",
-)
+@task("training", 0.75,
+      needs=("test_training_reports_every_loss", "test_model_with_the_same_weights", "test_model_works_in_float64"),
+      promise=(
+          "with one fresh batch from `get_batch` and one step of AdamW each time.",
+          "The optimiser is `torch.optim.AdamW` with the learning rate `lr`, everything else as PyTorch sets it.",
+      ))
 def test_training_takes_the_right_steps(student, reference):
     """On a text of one single window, losses and weights after a few steps of AdamW are those of the solution."""
     model, expected = twins(student, reference, num_layers=1)
@@ -377,13 +329,12 @@ def test_training_takes_the_right_steps(student, reference):
         checks.close(parameter, trained[name], f"{name} after {steps} steps", atol=1e-5)
 
 
-@pytest.mark.part("training")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_training_reports_every_loss", "test_model_gives_logits_for_every_word")
-@pytest.mark.promise(
-    "The batches have batch_size rows of model.block_size words",
-    "with one fresh batch from `get_batch`",
-)
+@task("training", 1,
+      needs=("test_training_reports_every_loss", "test_model_gives_logits_for_every_word"),
+      promise=(
+          "The batches have batch_size rows of model.block_size words",
+          "with one fresh batch from `get_batch`",
+      ))
 def test_batches_are_as_large_as_asked(student, seed):
     """A batch of one row is one window of the text, a batch of many rows a mixture, and each step has a new one."""
     T, V = 5, 7
@@ -409,14 +360,11 @@ def test_batches_are_as_large_as_asked(student, seed):
     checks.true(drawn == {0, 1}, sentence)
 
 
-@pytest.mark.part("training")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_training_reports_every_loss")
-@pytest.mark.promise(
+@task("training", 0.5, needs="test_training_reports_every_loss", promise=(
     "are drawn with `generator` (None: PyTorch's default one).",
     "The model is put into training mode first and stays in it.",
     "Returns the loss of every batch, before its step",
-)
+))
 def test_training_can_be_repeated(student, seed):
     """Training draws its batches with the generator: the same seed, the same losses. It ends in training mode."""
     V, T = 11, 5
@@ -446,12 +394,8 @@ def test_training_can_be_repeated(student, seed):
 # Part 5: writing
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-@pytest.mark.promise(
-    "The model gets the last block_size words, in eval mode, without gradients",
-)
+@task("generation", 0.75, needs="test_writing_goes_on_where_the_text_ends",
+      promise="The model gets the last block_size words, in eval mode, without gradients")
 def test_context_is_the_end_of_the_text(student):
     """Each time, the model gets the whole text, or its last block_size words when it is longer."""
     fake, ids = Adder(vocab_size=31, block_size=5), torch.randint(1, 31, (2, 3))
@@ -464,12 +408,8 @@ def test_context_is_the_end_of_the_text(student):
     checks.equal(written, expected, "the text of a model that says the sum of its context", axes=TABLE)
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-@pytest.mark.promise(
-    "each drawn from the model's probabilities.",
-)
+@task("generation", 0.25, needs="test_writing_goes_on_where_the_text_ends",
+      promise="each drawn from the model's probabilities.")
 def test_a_coin_of_eighty_twenty(student):
     """Tossed 20,000 times, a coin that says 80/20 shows heads about 16,000 times."""
     coin = some_coin()
@@ -478,14 +418,11 @@ def test_a_coin_of_eighty_twenty(student):
     fair(counts[coin.tails], 0.2, "the share of tails")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-@pytest.mark.promise(
+@task("generation", 0.75, needs="test_writing_goes_on_where_the_text_ends", promise=(
     "The logits are divided by it before the softmax.",
     "At temperature 2 the square root is taken",
     "The temperature acts among those that remain.",
-)
+))
 def test_temperature_calms_and_excites(student):
     """The 80/20 coin shows heads in 99.6 % at temperature 1/4, and in 66.7 % at temperature 2. top_k may join in."""
     for temperature, share in ((0.25, 0.8**4 / (0.8**4 + 0.2**4)), (2.0, 2 / 3)):
@@ -497,12 +434,8 @@ def test_temperature_calms_and_excites(student):
     fair(likeliest, 289 / 579, "the share of the likeliest word with top_k = 3 at temperature 0.5")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-@pytest.mark.promise(
-    "only the k most likely words of each row can be drawn; None, or a k beyond the vocabulary, means all.",
-)
+@task("generation", 0.75, needs="test_writing_goes_on_where_the_text_ends",
+      promise="only the k most likely words of each row can be drawn; None, or a k beyond the vocabulary, means all.")
 def test_only_the_likeliest_words_are_drawn(student):
     """With top_k = k exactly the k most likely words are drawn, at any temperature: with 1 only the most likely."""
     die, words = loaded_die(0.45, 0.3, 0.15, 0.1)
@@ -529,12 +462,8 @@ def test_only_the_likeliest_words_are_drawn(student):
         fair(everything[words[-1]], 0.05, f"the share of the rarest word of five with top_k {which}")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_writing_goes_on_where_the_text_ends")
-@pytest.mark.promise(
-    "only the k most likely words of each row can be drawn",
-)
+@task("generation", 0.25, needs="test_writing_goes_on_where_the_text_ends",
+      promise="only the k most likely words of each row can be drawn")
 def test_each_row_keeps_its_own_words(student):
     """With top_k, each row of a batch keeps its own likeliest words, however sure the other rows are."""
     dice = ([0.45, 0.25, 0.15, 0.1, 0.05], [0.7, 0.2, 0.06, 0.03, 0.01])
@@ -548,11 +477,9 @@ def test_each_row_keeps_its_own_words(student):
         checks.equal(drawn, sorted(order[:3]), f"the list of words that were drawn after word {word} with top_k = 3")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("generation", 0.25, promise=(
     "it happens in eval mode and keeps no gradients, and afterwards the model is in the mode that it was in before.",
-)
+))
 def test_writing_happens_in_eval_mode(student):
     """The model writes in eval mode, and is afterwards in the mode that it was in before."""
     for training in (True, False):
@@ -563,11 +490,7 @@ def test_writing_happens_in_eval_mode(student):
         checks.equal(fake.training, training, "the mode of the model afterwards")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "it happens in eval mode and keeps no gradients",
-)
+@task("generation", 0.25, promise="it happens in eval mode and keeps no gradients")
 def test_writing_keeps_no_gradients(student):
     """While the model writes, no gradients are kept."""
     fake = some_coin()
@@ -576,11 +499,8 @@ def test_writing_keeps_no_gradients(student):
     checks.true(not any(fake.grads), "The model was asked while gradients were kept.")
 
 
-@pytest.mark.part("generation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Every row is drawn independently, with `generator` (None: PyTorch's default one).",
-)
+@task("generation", 0.25,
+      promise="Every row is drawn independently, with `generator` (None: PyTorch's default one).")
 def test_what_is_written_can_be_repeated(student, seed):
     """The same seed writes the same text again, no seed another one, and each row is drawn independently."""
     even, start = Die([0.25] * 4), torch.zeros(3, 1, dtype=torch.long)

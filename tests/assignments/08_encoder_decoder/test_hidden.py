@@ -2,15 +2,14 @@
 
 import random
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Reverser
 
-no_ready_made_attention = pytest.mark.forbids("torch.nn.functional.multi_head_attention_forward")
-no_ready_made_decoder = pytest.mark.forbids("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
+READY_MADE_ATTENTION = ("torch.nn.functional.multi_head_attention_forward",)
+READY_MADE_DECODER = ("torch.nn.TransformerDecoderLayer", "torch.nn.TransformerDecoder")
 
 B, T, S, C, H, FF, V = 3, 5, 7, 24, 4, 13, 17
 LONG = 150  # longer than any length in the stub
@@ -79,14 +78,10 @@ def compare(actual, expected, y, memory, what):
 # ------------------------------------------------------------------ cross-attention
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(1.75)
-@pytest.mark.needs("test_cross_attention_owns_four_layers")
-@pytest.mark.promise(
+@task("cross", 1.75, needs="test_cross_attention_owns_four_layers", forbids=READY_MADE_ATTENTION, promise=(
     "Queries come from the written words, keys and values from the memory.",
     "in training and in eval alike; none of the inputs is changed",
-)
+))
 def test_cross_attention_equals_pytorch(student):
     """With the same weights, CrossAttention and PyTorch's attention agree, for several lengths and heads."""
     for heads, length, training in ((H, S, False), (1, S, False), (H, T, True), (H, LONG, False)):
@@ -101,10 +96,10 @@ def test_cross_attention_equals_pytorch(student):
     checks.dtype(small(y.float(), memory.float()), torch.float32, "CrossAttention in float32")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("there is no causal mask here", "The two lengths have nothing to do with each other.")
+@task("cross", 0.25, forbids=READY_MADE_ATTENTION, promise=(
+    "there is no causal mask here",
+    "The two lengths have nothing to do with each other.",
+))
 def test_every_word_of_the_memory_is_in_reach(student):
     """Each written word attends to every memory word, whatever their order, and to no other written word."""
     y, memory = numbers(B, T, C), numbers(B, T, C)
@@ -121,13 +116,10 @@ def test_every_word_of_the_memory_is_in_reach(student):
         checks.true(not same.any(), f"No change of memory word {s} reaches written word {same.int().argmax()}.")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("cross", 0.5, forbids=READY_MADE_ATTENTION, promise=(
     "memory_padding_mask (B, S), True marks padding, which gets no attention",
     "in training and in eval alike; none of the inputs is changed",
-)
+))
 def test_padding_in_the_memory_gets_no_attention(student):
     """The content of padded memory slots does not matter, in training as in eval; a padded memory is a shorter one."""
     y = numbers(B, T, C)
@@ -149,12 +141,8 @@ def test_padding_in_the_memory_gets_no_attention(student):
     checks.input_untouched(cross, y, memory, padding, what="CrossAttention")
 
 
-@no_ready_made_attention
-@pytest.mark.part("cross")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.",
-)
+@task("cross", 0.25, forbids=READY_MADE_ATTENTION,
+      promise="Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.")
 def test_heads_that_do_not_divide_the_width_are_refused(student):
     """A d_model that n_heads does not divide is a ValueError that names one of them and its value."""
     checks.shape(student.CrossAttention(C, 6)(torch.randn(1, 2, C), torch.randn(1, 3, C)), (1, 2, C))
@@ -167,13 +155,10 @@ def test_heads_that_do_not_divide_the_width_are_refused(student):
 # ------------------------------------------------------------------ the decoder block
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("block", 0.75, forbids=READY_MADE_DECODER, promise=(
     "Post-norm: self-attention, add, norm; cross-attention, add, norm; feed-forward, add, norm.",
     "none of the inputs is changed",
-)
+))
 def test_block_wiring(student):
     """The block's own parts, wired in post-norm order, give its output, and no input is changed."""
     y, memory, padding = numbers(B, T, C), numbers(B, S, C), tail(LENGTHS, S)
@@ -190,14 +175,10 @@ def test_block_wiring(student):
         checks.close(actual, expected, f"the block{words}, compared with its own parts in order,")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(1.25)
-@pytest.mark.needs("test_block_owns_its_parts")
-@pytest.mark.promise(
+@task("block", 1.25, needs="test_block_owns_its_parts", forbids=READY_MADE_DECODER, promise=(
     "(nn.LayerNorm with PyTorch's default eps)",
     "for any T and S, in the number type of the module",
-)
+))
 def test_block_equals_pytorch(student):
     """With the same weights, the block and PyTorch's decoder layer agree, gradients and eps included."""
     block = filled(student.DecoderBlock(C, H, FF))
@@ -214,12 +195,8 @@ def test_block_equals_pytorch(student):
         compare(lambda y, memory, padding=padding: block(y, memory, padding), theirs, y, memory, what)
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "written word t attends to the written words up to and including t, and to the whole memory",
-)
+@task("block", 0.5, forbids=READY_MADE_DECODER,
+      promise="written word t attends to the written words up to and including t, and to the whole memory")
 def test_the_future_is_hidden_at_any_length(student):
     """However long the sentence, a written word attends to itself and to all earlier words, to no later one."""
     y, memory = numbers(1, LONG, C), numbers(1, S, C)
@@ -236,13 +213,10 @@ def test_the_future_is_hidden_at_any_length(student):
     checks.true((moved > 1e-9).all(), "The first written word has no influence on some later word.")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("block")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("block", 0.5, forbids=READY_MADE_DECODER, promise=(
     "(nn.Dropout; acts on each sublayer's output, before it is added).",
     "and only in training.",
-)
+))
 def test_block_dropout(student):
     """Dropout acts on the three sublayers' outputs in training, never on the residual stream and never in eval."""
     y, memory = numbers(B, T, C), numbers(B, S, C)
@@ -258,14 +232,10 @@ def test_block_dropout(student):
 # ------------------------------------------------------------------ the translator
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(1.75)
-@pytest.mark.needs("test_translator_owns_its_parts")
-@pytest.mark.promise(
+@task("translator", 1.75, needs="test_translator_owns_its_parts", forbids=READY_MADE_DECODER, promise=(
     "Every block of the decoder gets the *same* memory, the output of the encoder's last layer.",
     "`head`, an nn.Linear (with bias) from d_model to vocab_size.",
-)
+))
 def test_translator_numbers(student, reference):
     """Memory and logits are right through all layers, with and without padding, and so are their gradients."""
     sizes = dict(n_layers=2, d_ff=FF, max_len=11)
@@ -289,13 +259,10 @@ def test_translator_numbers(student, reference):
     checks.dtype(small.decode(y, memory.float()), torch.float32, "the logits of a translator in float32")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("translator", 0.5, forbids=READY_MADE_DECODER, promise=(
     "Padding gets no attention, in training and in eval alike.",
     "thanks to the causal mask all positions are asked at once.",
-)
+))
 def test_neither_padding_nor_the_future_reaches_the_logits(student):
     """Neither padding in the source nor words that are written later change the logits; early words do."""
     translator = filled(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11))
@@ -316,13 +283,10 @@ def test_neither_padding_nor_the_future_reaches_the_logits(student):
     checks.true((moved > 1e-9).all(), "The first written word has no influence on what comes later.")
 
 
-@no_ready_made_decoder
-@pytest.mark.part("translator")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("translator", 0.5, forbids=READY_MADE_DECODER, promise=(
     "the decoder's blocks, with the same dropout, and the head",
     "Padding gets no attention, in training and in eval alike.",
-)
+))
 def test_translator_dropout(student):
     """The decoder's blocks get the translator's dropout; with dropout=0, training and eval give the same numbers."""
     src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
@@ -373,12 +337,10 @@ def decode(student, model, rows, max_len):
     return student.greedy_decode(model, src, model.bos_id, model.eos_id, pad_id, max_len)
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("greedy", 0.75, promise=(
     "each row is what was written, its EOS, then PAD.",
     "L is the length of the longest row with its EOS, and never more than max_len.",
-)
+))
 def test_each_row_ends_on_its_own(student):
     """Rows filled up with PAD, which must not be read: each gets its words, its own EOS, then PAD, and no more."""
     rows = some_words(2, 4, 1)
@@ -395,12 +357,10 @@ def test_each_row_ends_on_its_own(student):
     checks.equal(written, backwards(rows), "two sentences in reverse, by a model whose best words are nearly tied,")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("greedy", 0.25, promise=(
     "Only EOS, that is eos_id, ends a row.",
     "should the model predict PAD or BOS before it, that is a word like any other.",
-)
+))
 def test_special_words_have_the_ids_of_the_call(student):
     """BOS, EOS and PAD are bos_id, eos_id and pad_id, and only EOS ends a row."""
     bos_id, eos_id, pad_id = random.sample(range(3, V), 3)
@@ -416,11 +376,10 @@ def test_special_words_have_the_ids_of_the_call(student):
     checks.equal(written, expected, "the output of a model whose second word is PAD and whose third is BOS")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
-    "and never more than max_len.", "Raises ValueError that names max_len and its value if it is below 1."
-)
+@task("greedy", 0.75, promise=(
+    "and never more than max_len.",
+    "Raises ValueError that names max_len and its value if it is below 1.",
+))
 def test_max_len_is_the_limit(student):
     """No row gets more than max_len words, whether it is done or not; max_len below 1 is a ValueError."""
     rows = some_words(2, 4)
@@ -433,13 +392,11 @@ def test_max_len_is_the_limit(student):
         checks.raises(ValueError, student.greedy_decode, Reverser(V), src, BOS, EOS, PAD, too_few, naming="max_len")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("greedy", 0.75, promise=(
     "encode is called once.",
     "**The source's padding** is where `src` is `pad_id`.",
     "src keeps its values.",
-)
+))
 def test_the_encoder_runs_once(student):
     """The source is read once, with its padding masked, every step of writing uses that memory, and src stays."""
     model = Reverser(V)
@@ -462,11 +419,8 @@ class Nervous(Reverser):
         return logits
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "It runs in eval mode and without gradients; afterwards it is back in the mode it came in.",
-)
+@task("greedy", 0.5,
+      promise="It runs in eval mode and without gradients; afterwards it is back in the mode it came in.")
 def test_decoding_is_an_exam(student):
     """The model decodes in eval mode, and afterwards is in the mode it came in."""
     for training in (True, False):
@@ -479,9 +433,7 @@ def test_decoding_is_an_exam(student):
         checks.true(came == went, f"The model came in {came} mode and was left in {went} mode.")
 
 
-@pytest.mark.part("greedy")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("It runs in eval mode and without gradients")
+@task("greedy", 0.5, promise="It runs in eval mode and without gradients")
 def test_decoding_keeps_no_gradients(student):
     """The model reads and writes without gradients being kept."""
     model = Reverser(V)

@@ -8,11 +8,10 @@ what any mistake gives that is known to change a share.
 import math
 import random
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
 TABLE = ("row", "position")
 LOGITS = ("row", "position", "word")
@@ -78,12 +77,8 @@ def twins(student, reference, V=13, **sizes):
 # Part 1: making the gaps
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
-    "ids and special_ids keep their values and their order.",
-)
+@task("corruption", 0.25, needs="test_two_tables_come_back",
+      promise="ids and special_ids keep their values and their order.")
 def test_text_stays_as_it_was(student, seed):
     """The text and the list of special words stay as they were; tomorrow they are needed for other gaps."""
     V, mask_id, special = 29, 5, [28, 0, 11]
@@ -96,12 +91,8 @@ def test_text_stays_as_it_was(student, seed):
     checks.input_untouched(corrupt, ids, special, what="mask_tokens(...)")
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
-    "Every ordinary word is chosen with a probability of 15 %, independently of all others",
-)
+@task("corruption", 0.5, needs="test_two_tables_come_back",
+      promise="Every ordinary word is chosen with a probability of 15 %, independently of all others")
 def test_fifteen_in_a_hundred(student, seed):
     """In a long text 15 % of the ordinary words are chosen, within one point."""
     V, special = 1009, [0, 1, 2, 3, 4]
@@ -111,13 +102,10 @@ def test_fifteen_in_a_hundred(student, seed):
     within(share(labels != -100, ordinary), 0.15, POINT, "the share of ordinary words that are chosen")
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(1.75)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
+@task("corruption", 1.75, needs="test_two_tables_come_back", promise=(
     "Of the chosen ones 80 % become mask_id, 10 % a random ordinary word",
     "and 10 % stay.",
-)
+))
 def test_eighty_ten_ten(student, seed):
     """Of the chosen words 80 % become the mask, 10 % a random word and 10 % stay, each within one point."""
     V, special = 1009, [0, 1, 2, 3, 4]
@@ -136,13 +124,10 @@ def test_eighty_ten_ten(student, seed):
     within(kept, 0.15, POINT, "the share of words that are as before in a vocabulary with two ordinary words")
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
+@task("corruption", 0.75, needs="test_two_tables_come_back", promise=(
     "wherever in the vocabulary they stand; mask_id counts as one of them in any case.",
     "Special words are never chosen and never drawn as a random word.",
-)
+))
 def test_random_words_are_never_special(student, seed):
     """A random word is an ordinary one, wherever the special ones stand, and the mask is special in any case."""
     for V, mask_id, special in ((13, 7, [12, 7, 0, 4]), (11, 3, [0, 1, 2])):
@@ -156,12 +141,8 @@ def test_random_words_are_never_special(student, seed):
         checks.true(not odd, f"A chosen word became {odd[:1]}, which is a special word or none at all.")
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
-    "a random ordinary word (all equally likely, the original one included)",
-)
+@task("corruption", 0.75, needs="test_two_tables_come_back",
+      promise="a random ordinary word (all equally likely, the original one included)")
 def test_all_ordinary_words_are_equally_likely(student, seed):
     """In a text of two words, all other ordinary words turn up equally often as random words."""
     V, mask_id, special = 15, 2, [0, 1, 2, 3]
@@ -175,13 +156,10 @@ def test_all_ordinary_words_are_equally_likely(student, seed):
         checks.between(count / mean, 1 - margin / mean, 1 + margin / mean, "how often one word was drawn")
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
+@task("corruption", 0.25, needs="test_two_tables_come_back", promise=(
     "All random numbers come from `generator`: the same seed gives the same tables.",
     "tomorrow it gets other gaps.",
-)
+))
 def test_gaps_can_be_repeated(student, seed):
     """The same seed makes the same gaps again, and one generator makes new ones each time."""
     V, special = 997, [0, 1, 2, 3]
@@ -197,12 +175,8 @@ def test_gaps_can_be_repeated(student, seed):
     )
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
-    "how many are chosen is random, too, and in a short sentence it may be none.",
-)
+@task("corruption", 0.25, needs="test_two_tables_come_back",
+      promise="how many are chosen is random, too, and in a short sentence it may be none.")
 def test_sentences_of_six_words(student, seed):
     """Each word is chosen independently: of a sentence of six words sometimes none is chosen, sometimes several are."""
     V, special, generator = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
@@ -217,13 +191,10 @@ def test_sentences_of_six_words(student, seed):
     checks.true(max(counts) > 1, one_at_most, public=one_at_most)
 
 
-@pytest.mark.part("corruption")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_tables_come_back")
-@pytest.mark.promise(
+@task("corruption", 0.25, needs="test_two_tables_come_back", promise=(
     "independently of all others, as if a die were rolled for it.",
     "A second die decides:",
-)
+))
 def test_dice_are_rolled_for_each_word(student, seed):
     """The dice are rolled for each word, not for a whole row or for a whole column."""
     V, special = 211, [0, 1, 2, 3]
@@ -245,12 +216,10 @@ def some_labels(B, T, V):
     return labels
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("loss", 0.75, promise=(
     "a tensor of shape () in the logits' number type: the mean over all chosen positions of the batch.",
     "Every other label is a word, 0 as well.",
-)
+))
 def test_loss_is_the_mean_over_the_gaps(student):
     """The loss is the mean of -ln p(right word) over all chosen positions of the batch, and over no other."""
     B, T, V = 3, 7, 11
@@ -265,11 +234,8 @@ def test_loss_is_the_mean_over_the_gaps(student):
     checks.input_untouched(student.masked_language_model_loss, logits, labels)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "only the chosen positions count. The loss is the cross-entropy at those positions:",
-)
+@task("loss", 0.5,
+      promise="only the chosen positions count. The loss is the cross-entropy at those positions:")
 def test_only_the_gaps_have_gradients(student):
     """The gradient of the logits is (probabilities minus one-hot) / n at the n chosen positions, and 0 at all others."""
     B, T, V = 2, 7, 5
@@ -282,11 +248,7 @@ def test_only_the_gaps_have_gradients(student):
     checks.close(gradient, expected, "the gradient of the logits", axes=LOGITS)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "If there are none, it is 0, and `backward()` still works: all gradients are 0.",
-)
+@task("loss", 0.25, promise="If there are none, it is 0, and `backward()` still works: all gradients are 0.")
 def test_batch_without_gaps_has_zero_gradients(student):
     """In a batch without gaps all gradients are zero: no NaN, and no error either."""
     logits = torch.randn(3, 4, 5, requires_grad=True)
@@ -294,11 +256,7 @@ def test_batch_without_gaps_has_zero_gradients(student):
     checks.close(gradient, torch.zeros(3, 4, 5), "the gradient of the logits", axes=LOGITS)
 
 
-@pytest.mark.part("loss")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "any finite numbers, also as large as 10,000",
-)
+@task("loss", 0.25, promise="any finite numbers, also as large as 10,000")
 def test_loss_of_huge_logits(student):
     """Logits of 10,000 cost nothing where they are right and 20,000 where they are wrong, never NaN or infinity."""
     V, T = random.randint(5, 11), random.randint(3, 6)
@@ -324,12 +282,10 @@ def gradient_of(student, logits, labels):
 # Part 3: the model
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("model", 0.5, promise=(
     "one number for each word, which starts at 0",
     "Nothing else has parameters: the way back to the words goes through the encoder's own table.",
-)
+))
 def test_model_owns_its_parts(student, reference):
     """Besides the encoder, the model owns `dense`, `norm` and a `bias` of zeros, and no second table of words."""
     V = random.randint(41, 79)
@@ -342,15 +298,12 @@ def test_model_owns_its_parts(student, reference):
     checks.close(model.bias, torch.zeros(V), "the bias of a fresh model")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_model_gives_logits_at_every_position")
-@pytest.mark.promise(
+@task("model", 1, needs="test_model_gives_logits_at_every_position", promise=(
     "First the vector goes through one more small network (`dense`, GELU, `norm`).",
     "Then it is compared with **the vector of every word**",
     "in the number type of the module",
     "in training and in eval alike; no sentence is all padding, and the mask keeps its values",
-)
+))
 def test_model_with_the_same_weights(student, reference):
     """With the solution's weights, the model gives the solution's logits, also with padding and in training."""
     model, expected = twins(student, reference, dropout=0.0)
@@ -369,12 +322,8 @@ def test_model_with_the_same_weights(student, reference):
     checks.dtype(model.float()(ids), torch.float32, "the logits of a model in float32")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_model_gives_logits_at_every_position")
-@pytest.mark.promise(
-    "True marks padding, which gets no attention, in training and in eval alike",
-)
+@task("model", 0.75, needs="test_model_gives_logits_at_every_position",
+      promise="True marks padding, which gets no attention, in training and in eval alike")
 def test_padding_changes_nothing(student, reference):
     """The content of the padding changes nothing, and a padded sentence gets the logits that it gets alone."""
     model, _ = twins(student, reference, dropout=0.0)
@@ -384,25 +333,19 @@ def test_padding_changes_nothing(student, reference):
     checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits in training with dropout=0")
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_model_with_the_same_weights")
-@pytest.mark.promise(
+@task("model", 0.5, needs="test_model_with_the_same_weights", promise=(
     "Tied means *the same parameter*, not a copy that was equal on the first day.",
     "what the table learns at one door is at once known at the other.",
-)
+))
 def test_everything_in_the_model_learns(student, reference):
     """Every table and layer gets the gradient that the solution's gets; the table gets it from entrance and exit."""
     model, expected = twins(student, reference, n_layers=1)
     checks.parameter_gradients_close(model, expected, torch.randint(13, (2, 5)))
 
 
-@pytest.mark.part("model")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_model_gives_logits_at_every_position")
-@pytest.mark.promise(
+@task("model", 0.25, needs="test_model_gives_logits_at_every_position", promise=(
     "Now all three parts work together. A training step is short: make gaps, predict, compute the loss, correct.",
-)
+))
 def test_one_batch_is_learned_by_heart(student):
     """Model and loss work together: five gaps in two small sentences are learned by heart in a few steps."""
     V, mask_id = 11, 3

@@ -2,10 +2,9 @@
 
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 B, T, S, C, H, FF, V = 3, 5, 7, 24, 4, 13, 17
 SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
@@ -139,12 +138,8 @@ def mute(*modules):
 # ------------------------------------------------------------------ attention
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_attention_by_hand")
-@pytest.mark.promise(
-    "`layer(x, x, x, attn_mask=~mask)[0]` equals `fused(x, mask)`, and `layer(x, x, x)[0]` equals `fused(x)`.",
-)
+@task("attention", 0.5, needs="test_attention_by_hand",
+      promise="`layer(x, x, x, attn_mask=~mask)[0]` equals `fused(x, mask)`, and `layer(x, x, x)[0]` equals `fused(x)`.")
 def test_attention_for_other_sizes(student, reference):
     """Outputs agree for one head and for many, for short and long sentences, for all and for the past only."""
     for width, heads, length in ((C, 1, T), (C, 6, T), (12, 3, S), (12, 4, 1)):
@@ -157,13 +152,10 @@ def test_attention_for_other_sizes(student, reference):
         checks.close(past, theirs(x, ~hidden), f"{what} and a mask", **SAME)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_attention_moves_in")
-@pytest.mark.promise(
+@task("attention", 0.25, needs="test_attention_moves_in", promise=(
     "owns **copies** of the weights: whatever happens to one of the two later, the other does not change",
     "the old module is left exactly as it was",
-)
+))
 def test_attention_owns_copies(student, reference):
     """The move leaves attention by hand as it was, and what happens to one of the two later stays with it."""
     mine, _ = twins(student, reference, "FusedMultiHeadAttention", C, H)
@@ -172,13 +164,10 @@ def test_attention_owns_copies(student, reference):
     own_copies(mine, student.to_torch_attention(mine), lambda old: old(x), lambda new: new(x, x, x)[0])
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_attention_moves_in")
-@pytest.mark.promise(
+@task("attention", 0.25, needs="test_attention_moves_in", promise=(
     "has the old one's **number type**",
     "Call it before you copy: numbers that pass through a smaller type lose their last digits on the way.",
-)
+))
 def test_attention_keeps_its_number_type(student):
     """PyTorch's attention has float64 weights exactly if attention by hand has, with all their digits."""
     x = torch.randn(B, T, C, dtype=torch.float64)
@@ -186,10 +175,8 @@ def test_attention_keeps_its_number_type(student):
     keeps_type(student.to_torch_attention, old, lambda old: old(x), lambda new: new(x, x, x)[0])
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_attention_moves_in")
-@pytest.mark.promise("is in the old one's **mode**, training or eval")
+@task("attention", 0.25, needs="test_attention_moves_in",
+      promise="is in the old one's **mode**, training or eval")
 def test_attention_keeps_its_mode(student):
     """PyTorch's attention comes in the mode, training or eval, that attention by hand is in."""
     keeps_mode(student.to_torch_attention, checks.randomize(student.FusedMultiHeadAttention(C, H)))
@@ -198,9 +185,7 @@ def test_attention_keeps_its_mode(student):
 # ------------------------------------------------------------------ the encoder layer
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("which is post-norm or a PreNormBlock.")
+@task("encoder", 0.25, promise="which is post-norm or a PreNormBlock.")
 def test_encoder_layer_in_pre_norm(student, reference):
     """A PreNormBlock becomes a layer that norms first."""
     mine, theirs = twins(student, reference, "PreNormBlock", C, H, FF)
@@ -208,10 +193,7 @@ def test_encoder_layer_in_pre_norm(student, reference):
     checks.close(layer(x), theirs(x), "PyTorch's output for a PreNormBlock", **SAME)
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_layer_moves_in")
-@pytest.mark.promise('`ff.activation`, `"relu"` or `"gelu"`')
+@task("encoder", 0.25, needs="test_encoder_layer_moves_in", promise='`ff.activation`, `"relu"` or `"gelu"`')
 def test_encoder_layer_with_the_other_activation(student, reference):
     """A block with GELU becomes a layer with GELU, for other sizes as well."""
     mine, theirs = twins(student, reference, "TransformerEncoderBlock", 12, 3, 40, activation="gelu")
@@ -219,10 +201,8 @@ def test_encoder_layer_with_the_other_activation(student, reference):
     checks.close(layer(x), theirs(x), "PyTorch's output for a block with GELU", **SAME)
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_layer_moves_in")
-@pytest.mark.promise("`norm1.eps` (BERT, for example, takes 1e-12)")
+@task("encoder", 0.25, needs="test_encoder_layer_moves_in",
+      promise="`norm1.eps` (BERT, for example, takes 1e-12)")
 def test_encoder_layer_keeps_eps(student, reference):
     """The layer's norms take the block's eps, large or small."""
     for eps in (0.05, 1e-12):
@@ -232,10 +212,7 @@ def test_encoder_layer_keeps_eps(student, reference):
         checks.close(layer(x), theirs(x), f"PyTorch's output for small numbers and eps = {eps}", **SAME)
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_layer_moves_in")
-@pytest.mark.promise("Dropout is as strong as in the block.")
+@task("encoder", 0.25, needs="test_encoder_layer_moves_in", promise="Dropout is as strong as in the block.")
 def test_encoder_layer_keeps_dropout(student, reference):
     """Dropout is as strong in the layer as in the block, and where the block has none, the layer has none."""
     x = torch.randn(B, T, C)
@@ -247,14 +224,11 @@ def test_encoder_layer_keeps_dropout(student, reference):
     with_dropout(convert, wet, "ff.linear2.bias", lambda old: old(same), lambda new: new(same))
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_encoder_layer_moves_in")
-@pytest.mark.promise(
+@task("encoder", 0.25, needs="test_encoder_layer_moves_in", promise=(
     "equals `block(x, padding_mask)`. Dropout is as strong as in the block. The four promises hold.",
     "owns **copies** of the weights",
     "the old module is left exactly as it was",
-)
+))
 def test_encoder_layer_keeps_the_promises(student, reference):
     """The layer owns copies, has the block's number type and mode, and leaves the block as it was."""
     mine, _ = twins(student, reference, "TransformerEncoderBlock", C, H, FF)
@@ -268,11 +242,8 @@ def test_encoder_layer_keeps_the_promises(student, reference):
 # ------------------------------------------------------------------ the decoder layer
 
 
-@pytest.mark.part("decoder")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
-    "`layer(y, memory, tgt_mask=future(T), memory_key_padding_mask=memory_padding_mask)` equals",
-)
+@task("decoder", 0.75,
+      promise="`layer(y, memory, tgt_mask=future(T), memory_key_padding_mask=memory_padding_mask)` equals")
 def test_decoder_layer_for_other_sizes(student, reference):
     """Outputs agree for other sizes, for memories longer and shorter than the text, and for padded ones."""
     for width, heads, d_ff, lengths in ((C, 1, FF, [4, S, 2]), (12, 3, 29, [3, 1, 2]), (C, 6, FF, [T, 1, 4])):
@@ -287,10 +258,8 @@ def test_decoder_layer_for_other_sizes(student, reference):
         checks.close(padded, theirs(y, memory, padding), f"PyTorch's output for {sizes} and padding", **SAME)
 
 
-@pytest.mark.part("decoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_decoder_layer_moves_in")
-@pytest.mark.promise("`block(y, memory, memory_padding_mask)`. Dropout is as strong as in the block.")
+@task("decoder", 0.25, needs="test_decoder_layer_moves_in",
+      promise="`block(y, memory, memory_padding_mask)`. Dropout is as strong as in the block.")
 def test_decoder_layer_keeps_dropout(student, reference):
     """Dropout is as strong in the layer as in the block, and where the block has none, the layer has none."""
     y, memory = torch.randn(B, T, C), torch.randn(B, S, C)
@@ -305,10 +274,10 @@ def test_decoder_layer_keeps_dropout(student, reference):
     with_dropout(convert, wet, "ff.2.bias", lambda old: old(same, memory), lambda new: new(same, memory))
 
 
-@pytest.mark.part("decoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_decoder_layer_moves_in")
-@pytest.mark.promise("owns **copies** of the weights", "the old module is left exactly as it was")
+@task("decoder", 0.25, needs="test_decoder_layer_moves_in", promise=(
+    "owns **copies** of the weights",
+    "the old module is left exactly as it was",
+))
 def test_decoder_layer_owns_copies(student, reference):
     """The move leaves the block as it was, and what happens to one of the two later stays with it."""
     mine, _ = twins(student, reference, "DecoderBlock", C, H, FF)
@@ -318,10 +287,8 @@ def test_decoder_layer_owns_copies(student, reference):
     own_copies(mine, layer, lambda old: old(y, memory), lambda new: new(y, memory, tgt_mask=future(T)))
 
 
-@pytest.mark.part("decoder")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_decoder_layer_moves_in")
-@pytest.mark.promise("has the old one's **number type**, and is in the old one's **mode**, training or eval")
+@task("decoder", 0.25, needs="test_decoder_layer_moves_in",
+      promise="has the old one's **number type**, and is in the old one's **mode**, training or eval")
 def test_decoder_layer_keeps_type_and_mode(student):
     """The layer has the block's mode and its number type, with all digits."""
     y, memory = torch.randn(B, T, C, dtype=torch.float64), torch.randn(B, S, C, dtype=torch.float64)
@@ -333,9 +300,7 @@ def test_decoder_layer_keeps_type_and_mode(student):
 # ------------------------------------------------------------------ GPT-2
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("For ids (B, T), `gpt2(ids).logits` equals `model(ids)`", "(`n_positions`, C)")
+@task("gpt2", 0.5, promise=("For ids (B, T), `gpt2(ids).logits` equals `model(ids)`", "(`n_positions`, C)"))
 def test_gpt2_for_other_sizes(student, reference):
     """Logits agree for other sizes, for one block and for three; the table of positions has block_size rows."""
     for sizes, lengths in (((V, C, 7, 6, 1), (1, 7)), ((29, 12, 5, 3, 3), (2, 5))):
@@ -349,10 +314,10 @@ def test_gpt2_for_other_sizes(student, reference):
             checks.close(logits(gpt2, ids), theirs(ids), f"{what} and T = {length}", **SAME)
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_gpt2_moves_in")
-@pytest.mark.promise("`layer_norm_epsilon=1e-5`", "`gpt2(ids).logits` equals `model(ids)`")
+@task("gpt2", 0.25, needs="test_gpt2_moves_in", promise=(
+    "`layer_norm_epsilon=1e-5`",
+    "`gpt2(ids).logits` equals `model(ids)`",
+))
 def test_gpt2_keeps_eps(student, reference):
     """All norms of GPT-2 take the eps of the model by hand."""
     mine, theirs = twins(student, reference, "TransformerLanguageModel", V, C, 7, H, eps=0.05)
@@ -360,10 +325,7 @@ def test_gpt2_keeps_eps(student, reference):
     checks.close(logits(gpt2, ids), theirs(ids), "the logits for eps = 0.05", **SAME)
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_gpt2_moves_in")
-@pytest.mark.promise("in training mode, too: there is no dropout.")
+@task("gpt2", 0.25, needs="test_gpt2_moves_in", promise="in training mode, too: there is no dropout.")
 def test_gpt2_has_no_dropout(student, reference):
     """In training mode, too, GPT-2 gives the logits of the model by hand."""
     mine, _ = twins(student, reference, "TransformerLanguageModel", V, C, 7, H)
@@ -371,9 +333,7 @@ def test_gpt2_has_no_dropout(student, reference):
     without_dropout(student.to_hugging_face_gpt2, mine, lambda old: old(ids), lambda new: logits(new, ids))
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Its head is tied to its table of word vectors, as ours is.")
+@task("gpt2", 0.25, promise="Its head is tied to its table of word vectors, as ours is.")
 def test_gpt2_is_tied(student):
     """GPT-2's head and its table of word vectors are one matrix, counted once."""
     model = checks.randomize(student.TransformerLanguageModel(V, C, 7, H, num_layers=2))
@@ -384,9 +344,7 @@ def test_gpt2_is_tied(student):
     )
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("owns **copies** of the weights", "the old module is left exactly as it was")
+@task("gpt2", 0.25, promise=("owns **copies** of the weights", "the old module is left exactly as it was"))
 def test_gpt2_owns_copies(student, reference):
     """The move leaves the model by hand as it was, and what happens to one of the two later stays with it."""
     mine, _ = twins(student, reference, "TransformerLanguageModel", V, C, 7, H)
@@ -396,9 +354,8 @@ def test_gpt2_owns_copies(student, reference):
     own_copies(mine, gpt2, lambda old: old(ids), lambda new: logits(new, ids))
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("has the old one's **number type**, and is in the old one's **mode**, training or eval")
+@task("gpt2", 0.25,
+      promise="has the old one's **number type**, and is in the old one's **mode**, training or eval")
 def test_gpt2_keeps_type_and_mode(student):
     """GPT-2 has the mode of the model by hand and its number type, with all digits."""
     ids, convert = torch.randint(V, (B, T)), student.to_hugging_face_gpt2
@@ -410,9 +367,7 @@ def test_gpt2_keeps_type_and_mode(student):
 # ------------------------------------------------------------------ the tokenizer
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("`tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.")
+@task("tokenizer", 0.25, promise="`tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.")
 def test_nothing_is_unknown(student):
     """Every text comes back as it was: letters never seen, other scripts, pictures, odd spaces."""
     tokenizer = student.train_tokenizer("so little was seen in training, so very little", 270)
@@ -424,10 +379,8 @@ def test_nothing_is_unknown(student):
         checks.equal(again, text, f"the tokens of {text!r}, decoded,")
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_tokenizer_by_hand")
-@pytest.mark.promise("Its vocabulary holds the 256 bytes and the most frequent pairs")
+@task("tokenizer", 0.25, needs="test_tokenizer_by_hand",
+      promise="Its vocabulary holds the 256 bytes and the most frequent pairs")
 def test_frequent_words_are_one_token(student):
     """A frequent word, with the space in front of it, ends up as one token; what is rare stays in pieces."""
     frequent = "".join(random.sample("abcdefghijklm", 5)).capitalize()
@@ -438,13 +391,10 @@ def test_frequent_words_are_one_token(student):
     checks.equal(len(tokenizer.encode(rare).tokens), 5, "how many tokens a rare word of five letters has")
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_tokenizer_by_hand")
-@pytest.mark.promise(
+@task("tokenizer", 0.25, needs="test_tokenizer_by_hand", promise=(
     "no token reaches across a space into the next word.",
     "The text counts as it is, with its capitals and the ends of its lines",
-)
+))
 def test_pairs_stay_where_they_belong(student):
     """No token reaches from one word into the next, however often both stand together; a line's end is text, too."""
     one, two = ("".join(random.sample(letters, 4)) for letters in ("abcdefghijklm", "nopqrstuvwxyz"))
@@ -455,12 +405,10 @@ def test_pairs_stay_where_they_belong(student):
     checks.equal(found, ["a", "ĠĊ"], "the tokens of a line that ends with a space")
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("tokenizer", 0.25, promise=(
     "vocab_size entries in all (fewer only if the text has no more pairs).",
     "Raises ValueError that names vocab_size and its value if it is below 256.",
-)
+))
 def test_vocabulary_has_the_size_asked_for(student):
     """The vocabulary has vocab_size entries; one that cannot hold the 256 bytes is refused."""
     words = ["".join(random.choices("abcdefgh", k=5)) for _ in range(60)]

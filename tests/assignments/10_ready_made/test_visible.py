@@ -1,9 +1,8 @@
 """Ready-made, part by part: the model by hand and its ready-made counterpart, with the student's own weights."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 B, T, S, C, H, FF = 3, 5, 7, 24, 4, 13
 SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
@@ -16,8 +15,7 @@ def filled(module):
     return checks.randomize(module)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
+@task("attention", 0.5)
 def test_attention_moves_in(student):
     """PyTorch's attention gives the same output as attention by hand, with and without a mask."""
     fused = filled(student.FusedMultiHeadAttention(C, H))
@@ -27,8 +25,7 @@ def test_attention_moves_in(student):
     checks.close(layer(x, x, x, attn_mask=~mask)[0], fused(x, mask), "PyTorch's output with a mask", **SAME)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@task("attention", 0.25)
 def test_attention_by_hand(student):
     """With query 1, key 1, value 5 and output 2, the output for a single word 3 is 30."""
     fused = student.FusedMultiHeadAttention(1, 1)
@@ -40,8 +37,7 @@ def test_attention_by_hand(student):
     checks.close(output, 10 * word, "the output for the word 3")
 
 
-@pytest.mark.part("encoder")
-@pytest.mark.points(0.75)
+@task("encoder", 0.75)
 def test_encoder_layer_moves_in(student):
     """PyTorch's encoder layer gives the same output as a post-norm block, with and without padding."""
     block = filled(student.TransformerEncoderBlock(C, H, FF))
@@ -54,8 +50,7 @@ def test_encoder_layer_moves_in(student):
     checks.close(padded * real, block(x, padding) * real, "PyTorch's output with padding", **SAME)
 
 
-@pytest.mark.part("decoder")
-@pytest.mark.points(0.5)
+@task("decoder", 0.5)
 def test_decoder_layer_moves_in(student):
     """PyTorch's decoder layer, told to hide the future, gives the same output as the block by hand."""
     block = filled(student.DecoderBlock(C, H, FF))
@@ -66,8 +61,7 @@ def test_decoder_layer_moves_in(student):
     checks.close(layer(y, memory, tgt_mask=future), block(y, memory), "PyTorch's output", **SAME)
 
 
-@pytest.mark.part("gpt2")
-@pytest.mark.points(0.75)
+@task("gpt2", 0.75)
 def test_gpt2_moves_in(student):
     """Hugging Face's GPT-2 gives the same logits as the model by hand."""
     model = filled(student.TransformerLanguageModel(17, C, 7, H, num_layers=2))
@@ -82,8 +76,7 @@ def test_gpt2_moves_in(student):
     checks.close(answer["logits"], model(ids), "the logits of GPT-2", **SAME)
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
+@task("tokenizer", 0.25)
 def test_tokenizer_by_hand(student):
     """In "aaab aaab" the most frequent pair is "aa": with 257 entries it becomes the only new token."""
     tokenizer = student.train_tokenizer("aaab aaab", 257)
@@ -91,8 +84,7 @@ def test_tokenizer_by_hand(student):
     checks.equal(tokenizer.get_vocab_size(), 257, "the size of the vocabulary")
 
 
-@pytest.mark.part("tokenizer")
-@pytest.mark.points(0.25)
+@task("tokenizer", 0.25)
 def test_tokens_become_the_text_again(student):
     """Encoding a text and decoding its tokens gives back the text."""
     tokenizer = student.train_tokenizer(TEXT, 290)

@@ -2,12 +2,11 @@
 
 import random
 
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import LanguageModel
 
 MAP = ("output", "changed word")
@@ -136,15 +135,13 @@ def mean_surprise(model, data, positions):
     return sum(surprises) / len(surprises)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("honest", 0.5, promise=(
     "For each t the model gets data[:t]",
     "the loss is -ln of the probability that its last prediction gives to word t.",
     "Returns the mean, a plain float.",
     "one that is named twice counts twice.",
     "data and positions keep their values and their order.",
-)
+))
 def test_honest_loss_is_the_mean(student):
     """The honest loss is the mean of -ln p(word t) when the model gets the words before t, all of them."""
     model, data = Hearsay(11, 13, past, repeats=0.0), torch.randint(11, (14,))
@@ -155,11 +152,7 @@ def test_honest_loss_is_the_mean(student):
     checks.input_untouched(student.honest_loss, model, data, [13, 2, 7, 1], what="honest_loss")
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "the loss is -ln of the probability that its last prediction gives to word t.",
-)
+@task("honest", 0.25, promise="the loss is -ln of the probability that its last prediction gives to word t.")
 def test_large_losses_count_in_full(student):
     """The loss of a model that is as good as certain, and wrong, is not cut off."""
     model, data = Hearsay(7, 9, past, repeats=45.0), torch.arange(9) % 7  # no word stands beside itself
@@ -167,11 +160,7 @@ def test_large_losses_count_in_full(student):
     checks.close(loss, expected, "the honest loss of a model that is sure and wrong", atol=1e-3, rtol=1e-4)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "when more lie before `t`, it gets the last `block_size` of them.",
-)
+@task("honest", 0.25, promise="when more lie before `t`, it gets the last `block_size` of them.")
 def test_long_past_is_cut_from_the_left(student):
     """When more words lie before t than the model can take, it gets the last block_size of them."""
     model, data = Hearsay(7, 5, past, repeats=0.0), torch.randint(7, (151,))
@@ -182,11 +171,7 @@ def test_long_past_is_cut_from_the_left(student):
         checks.close(loss, short, what, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "each predicted from the words before it alone.",
-)
+@task("honest", 0.5, promise="each predicted from the words before it alone.")
 def test_leaks_do_not_pay_in_the_honest_loss(student):
     """Nothing of the words after the predicted one reaches the model, even if it could see them."""
     model, V, t = Hearsay(11, 9, lambda T: torch.ones(T, T)), 11, random.randint(2, 6)
@@ -200,11 +185,7 @@ def test_leaks_do_not_pay_in_the_honest_loss(student):
     )
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "called in eval mode, and in its former mode afterwards.",
-)
+@task("honest", 0.25, promise="called in eval mode, and in its former mode afterwards.")
 def test_honest_loss_in_eval_mode(student):
     """The model is called in eval mode, and afterwards it is in the mode that it was in before."""
     model, data = Hearsay(7, 8, past, repeats=0.0, moody=True), torch.randint(7, (8,))
@@ -219,11 +200,7 @@ def test_honest_loss_in_eval_mode(student):
 # Part 2: the leak map
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
-    "Row t is the output, column s the changed word.",
-)
+@task("leaks", 0.75, promise="Row t is the output, column s the changed word.")
 def test_map_of_random_leaks(student):
     """Wherever the leaks are, the map shows exactly them, a row for each output."""
     T, V = 7, 5
@@ -233,12 +210,10 @@ def test_map_of_random_leaks(student):
     checks.equal(above(found, T), table.triu(1), "the leak map above the diagonal", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("leaks", 0.5, promise=(
     "Which words have an influence before they are spoken: booleans of shape (T, T).",
     "moves at least one logit of position t by more than 0.0001.",
-)
+))
 def test_models_without_training_leak_as_well(student, reference):
     """A model with random weights leaks in the pattern of its bug, long before it has learned to use it."""
     V, T = 11, 8
@@ -249,12 +224,10 @@ def test_models_without_training_leak_as_well(student, reference):
         checks.equal(found, future(heard, T), "the leak map of a model with random weights", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("leaks", 0.5, promise=(
     "So try **every** word of the vocabulary at every position.",
     "V: the ids are below V; the model may know more.",
-)
+))
 def test_a_single_word_that_leaks(student):
     """When a single word of the vocabulary leaks, and no other one, the map shows it."""
     T, V = 5, 29
@@ -265,11 +238,8 @@ def test_a_single_word_that_leaks(student):
     checks.equal(found, torch.zeros(T, T, dtype=torch.bool), "the table of leaks without that word", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "What moves by no more than `0.0001` counts as not moved. Anything above that is a leak, however faint",
-)
+@task("leaks", 0.25,
+      promise="What moves by no more than `0.0001` counts as not moved. Anything above that is a leak, however faint")
 def test_faint_leaks_and_rounding(student):
     """A logit that moves by a little more than 0.0001 is a leak, however large it is; a little less is rounding."""
     T, V = 5, 7
@@ -285,11 +255,8 @@ def test_faint_leaks_and_rounding(student):
         checks.equal(found, future(heard, T), "the table of leaks of a model with faint leaks", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Call the model in **eval mode**, and leave it in the mode in which you found it.",
-)
+@task("leaks", 0.25,
+      promise="Call the model in **eval mode**, and leave it in the mode in which you found it.")
 def test_leaks_in_eval_mode(student):
     """The model is called in eval mode, where nothing is random, and is in its former mode afterwards."""
     T, V = 4, 5
@@ -312,14 +279,11 @@ def judged(student, suspects):
     checks.equal(student.verdict(models), truth, "the verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_models_that_do_not_leak_are_told_apart")
-@pytest.mark.promise(
+@task("verdict", 0.5, needs="test_models_that_do_not_leak_are_told_apart", promise=(
     "models: by name, as many as there are, also several of a kind",
     "block_size is at least 8 and at least twice the number of heads (2 or more).",
     "models keeps its entries.",
-)
+))
 def test_any_number_of_each_kind(student):
     """Under any names, in any order and number, each model gets the verdict that it deserves."""
     suspects = [
@@ -338,23 +302,15 @@ def test_any_number_of_each_kind(student):
     checks.input_untouched(student.verdict, models, what="verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_leaks_are_told_apart")
-@pytest.mark.promise(
-    "so two full diagonals are lit, with `N` blocks `N`.",
-)
+@task("verdict", 0.25, needs="test_leaks_are_told_apart",
+      promise="so two full diagonals are lit, with `N` blocks `N`.")
 def test_late_masks_add_up_block_by_block(student):
     """In a model of several blocks a late mask leaks several full diagonals, and is still a late mask."""
     judged(student, [(Hearsay(7, 9, late(blocks)), "mask late by one") for blocks in (2, 3)])
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_models_that_do_not_leak_are_told_apart")
-@pytest.mark.promise(
-    "if **more than half** of its first guesses repeat.",
-)
+@task("verdict", 0.25, needs="test_models_that_do_not_leak_are_told_apart",
+      promise="if **more than half** of its first guesses repeat.")
 def test_repeating_now_and_then_is_honest(student):
     """A model that repeats a word now and then is honest, one that mostly does is not, however unsure it is."""
     V = 17
@@ -369,13 +325,10 @@ def test_repeating_now_and_then_is_honest(student):
     judged(student, suspects)
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_leaks_are_told_apart")
-@pytest.mark.promise(
+@task("verdict", 0.25, needs="test_leaks_are_told_apart", promise=(
     "a model that leaks is named after the leak, whatever it predicts.",
     "They are called in eval mode, and are in their former mode afterwards.",
-)
+))
 def test_leak_is_named_before_all_else(student):
     """Models that leak and repeat their last word as well are named after the leak."""
     suspects = [
@@ -423,13 +376,11 @@ def changes(twin, x):
     return found
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("heads", 0.75, promise=(
     "silencing one changes the output by at most `tolerance`, relative to its norm.",
     "Each head is silenced alone, while all others work and the bias of `out_proj` stays.",
     "Returns the heads, in ascending order.",
-)
+))
 def test_change_is_relative_to_the_output(student):
     """A head is in the list when its silence changes the output by at most the tolerance, relative to its norm."""
     C, H = 20, 5
@@ -444,11 +395,7 @@ def test_change_is_relative_to_the_output(student):
             checks.equal(heads, [h for h in range(H) if shares[h] <= tolerance], "the redundant heads")
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Its weights and its mode are as before afterwards.",
-)
+@task("heads", 0.5, promise="Its weights and its mode are as before afterwards.")
 def test_layer_is_as_before(student):
     """Afterwards the layer has the weights and the mode that it had before."""
     C, H = 12, 3

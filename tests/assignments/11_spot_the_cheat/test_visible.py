@@ -2,11 +2,10 @@
 
 import math
 
-import pytest
 import torch
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 from autograder.fakes import Die, LanguageModel, Successor
 
 MAP = ("output", "changed word")
@@ -66,8 +65,7 @@ def asked_in_eval_mode_and_put_back(model, training):
 # Part 1: the honest loss
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.375)
+@task("honest", 0.375)
 def test_two_guesses_worked_by_hand(student):
     """Probabilities of 1/2 and 1/8 for the right words give (ln 2 + ln 8) / 2 = 1.3863; a model that is right gives 0."""
     die = Die([0.5, 0.125, 0.375], block_size=5)
@@ -80,8 +78,7 @@ def test_two_guesses_worked_by_hand(student):
     )
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.375)
+@task("honest", 0.375)
 def test_looking_ahead_does_not_help(student):
     """A model that only repeats what it sees ahead knows nothing when the future is taken away: its loss is ln V."""
     V = 13
@@ -89,8 +86,7 @@ def test_looking_ahead_does_not_help(student):
     checks.close(loss, math.log(V), "the peeker's honest loss", atol=1e-5)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.25)
+@task("honest", 0.25)
 def test_impossible_positions_are_refused(student):
     """Position 0, a position beyond the text and no position at all are ValueErrors that name positions."""
     data = torch.tensor([0, 1, 1, 0, 1])
@@ -105,16 +101,14 @@ def test_impossible_positions_are_refused(student):
         )
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.125)
+@task("honest", 0.125)
 def test_text_is_longer_than_the_model_takes(student):
     """A model that takes five words at a time, predicts n + 1 after n and is sure loses nothing in a text of eleven."""
     loss = student.honest_loss(Successor(vocab_size=11, block_size=5), torch.arange(11), [1, 5, 8, 10])
     checks.close(loss, 0.0, "the honest loss of a counter that takes five words at a time", atol=1e-5)
 
 
-@pytest.mark.part("honest")
-@pytest.mark.points(0.125)
+@task("honest", 0.125)
 def test_model_is_asked_in_eval_mode(student):
     """For its honest loss a model is in eval mode; afterwards it is in the mode that it was in before."""
     for training in (True, False):
@@ -127,8 +121,7 @@ def test_model_is_asked_in_eval_mode(student):
 # Part 2: the leak map
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.125)
+@task("leaks", 0.125)
 def test_honest_model_has_an_empty_map(student):
     """The map is a table of T times T booleans; for a model that cannot see the future it is False everywhere."""
     T, V = 6, 7
@@ -138,8 +131,7 @@ def test_honest_model_has_an_empty_map(student):
     checks.equal(found, torch.zeros(T, T, dtype=torch.bool), "the leak map", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.25)
+@task("leaks", 0.25)
 def test_late_mask_lights_up_one_diagonal(student):
     """For a mask that is one step late, the map is True above the diagonal at (0, 1), (1, 2) and so on, nowhere else."""
     T, V = 5, 11
@@ -149,8 +141,7 @@ def test_late_mask_lights_up_one_diagonal(student):
     checks.equal(checks.tensor(found).triu(1), expected, "the leak map above the diagonal", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.25)
+@task("leaks", 0.25)
 def test_one_leak_is_one_field(student):
     """If output 1 hears word 4 too early, and there is no other leak, the map is True at (1, 4) and nowhere else."""
     T, V = 6, 5
@@ -163,8 +154,7 @@ def test_one_leak_is_one_field(student):
     checks.equal(checks.tensor(found).triu(1), expected, "the leak map above the diagonal", axes=MAP)
 
 
-@pytest.mark.part("leaks")
-@pytest.mark.points(0.125)
+@task("leaks", 0.125)
 def test_map_is_made_in_eval_mode(student):
     """For its leak map a model is in eval mode; afterwards it is in the mode that it was in before."""
     for training in (True, False):
@@ -177,8 +167,7 @@ def test_map_is_made_in_eval_mode(student):
 # Part 3: the verdict
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_models_that_do_not_leak_are_told_apart(student):
     """Of two models that do not leak, the one that repeats its last word was trained on targets that are not shifted."""
     models = {"fox": Hearsay(11, 8, past), "owl": Hearsay(13, 9, past, repeats=50.0)}
@@ -186,8 +175,7 @@ def test_models_that_do_not_leak_are_told_apart(student):
     checks.equal(found, {"fox": "honest", "owl": "targets not shifted"}, "the verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_leaks_are_told_apart(student):
     """An even leak of one diagonal is a late mask, a leak in leaps is a wrong merge of the heads."""
     models = {"eel": Hearsay(7, 9, in_leaps), "bat": Hearsay(11, 8, past_and_next)}
@@ -195,16 +183,14 @@ def test_leaks_are_told_apart(student):
     checks.equal(found, {"eel": "heads merged with view", "bat": "mask late by one"}, "the verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.125)
+@task("verdict", 0.125)
 def test_two_blocks_with_a_late_mask(student):
     """A model with two blocks and a late mask leaks two full diagonals, and its mask is late by one."""
     two_blocks = Hearsay(7, 9, lambda T: torch.ones(T, T).tril(2))
     checks.equal(student.verdict({"ape": two_blocks}), {"ape": "mask late by one"}, "the verdict")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.125)
+@task("verdict", 0.125)
 def test_leak_decides_first(student):
     """A model that leaks and repeats its last word as well is named after the leak."""
     both = Hearsay(7, 8, past_and_next, repeats=50.0)
@@ -214,8 +200,7 @@ def test_leak_decides_first(student):
 # Part 4: silence
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.375)
+@task("heads", 0.375)
 def test_a_head_that_is_not_read_is_not_missed(student):
     """A head whose columns of out_proj are zero is redundant even with tolerance 0, and the others are not."""
     C, H, D = 12, 4, 3
@@ -227,16 +212,14 @@ def test_a_head_that_is_not_read_is_not_missed(student):
         checks.equal(student.redundant_heads(mha, torch.randn(2, 5, C), 0.0), [2], "the redundant heads")
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.125)
+@task("heads", 0.125)
 def test_negative_tolerance_is_refused(student):
     """A tolerance below 0 is a ValueError that names it."""
     mha, x = student.attention_layer(8, 2), torch.randn(1, 3, 8)
     checks.raises(ValueError, student.redundant_heads, mha, x, -0.1, naming="tolerance")
 
 
-@pytest.mark.part("heads")
-@pytest.mark.points(0.25)
+@task("heads", 0.25)
 def test_a_quieter_layer_has_the_same_redundant_heads(student):
     """If all numbers of out_proj become a thousandth, the same heads are redundant, for every tolerance."""
     mha = checks.randomize(student.attention_layer(12, 4).double())

@@ -6,11 +6,10 @@ speed or direction is paid for once.
 
 import random
 
-import pytest
 import torch
 from torch.nn import functional as F
 
-from autograder import checks
+from autograder import checks, task
 
 AXES = ("batch", "position", "number")
 
@@ -58,22 +57,14 @@ def distance_alone_counts(student, T, D, **options):
 # Part 1: turning pairs
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).",
-)
+@task("rotation", 0.5, promise="Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).")
 def test_any_vectors_are_turned_as_the_formula_says(student, reference):
     """Random vectors are turned as the formula says, for many sizes."""
     for shape in ((1, 7, 10), (2, 5, 6), (3, 11, 4), (5, 13, 2)):
         same_result(student, reference, torch.randn(*shape, dtype=torch.float64))
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).",
-)
+@task("rotation", 0.25, promise="Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).")
 def test_base_sets_the_speeds(student, reference):
     """Another base gives the hands other speeds."""
     for base in (100.0, random.uniform(500, 900), 500_000.0):
@@ -81,11 +72,7 @@ def test_base_sets_the_speeds(student, reference):
         same_result(student, reference, x, f"the result with base={base:g}", base=base)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "At position 0 nothing happens at all.",
-)
+@task("rotation", 0.25, promise="At position 0 nothing happens at all.")
 def test_first_position_stays_as_it_is(student):
     """At position 0 nothing is turned, in either pairing."""
     for interleaved in (True, False):
@@ -94,12 +81,10 @@ def test_first_position_stays_as_it_is(student):
         checks.close(first, x[:, 0], "the first word", axes=("batch", "number"))
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("rotation", 0.5, promise=(
     "Returns (..., T, D) with the number type of x",
     "x and positions keep their values",
-)
+))
 def test_input_and_number_type_are_kept(student):
     """The input and the positions keep their values, and the result has the number type of the input."""
     for dtype in (torch.float32, torch.float64):
@@ -110,11 +95,7 @@ def test_input_and_number_type_are_kept(student):
             checks.dtype(turned(student, *inputs), dtype, "the result")
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "with the number type of x: float64, float32, float16 or bfloat16",
-)
+@task("rotation", 0.25, promise="with the number type of x: float64, float32, float16 or bfloat16")
 def test_small_number_types_come_back(student):
     """Queries in float16 or bfloat16 are turned, too, and keep their number type."""
     for dtype in (torch.float16, torch.bfloat16):
@@ -123,11 +104,8 @@ def test_small_number_types_come_back(student):
             checks.dtype(turned(student, x, interleaved=interleaved), dtype, "the result")
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "compute the angles in float32 or float64, whatever the number type of the queries.",
-)
+@task("rotation", 0.5,
+      promise="compute the angles in float32 or float64, whatever the number type of the queries.")
 def test_angles_keep_their_digits(student):
     """A long sentence in bfloat16 is turned as in float64 up to its last word, within its few digits."""
     x = torch.randn(1, 303, 6).to(torch.bfloat16)  # (1, T, D)
@@ -136,11 +114,7 @@ def test_angles_keep_their_digits(student):
     checks.close(few, expected, "the result for a long sentence in bfloat16", axes=AXES, atol=0.15)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "gradients flow through.",
-)
+@task("rotation", 0.5, promise="gradients flow through.")
 def test_gradients_flow_through(student):
     """The gradient of the input is the one of the function itself: a small step changes the result accordingly."""
     x, weight, step = torch.randn(3, 2, 7, 6, dtype=torch.float64)
@@ -157,22 +131,15 @@ def test_gradients_flow_through(student):
 # Part 2: only the distance counts
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "each **diagonal** holds one number. And the diagonals *differ* from each other",
-)
+@task("distance", 0.5,
+      promise="each **diagonal** holds one number. And the diagonals *differ* from each other")
 def test_score_depends_on_the_distance_alone(student):
     """The score of a query and a key depends on how far apart they stand, and on nothing else about their positions."""
     for D in (2, 6, 10):
         distance_alone_counts(student, 11, D)
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
-    "They need not begin at 0, nor differ from each other, nor be in order",
-)
+@task("distance", 0.75, promise="They need not begin at 0, nor differ from each other, nor be in order")
 def test_given_positions_are_honoured(student):
     """Each row is turned as its own position says: from a later position on, with gaps, or in any order."""
     word = torch.randn(3, 1, 6, dtype=torch.float64)
@@ -184,11 +151,7 @@ def test_given_positions_are_honoured(student):
         checks.close(result, every[:, positions], what, axes=AXES, atol=1e-4)
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "They need not begin at 0, nor differ from each other",
-)
+@task("distance", 0.25, promise="They need not begin at 0, nor differ from each other")
 def test_words_may_share_a_position(student):
     """Positions that are given hold even when all words stand at the same one, be it the very first."""
     x = torch.randn(3, 5, 6, dtype=torch.float64)
@@ -201,11 +164,7 @@ def test_words_may_share_a_position(student):
         checks.close(rope_of(student, x.clone(), positions), expected, what, axes=AXES, atol=1e-4)
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "there is no last position.",
-)
+@task("distance", 0.25, promise="there is no last position.")
 def test_there_is_no_last_position(student):
     """Words that stand thousands of positions back have the same scores as at the beginning, and none share a hand."""
     word, far = torch.randn(1, 1, 6, dtype=torch.float64), random.randint(9_000, 10_000)
@@ -216,12 +175,10 @@ def test_there_is_no_last_position(student):
     checks.close(tables[1], tables[0], "the table of scores at far positions", axes=("m", "n"), atol=0.05)
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("distance", 0.5, promise=(
     "turning both by the same angle changes nothing between them.",
     "**Sentences need not begin at 0.**",
-)
+))
 def test_moving_a_sentence_leaves_attention_alone(student):
     """When a whole sentence moves to later positions, the output of attention stays as it was."""
     q, k, v = torch.randn(3, 2, 7, 10, dtype=torch.float64)  # (B, T, D)
@@ -235,12 +192,7 @@ def test_moving_a_sentence_leaves_attention_alone(student):
 # Part 3: the other pairing
 
 
-@pytest.mark.part("halves")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "False pairs i with i + D/2",
-    "every number stays in its own place.",
-)
+@task("halves", 0.25, promise=("False pairs i with i + D/2", "every number stays in its own place."))
 def test_halves_are_turned_as_the_formula_says(student, reference):
     """With interleaved=False number i turns with number i + D/2, as the formula says, with any base."""
     for shape in ((1, 7, 10), (2, 5, 6), (3, 5, 4)):
@@ -249,23 +201,14 @@ def test_halves_are_turned_as_the_formula_says(student, reference):
         same_result(student, reference, x, base=300.0, interleaved=False)
 
 
-@pytest.mark.part("halves")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "ValueError that names D and its value if D is odd, in either pairing.",
-)
+@task("halves", 0.25, promise="ValueError that names D and its value if D is odd, in either pairing.")
 def test_odd_halves_are_refused(student):
     """With interleaved=False, too, an odd number of features is a ValueError that names D and its value."""
     x, what = torch.randn(2, 3, 7), "the call with an odd number of features, in halves,"
     checks.raises(ValueError, student.rope, x, interleaved=False, naming=("D", 7), what=what)
 
 
-@pytest.mark.part("halves")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
-    "A rotation keeps lengths",
-    "all properties of Part 2 hold for either",
-)
+@task("halves", 0.75, promise=("A rotation keeps lengths", "all properties of Part 2 hold for either"))
 def test_halves_keep_lengths_and_distances(student):
     """With interleaved=False, too, lengths are kept and only the distance counts."""
     x = torch.randn(3, 7, 10, dtype=torch.float64)
@@ -274,12 +217,7 @@ def test_halves_keep_lengths_and_distances(student):
     distance_alone_counts(student, 7, 6, interleaved=False)
 
 
-@pytest.mark.part("halves")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "In both, pair $i$ turns with speed",
-    "every number stays in its own place.",
-)
+@task("halves", 0.5, promise=("In both, pair $i$ turns with speed", "every number stays in its own place."))
 def test_pairings_differ_by_a_reordering(student):
     """Reordered from neighbours to halves, turned and put back, a vector is as if turned by neighbours."""
     D = 10

@@ -1,9 +1,8 @@
 """Rotary positions: the tests that come with the assignment."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 AXES = ("batch", "position", "number")
 
@@ -34,8 +33,7 @@ def different_everywhere(x, result):
 # Part 1: turning pairs
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.25)
+@task("rotation", 0.25)
 def test_one_sentence_or_a_batch(student):
     """The result has the shape of the input, and a sentence of shape (T, D) is turned as in a batch (B, T, D)."""
     x = torch.randn(3, 5, 6)  # (B, T, D)
@@ -44,8 +42,7 @@ def test_one_sentence_or_a_batch(student):
     checks.close(alone, batch[1], "sentence 1 alone", axes=AXES[1:], atol=1e-5)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
+@task("rotation", 0.5)
 def test_heads_of_a_batch_are_turned_as_if_alone(student):
     """A batch with heads keeps its shape, and each head is turned as if it were alone."""
     x = torch.randn(2, 5, 7, 6).transpose(1, 2)  # (B, H, T, D), laid out as in (B, T, H, D)
@@ -54,8 +51,7 @@ def test_heads_of_a_batch_are_turned_as_if_alone(student):
     checks.close(alone, head, "head 3 of row 1 alone", axes=AXES, atol=1e-5)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.5)
+@task("rotation", 0.5)
 def test_two_vectors_worked_by_hand(student):
     """At position 1 the first pair turns by 1 radian and the second one by 0.01, both counter-clockwise."""
     x = torch.tensor([[[1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 1.0, 0.0]]])  # (1, T, D)
@@ -66,8 +62,7 @@ def test_two_vectors_worked_by_hand(student):
     checks.close(rope_of(student, x), expected, "the result for (0, 1, 0, 1)", axes=AXES, atol=1e-5)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.75)
+@task("rotation", 0.75)
 def test_turning_keeps_the_length(student):
     """Every vector is as long after turning as before."""
     x = torch.randn(3, 7, 10)  # (B, T, D)
@@ -75,8 +70,7 @@ def test_turning_keeps_the_length(student):
     checks.close(lengths, x.norm(dim=-1), "the length", axes=AXES[:2], atol=1e-4)
 
 
-@pytest.mark.part("rotation")
-@pytest.mark.points(0.25)
+@task("rotation", 0.25)
 def test_a_number_without_a_partner_is_refused(student):
     """An odd number of features is a ValueError that names D and its value."""
     checks.raises(ValueError, student.rope, torch.randn(2, 3, 7), naming=("D", 7))
@@ -85,8 +79,7 @@ def test_a_number_without_a_partner_is_refused(student):
 # Part 2: only the distance counts
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.25)
+@task("distance", 0.25)
 def test_score_of_two_clock_hands(student):
     """One and the same clock hand at positions m and n gives the score cos(m - n)."""
     T = 5
@@ -96,8 +89,7 @@ def test_score_of_two_clock_hands(student):
     checks.close(hands @ hands.T, expected, "the table of scores", axes=("m", "n"), atol=1e-5)
 
 
-@pytest.mark.part("distance")
-@pytest.mark.points(0.5)
+@task("distance", 0.5)
 def test_sentence_may_begin_at_another_position(student):
     """A word at position 5 is turned as the word at position 5 of a longer sentence."""
     word = torch.randn(1, 1, 4)  # (1, 1, D)
@@ -109,8 +101,7 @@ def test_sentence_may_begin_at_another_position(student):
 # Part 3: the other pairing
 
 
-@pytest.mark.part("halves")
-@pytest.mark.points(0.25)
+@task("halves", 0.25)
 def test_halves_worked_by_hand(student):
     """With interleaved=False, number 0 turns with number 2 and number 1 with number 3 when there are four."""
     x = torch.tensor([[[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]]])  # (1, T, D)

@@ -2,11 +2,10 @@
 
 import random
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
 B, T, C, H, D = 3, 7, 20, 4, 5
 CACHE = ("batch", "head", "word", "number")
@@ -94,11 +93,8 @@ def prompt(T=5, B=B):
 # Part 1: the mask
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(1)
-@pytest.mark.promise(
-    "What T new words after past old ones may attend to: booleans (T, past + T), for any T >= 1 and past >= 0.",
-)
+@task("mask", 1,
+      promise="What T new words after past old ones may attend to: booleans (T, past + T), for any T >= 1 and past >= 0.")
 def test_masks_of_many_sizes(student, reference):
     """Whatever their number, new words attend to all old ones, to themselves, and to the new ones before them."""
     sizes = (5, 0), (2, 7), (4, 3), (3, 1), (random.randint(2, 6), random.randint(2, 9)), (150, 0), (3, 5000)
@@ -112,12 +108,7 @@ def test_masks_of_many_sizes(student, reference):
         )
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    'True means "may attend to".',
-    "itself, word 1 to two words, and so on.",
-)
+@task("mask", 0.25, promise=('True means "may attend to".', "itself, word 1 to two words, and so on."))
 def test_mask_of_a_single_word(student):
     """A single new word may attend to all old words and to itself."""
     for past in (0, 1, *random.sample(range(2, 60), 2)):
@@ -130,14 +121,11 @@ def test_mask_of_a_single_word(student):
 # Part 2: attention
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(1)
-@pytest.mark.needs("test_the_four_layers")
-@pytest.mark.promise(
+@task("attention", 1, needs="test_the_four_layers", promise=(
     "Causal attention with several heads",
     "Head h works with the features h·D up to (h+1)·D - 1 of queries, keys and values",
     "All is the same in training and in eval",
-)
+))
 def test_whole_text_equals_pytorch(student, reference):
     """Without a cache, with one head and with four, the outputs are those of PyTorch's own causal attention."""
     for n_heads in (1, H):
@@ -154,14 +142,11 @@ def test_whole_text_equals_pytorch(student, reference):
             checks.close(out, expected, f"the output for a whole text with n_heads={n_heads} in {mode}")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_the_cache_grows")
-@pytest.mark.promise(
+@task("attention", 0.5, needs="test_the_cache_grows", promise=(
     "cut a text into pieces anywhere",
     "you must get the outputs of the whole text at once.",
     "All is the same in training and in eval",
-)
+))
 def test_every_split_gives_the_same(student):
     """Cut a text anywhere, into two pieces or many: the outputs are those of the whole text, in training and in eval."""
     attention = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -177,12 +162,8 @@ def test_every_split_gives_the_same(student):
     pieces_agree(attention, x, checks.tensor(call(attention, x)[0]), [1] * 37)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_four_layers", "test_the_cache_grows")
-@pytest.mark.promise(
-    "both (B, H, S, D): the old entries exactly as they were, then the new ones",
-)
+@task("attention", 0.25, needs=("test_the_four_layers", "test_the_cache_grows"),
+      promise="both (B, H, S, D): the old entries exactly as they were, then the new ones")
 def test_cache_holds_keys_and_values_of_all_words(student, reference):
     """The cache holds the key and the value of each word in the text's order, and old entries never change."""
     theirs, ours = two(student, reference)
@@ -200,13 +181,10 @@ def test_cache_holds_keys_and_values_of_all_words(student, reference):
                 checks.close(kept, old[i], f"the old {name} after {size} more", axes=CACHE, atol=0, rtol=0)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_four_layers")
-@pytest.mark.promise(
+@task("attention", 0.25, needs="test_the_four_layers", promise=(
     "cache None, or what an earlier call returned, of any length",
     "the new ones are appended behind them.",
-)
+))
 def test_the_cache_that_comes_in_is_used(student, reference):
     """The words attend to the keys and values in the cache that comes in, wherever they were made and however many."""
     theirs, ours = two(student, reference)
@@ -219,13 +197,10 @@ def test_the_cache_that_comes_in_is_used(student, reference):
         checks.close(*case)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_cache_grows")
-@pytest.mark.promise(
+@task("attention", 0.25, needs="test_the_cache_grows", promise=(
     "So a text can be continued in two ways from the same point, and two conversations never get mixed up.",
     "x and the old cache keep their values.",
-)
+))
 def test_two_continuations_of_one_beginning(student):
     """A text can be continued in two ways from one cache: neither disturbs the other, nor another text."""
     theirs = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -252,12 +227,8 @@ def test_two_continuations_of_one_beginning(student):
     checks.input_untouched(lambda *inputs: theirs(inputs[0], inputs[1:]), text(2), *strange_cache(3))
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_four_layers")
-@pytest.mark.promise(
-    "forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned",
-)
+@task("attention", 0.25, needs="test_the_four_layers",
+      promise="forward: x (B, T, C), the T >= 1 new words; cache None, or what an earlier call returned")
 def test_rows_do_not_mix(student, reference):
     """Each row of the batch attends to its own cache, and gets the output that it gets alone."""
     theirs, ours = two(student, reference)
@@ -269,12 +240,8 @@ def test_rows_do_not_mix(student, reference):
         checks.close(alone, together[one], "the output for one row alone")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_cache_grows")
-@pytest.mark.promise(
-    "Nothing is detached: gradients also reach the words of earlier pieces.",
-)
+@task("attention", 0.25, needs="test_the_cache_grows",
+      promise="Nothing is detached: gradients also reach the words of earlier pieces.")
 def test_gradients_reach_earlier_pieces(student):
     """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
     attention = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
@@ -294,12 +261,7 @@ def test_gradients_reach_earlier_pieces(student):
         checks.close(pieces, whole, f"the gradient of {name}, read in pieces and compared with the whole text,")
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_the_cache_grows")
-@pytest.mark.promise(
-    "out and cache have the module's number type.",
-)
+@task("attention", 0.5, needs="test_the_cache_grows", promise="out and cache have the module's number type.")
 def test_number_type_is_kept(student):
     """A layer in float32 has its output and cache in float32, one in float64 in float64."""
     attention, x, outputs = student.CachedAttention(C, H), text(6), []
@@ -317,12 +279,10 @@ def test_number_type_is_kept(student):
 # Part 3: writing
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("writing", 0.25, promise=(
     "The model reads every word once: first the prompt, however long, then the newest word alone, with the newest cache.",
     "Continue each row of ids by max_new_tokens words, always taking the most likely one.",
-)
+))
 def test_every_word_counts(student):
     """For a model whose next word depends on all words and their places, every row of the text is right."""
     for rows, length, new in ((3, 5, 7), (2, 1, 4), (1, 6, 1)):
@@ -332,12 +292,7 @@ def test_every_word_counts(student):
         checks.equal(written, expected, f"the text of {length} and {new} more words", axes=("row", "word"))
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_every_word_counts")
-@pytest.mark.promise(
-    "first the prompt, however long",
-)
+@task("writing", 0.25, needs="test_every_word_counts", promise="first the prompt, however long")
 def test_long_prompts_are_read_to_the_end(student):
     """A prompt of more than a thousand words is read from the first to the last."""
     ids = prompt(random.randint(1100, 1300), 2)
@@ -346,12 +301,8 @@ def test_long_prompts_are_read_to_the_end(student):
     checks.equal(written, expected, "the text of a long prompt and 3 more words", axes=("row", "word"))
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_every_word_counts")
-@pytest.mark.promise(
-    "Nothing is kept from one call of generate to the next.",
-)
+@task("writing", 0.25, needs="test_every_word_counts",
+      promise="Nothing is kept from one call of generate to the next.")
 def test_one_model_writes_two_texts(student):
     """A model that has written one text writes another one, and the same one again, as if it were its first."""
     model = Memory()
@@ -360,11 +311,8 @@ def test_one_model_writes_two_texts(student):
         checks.equal(written, Memory().continued(ids, 3), "the text", axes=("row", "word"))
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "Its mode, training or eval, is the caller's business: afterwards it is what it was before.",
-)
+@task("writing", 0.5,
+      promise="Its mode, training or eval, is the caller's business: afterwards it is what it was before.")
 def test_model_stays_in_its_mode(student):
     """A model that is in training mode when it begins to write is in training mode afterwards; the same for eval."""
     for training, mode in ((True, "training"), (False, "eval")):
@@ -373,11 +321,8 @@ def test_model_stays_in_its_mode(student):
         checks.true(model.training == training, f"The model was in {mode} mode; after writing it is not.")
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "first the prompt, however long, then the newest word alone, with the newest cache.",
-)
+@task("writing", 0.5,
+      promise="first the prompt, however long, then the newest word alone, with the newest cache.")
 def test_each_call_gets_the_newest_cache(student):
     """At each call the model gets what it has not read yet, and the cache of the call before."""
     for length, new in ((5, 4), (1, 3)):
@@ -394,11 +339,8 @@ def test_each_call_gets_the_newest_cache(student):
             )
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
-    "they keep their values. Returns (B, T + max_new_tokens): ids, and the new words after them.",
-)
+@task("writing", 0.5,
+      promise="they keep their values. Returns (B, T + max_new_tokens): ids, and the new words after them.")
 def test_prompt_stays_as_it_is(student):
     """The prompt keeps its values and stands at the beginning of the text; with no new words it is the text."""
     ids = prompt()
@@ -441,11 +383,8 @@ def without_groups(attention, kept):
     return layer
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
-@pytest.mark.promise(
-    "How many bytes the keys and values of one text of `length` words take in all layers, a whole number.",
-)
+@task("groups", 0.125,
+      promise="How many bytes the keys and values of one text of `length` words take in all layers, a whole number.")
 def test_bytes_of_many_caches(student, reference):
     """For any model and length, the number of bytes is two times the product of the five numbers, a whole number."""
     cases = [tuple(random.sample(range(3, 60), 5)), (80, 8, 128, 131_072, 2), (1, 1, 1, 1, 1)]
@@ -455,15 +394,12 @@ def test_bytes_of_many_caches(student, reference):
         checks.equal(found, reference.cache_bytes(*case), f"cache_bytes{case}")
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.625)
-@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
-@pytest.mark.promise(
+@task("groups", 0.625, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"), promise=(
     "head h of the queries uses kept head h // (n_heads / n_kv_heads).",
     "Kept head g works with the features g·D up to (g+1)·D - 1 of keys and values",
     "Scores are divided by √D.",
     "all is the same in training and in eval",
-)
+))
 def test_any_number_of_groups_equals_pytorch(student):
     """With one group, with some, and with one for each head, the outputs are those of PyTorch with shared keys."""
     future = torch.ones(T, T, dtype=torch.bool).triu(1)  # (T, T)
@@ -476,13 +412,10 @@ def test_any_number_of_groups_equals_pytorch(student):
             checks.close(out, expected, f"the output with {kept} kept heads in {mode}")
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
-@pytest.mark.promise(
+@task("groups", 0.5, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"), promise=(
     "forward: as in `CachedAttention`, but both parts of the cache are (B, n_kv_heads, S, D).",
     "cut a text into pieces anywhere",
-)
+))
 def test_pieces_give_the_same_with_groups(student):
     """Cut a text anywhere: with groups, too, the outputs are those of the whole text."""
     attention = grouped(student)
@@ -494,13 +427,10 @@ def test_pieces_give_the_same_with_groups(student):
     pieces_agree(attention, x, whole, random_sizes(9))
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.375)
-@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
-@pytest.mark.promise(
+@task("groups", 0.375, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"), promise=(
     "The old entries stay exactly as they were, and the cache that comes in keeps its values.",
     "two conversations never get mixed up.",
-)
+))
 def test_narrow_cache_is_used_and_handed_on(student, reference):
     """The words attend to the narrow cache that comes in, and it goes out with their own keys and values behind it."""
     ours = checks.randomize(reference.GroupedQueryAttention(WIDTH, ASKING, KEPT).double(), scale=0.4)
@@ -519,12 +449,8 @@ def test_narrow_cache_is_used_and_handed_on(student, reference):
     checks.input_untouched(lambda *inputs: theirs(inputs[0], inputs[1:]), wide(2), *strange_narrow_cache(3))
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
-@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
-@pytest.mark.promise(
-    "Nothing is detached",
-)
+@task("groups", 0.125, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"),
+      promise="Nothing is detached")
 def test_gradients_reach_earlier_pieces_with_groups(student):
     """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
     attention = grouped(student)
@@ -544,12 +470,8 @@ def test_gradients_reach_earlier_pieces_with_groups(student):
         checks.close(pieces, whole, f"the gradient of {name}, read in pieces and compared with the whole text,")
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
-@pytest.mark.needs("test_two_layers_are_narrow", "test_the_cache_is_narrow")
-@pytest.mark.promise(
-    "out and cache have the module's number type.",
-)
+@task("groups", 0.125, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"),
+      promise="out and cache have the module's number type.")
 def test_number_type_is_kept_with_groups(student):
     """A layer with groups has its output and cache in float32 when it is in float32, and in float64 when it is there."""
     attention, x = student.GroupedQueryAttention(WIDTH, ASKING, KEPT), wide(6)

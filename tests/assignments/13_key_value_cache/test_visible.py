@@ -1,10 +1,9 @@
 """Key-value cache: the tests that come with the assignment."""
 
-import pytest
 import torch
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
 AXES = ("new word", "any word")
 
@@ -47,16 +46,14 @@ def all_endings(student, attention, pieces, endings):
 # Part 1: the mask
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.25)
+@task("mask", 0.25)
 def test_mask_without_a_past_is_a_square(student):
     """Without old words, the mask is the square: every word attends to itself and to the words before it."""
     expected = torch.tensor([[True, False, False], [True, True, False], [True, True, True]])
     checks.equal(student.causal_mask(3), expected, "causal_mask(3)", axes=AXES)
 
 
-@pytest.mark.part("mask")
-@pytest.mark.points(0.5)
+@task("mask", 0.5)
 def test_mask_of_three_new_words_after_two(student):
     """Three words that follow two old ones attend to both of these, and among themselves only to the past."""
     expected = torch.tensor(
@@ -72,8 +69,7 @@ def test_mask_of_three_new_words_after_two(student):
 # Part 2: attention
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@task("attention", 0.25)
 def test_the_four_layers(student):
     """The layers query, key, value and proj each own a weight of (d_model, d_model), and no bias."""
     attention = student.CachedAttention(20, 4)
@@ -81,16 +77,14 @@ def test_the_four_layers(student):
     checks.parameters(attention, weights)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
+@task("attention", 0.25)
 def test_uneven_heads_are_refused(student):
     """A d_model that n_heads does not divide is a ValueError that names one of the two and its value."""
     for naming in (("d_model", "n_heads"), (22, 4)):
         checks.raises(ValueError, student.CachedAttention, 22, 4, naming=naming)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
+@task("attention", 0.5)
 def test_the_cache_grows(student):
     """Seven words leave seven keys and seven values for each head; after two more words there are nine of each."""
     axes = ("batch", "head", "word", "number")
@@ -105,9 +99,7 @@ def test_the_cache_grows(student):
         checks.shape(kept, (3, 4, 9, 5), f"the {name} of the cache after two more words", axes=axes)
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_the_cache_grows")
+@task("attention", 0.5, needs="test_the_cache_grows")
 def test_pieces_give_what_the_whole_gives(student):
     """A text read in pieces, of one word or of several, gets the outputs of the text read as a whole."""
     attention = fill_all(student.CachedAttention(20, 4).double())
@@ -123,9 +115,7 @@ def test_pieces_give_what_the_whole_gives(student):
         begin += size
 
 
-@pytest.mark.part("attention")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_cache_grows")
+@task("attention", 0.25, needs="test_the_cache_grows")
 def test_every_ending_has_its_own_cache(student):
     """A text that is continued in several ways from one point leaves each ending with its own keys and values."""
     attention = fill_all(student.CachedAttention(20, 4).double())
@@ -144,8 +134,7 @@ def test_every_ending_has_its_own_cache(student):
 # Part 3: writing
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
+@task("writing", 0.25)
 def test_writing_goes_on_with_all_that_was_read(student):
     """A model that predicts the last digit of the sum of all words continues 1 2 3 by 6 2 4, and 5 0 4 by 9 8 6."""
     written = student.generate(LastDigit(), torch.tensor([[1, 2, 3], [5, 0, 4]]), 3)
@@ -153,8 +142,7 @@ def test_writing_goes_on_with_all_that_was_read(student):
     checks.equal(written, expected, "the text", axes=("row", "word"))
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
+@task("writing", 0.5)
 def test_no_word_is_read_twice(student):
     """A model that predicts the number of words in each call predicts 3 for a prompt of three, and from then on 1."""
     written = student.generate(HowMany(), torch.tensor([[7, 8, 9]]), 4)
@@ -164,16 +152,14 @@ def test_no_word_is_read_twice(student):
 # Part 4: groups
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
+@task("groups", 0.125)
 def test_cache_of_llama_2(student):
     """Llama 2 7B keeps 2,147,483,648 bytes for a text of 4,096 words, and a toy 1,680 bytes."""
     checks.equal(student.cache_bytes(3, 2, 5, 7, 4), 1680, "cache_bytes(3, 2, 5, 7, 4)")
     checks.equal(student.cache_bytes(32, 32, 128, 4096, 2), 2_147_483_648, "cache_bytes(32, 32, 128, 4096, 2)")
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
+@task("groups", 0.125)
 def test_two_layers_are_narrow(student):
     """With 6 heads that ask and 2 that are kept, key and value make 8 numbers of 24, and query and proj 24; no bias."""
     attention = student.GroupedQueryAttention(24, 6, 2)
@@ -181,8 +167,7 @@ def test_two_layers_are_narrow(student):
     checks.parameters(attention, weights)
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.125)
+@task("groups", 0.125)
 def test_uneven_groups_are_refused(student):
     """A d_model that n_heads does not divide, and an n_heads that n_kv_heads does not divide, are ValueErrors."""
     for sizes, names in (((22, 4, 2), ("d_model", "n_heads")), ((24, 6, 4), ("n_heads", "n_kv_heads"))):
@@ -191,8 +176,7 @@ def test_uneven_groups_are_refused(student):
             checks.raises(ValueError, student.GroupedQueryAttention, *sizes, naming=naming)
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.25)
+@task("groups", 0.25)
 def test_the_cache_is_narrow(student):
     """With 6 heads that ask and 2 that are kept, the cache holds 2 keys and 2 values of each word."""
     axes = ("batch", "head", "word", "number")
@@ -205,9 +189,7 @@ def test_the_cache_is_narrow(student):
             checks.shape(kept, (3, 2, words, 4), f"the {name} of the cache after {words} words", axes=axes)
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_two_layers_are_narrow")
+@task("groups", 0.25, needs="test_two_layers_are_narrow")
 def test_first_word_hears_itself_in_every_group(student):
     """The first word attends to itself alone: heads 0 to 2 read its value in kept head 0, heads 3 to 5 in kept head 1."""
     attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
@@ -220,9 +202,7 @@ def test_first_word_hears_itself_in_every_group(student):
     checks.close(out, expected, "the output for the first word, without the last layer,")
 
 
-@pytest.mark.part("groups")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_the_cache_is_narrow")
+@task("groups", 0.25, needs="test_the_cache_is_narrow")
 def test_pieces_give_what_the_whole_gives_with_groups(student):
     """With 6 heads that ask and 2 that are kept, too, a text read in pieces gets the outputs of the whole text."""
     attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())

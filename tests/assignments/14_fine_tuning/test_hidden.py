@@ -2,12 +2,11 @@
 
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids("sklearn", "torchmetrics", "torch.utils.data.random_split")
+READY_MADE = ("sklearn", "torchmetrics", "torch.utils.data.random_split")
 
 VECTORS = ("sentence", "number")
 POSITIONS = ("sentence", "position", "number")
@@ -26,13 +25,10 @@ def masks():
     return torch.tensor([[place == "1" for place in row] for row in rows])
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.4)
-@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
-@pytest.mark.promise(
+@task("pooling", 0.4, needs="test_mean_of_two_vectors_by_hand", promise=(
     '"mean" is the mean over all positions that are not padding, [CLS] among them.',
     "True marks padding, wherever in the row it stands.",
-)
+))
 def test_mean_of_what_is_no_padding(student, reference):
     """The mean is taken over the positions that are no padding, wherever in a row the padding stands."""
     padding = masks()
@@ -42,10 +38,8 @@ def test_mean_of_what_is_no_padding(student, reference):
         checks.close(student.pool(hidden, padding, "mean"), expected, "the mean", axes=VECTORS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
-@pytest.mark.promise('With "mean", a sentence that is nothing but padding becomes zeros')
+@task("pooling", 0.25, needs="test_mean_of_two_vectors_by_hand",
+      promise='With "mean", a sentence that is nothing but padding becomes zeros')
 def test_nothing_but_padding_pools_to_zeros(student):
     """A sentence that is nothing but padding pools to zeros, not to NaN, and its neighbours keep their mean."""
     hidden, padding = torch.randn(3, 4, 5), torch.zeros(3, 4, dtype=torch.bool)
@@ -55,12 +49,9 @@ def test_nothing_but_padding_pools_to_zeros(student):
     checks.close(student.pool(hidden, padding, "mean"), expected, "the mean", axes=VECTORS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_mean_of_two_vectors_by_hand")
-@pytest.mark.promise(
+@task("pooling", 0.25, needs="test_mean_of_two_vectors_by_hand", promise=(
     "whatever stands at padded positions (NaN and infinity included) changes neither the result nor the gradients",
-)
+))
 def test_nan_in_the_padding_stays_there(student, reference):
     """What stands at padded positions, NaN and infinity included, does not reach the mean."""
     padding = masks()
@@ -72,9 +63,8 @@ def test_nan_in_the_padding_stays_there(student, reference):
         checks.close(student.pool(spoilt, padding, "mean"), expected, "the mean", axes=VECTORS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("changes neither the result nor the gradients: exactly 0 flows back to padding.")
+@task("pooling", 0.25,
+      promise="changes neither the result nor the gradients: exactly 0 flows back to padding.")
 def test_what_flows_back_through_the_mean(student):
     """To each of n real positions flows 1/n of what reaches their mean; to padding flows exactly 0, never NaN."""
     padding = masks()
@@ -92,12 +82,9 @@ def test_what_flows_back_through_the_mean(student):
         checks.close(found, expected, "the gradient of hidden", axes=POSITIONS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_mean_of_two_vectors_by_hand", "test_first_is_the_vector_at_position_0")
-@pytest.mark.promise(
-    "The result has the dtype of hidden (float32, float64). hidden and padding_mask keep their values.",
-)
+@task("pooling", 0.25,
+      needs=("test_mean_of_two_vectors_by_hand", "test_first_is_the_vector_at_position_0"),
+      promise="The result has the dtype of hidden (float32, float64). hidden and padding_mask keep their values.")
 def test_pooling_keeps_type_and_inputs(student, reference):
     """The pooled vectors have the dtype of hidden, with all its digits; hidden and the mask stay as they were."""
     for B, width in ((5, 3), (1, 1)):
@@ -134,22 +121,19 @@ def twins(student, reference, pooling, C=12, K=4, dropout=0.0):
     return model, expected
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.1)
-@pytest.mark.needs("test_logits_come_from_the_head")
-@pytest.mark.promise(
+@task("classifier", 0.1, needs="test_logits_come_from_the_head", promise=(
     "A class for each sentence: ids (B, T), padding_mask (B, T) -> logits (B, K).",
     "training and eval give the same logits.",
-)
+))
 def test_classifier_with_the_same_weights(student, reference):
     """With pooling="first" and the solution's weights, the logits are the same, in eval and in training."""
     compare_logits(*twins(student, reference, "first"))
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.1)
-@pytest.mark.needs("test_mean_comes_to_the_head")
-@pytest.mark.promise("pooling is the kind for your `pool`.", "training and eval give the same logits.")
+@task("classifier", 0.1, needs="test_mean_comes_to_the_head", promise=(
+    "pooling is the kind for your `pool`.",
+    "training and eval give the same logits.",
+))
 def test_classifier_with_mean_pooling(student, reference):
     """With pooling="mean" and the solution's weights, the logits are the same, in eval and in training."""
     compare_logits(*twins(student, reference, "mean"))
@@ -166,12 +150,10 @@ def compare_logits(model, expected):
             checks.close(model(ids, padding), expected(ids, padding), what, axes=LOGITS)
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.1)
-@pytest.mark.promise(
+@task("classifier", 0.1, promise=(
     "The padding must not take part, or a short sentence in a batch of long ones would be watered down.",
     "it is called as encoder(ids, padding_mask)",
-)
+))
 def test_padding_has_no_say_in_the_logits(student):
     """A sentence gets the logits that it gets alone, however much padding stands beside it, whatever it holds."""
     model = checks.randomize(student.Classifier(student.Encoder(V, 12, **PLAN), 12, 4).double())
@@ -189,10 +171,8 @@ def test_padding_has_no_say_in_the_logits(student):
         checks.close(alone, together[row : row + 1], what, axes=LOGITS)
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.7)
-@pytest.mark.needs("test_classifier_with_the_same_weights")
-@pytest.mark.promise("training the classifier trains the very encoder that it was given.")
+@task("classifier", 0.7, needs="test_classifier_with_the_same_weights",
+      promise="training the classifier trains the very encoder that it was given.")
 def test_everything_in_the_classifier_learns(student, reference):
     """In training, every parameter of encoder and head receives the gradient that the solution's receives."""
     model, expected = twins(student, reference, "first")
@@ -201,13 +181,10 @@ def test_everything_in_the_classifier_learns(student, reference):
     checks.parameter_gradients_close(model, expected, *sentences(3, 5))
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.1)
-@pytest.mark.needs("test_mean_comes_to_the_head")
-@pytest.mark.promise(
+@task("classifier", 0.1, needs="test_mean_comes_to_the_head", promise=(
     "dropout is the probability with which each number of the pooled vector becomes 0 in training",
     "the others are scaled by 1 / (1 - dropout), as in `nn.Dropout`.",
-)
+))
 def test_dropout_acts_on_the_pooled_vector(student):
     """In training, each number of the pooled vector becomes 0 or grows by 1 / (1 - dropout); in eval it stays."""
     width, p = 60, 0.25
@@ -231,13 +208,11 @@ def test_dropout_acts_on_the_pooled_vector(student):
     checks.close(thinned, expected, "the pooled vectors in training", axes=VECTORS)
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.15)
-@pytest.mark.promise(
+@task("classifier", 0.15, promise=(
     "the module that was passed in (itself, not a copy)",
     "Making a classifier changes nothing in it.",
     "every part keeps its mode (training or eval), and no call depends on an earlier one.",
-)
+))
 def test_encoder_is_used_and_not_copied(student):
     """The encoder passed in is the one that is trained; making and calling the classifier leaves it, its mode and the
     inputs as they were."""
@@ -287,13 +262,10 @@ def size(module):
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-@pytest.mark.part("freezing")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_a_layer_of_2307_numbers")
-@pytest.mark.promise(
+@task("freezing", 0.5, needs="test_a_layer_of_2307_numbers", promise=(
     "Returns how many numbers these parameters hold, as a plain int; parameters that were frozen before count as well.",
     "How many numbers of a module are still trained, as a plain int",
-)
+))
 def test_all_numbers_are_counted(student):
     """Freezing returns how many numbers the module's parameters hold, frozen ones included; trainable counts the rest."""
     for _ in range(2):
@@ -310,13 +282,10 @@ def test_all_numbers_are_counted(student):
         checks.equal(student.trainable(encoder), 0, "trainable(encoder) once it is frozen")
 
 
-@pytest.mark.part("freezing")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_freezing_reaches_every_layer")
-@pytest.mark.promise(
+@task("freezing", 0.25, needs="test_freezing_reaches_every_layer", promise=(
     "Nothing else changes: not the numbers, not the mode (training or eval), not the parameters outside of module.",
     "the module stays as it is.",
-)
+))
 def test_freezing_changes_nothing_else(student):
     """Freezing and counting keep all numbers and every mode, and flags outside of the module stay as they were."""
     for training in (True, False):
@@ -339,10 +308,8 @@ def test_freezing_changes_nothing_else(student):
             checks.true(parameter.requires_grad == learns, sentence, public=sentence)
 
 
-@pytest.mark.part("freezing")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_freezing_reaches_every_layer")
-@pytest.mark.promise("no parameter in it, however deeply nested, receives a gradient any more.")
+@task("freezing", 0.25, needs="test_freezing_reaches_every_layer",
+      promise="no parameter in it, however deeply nested, receives a gradient any more.")
 def test_no_gradient_reaches_what_is_frozen(student):
     """In training, gradients go through a frozen layer to what lies below it, and reach none of its own parameters."""
     encoder = an_encoder(student, dropout=0.0).double()
@@ -371,14 +338,10 @@ def parted(student, items, share, seed):
     return lists
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_ten_items_make_eight_and_two")
-@pytest.mark.promise(
+@task("split", 0.25, needs="test_ten_items_make_eight_and_two", forbids=READY_MADE, promise=(
     "The first list gets share · len(items) items, rounded to the nearest whole number",
     "items may be empty",
-)
+))
 def test_lists_of_the_right_length(student, seed):
     """The first list gets the nearest whole number to share · len(items), from nothing to everything."""
     for length, share, expected in (
@@ -399,11 +362,8 @@ def test_lists_of_the_right_length(student, seed):
         checks.true(same_items, f"Together, the two lists do not hold every item exactly once, {what}.")
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_ten_items_make_eight_and_two")
-@pytest.mark.promise("Both are in random order.")
+@task("split", 0.25, needs="test_ten_items_make_eight_and_two", forbids=READY_MADE,
+      promise="Both are in random order.")
 def test_both_lists_are_shuffled(student, seed):
     """Items from everywhere go into both lists, and neither list keeps the old order, forwards or backwards."""
     items = list(range(300))
@@ -420,15 +380,11 @@ def test_both_lists_are_shuffled(student, seed):
             checks.between(rises, 0.2, 0.8, f"how often an item in the {name} list is above the one before")
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_ten_items_make_eight_and_two")
-@pytest.mark.promise(
+@task("split", 0.25, needs="test_ten_items_make_eight_and_two", forbids=READY_MADE, promise=(
     "it keeps its order.",
     "the global random states of Python, NumPy and PyTorch are the same after the call as before.",
     "may hold equal things more than once",
-)
+))
 def test_list_and_other_randomness_stay_as_they_were(student, seed):
     """The list keeps its order, equal items all stay, and all global random states are the same after the call."""
     cards = [
@@ -468,10 +424,8 @@ def same_global_states(student, seed):
         checks.true(after[library] == before[library], sentence, public=sentence)
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Raises ValueError that names share and its value if share is below 0 or above 1.")
+@task("split", 0.25, forbids=READY_MADE,
+      promise="Raises ValueError that names share and its value if share is below 0 or above 1.")
 def test_impossible_shares_are_refused(student):
     """A share below 0 or above 1 raises a ValueError that names share and its value."""
     items = [random.randrange(99) for _ in range(5)]
@@ -483,15 +437,11 @@ def test_impossible_shares_are_refused(student):
 # Part 5: the confusion matrix and macro F1
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_confusion_of_eight_cards_by_hand")
-@pytest.mark.promise(
+@task("scores", 0.5, needs="test_confusion_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
     "Row i, column j: how many examples of class i were guessed to be class j.",
     "N may be 0, and K need not be 3. labels and predictions keep their values.",
     "dtype torch.int64",
-)
+))
 def test_confusion_of_any_guesses(student, reference):
     """Every example is counted in the row of its class and the column of the guess, however many classes occur."""
     for N, K, occurring in ((50, 4, 4), (7, 5, 2), (0, 3, 3), (1, 2, 2), (40, 1, 1)):
@@ -503,12 +453,8 @@ def test_confusion_of_any_guesses(student, reference):
         checks.input_untouched(student.confusion, labels, predictions, K, what="confusion(...)")
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
-    "Raises ValueError that names labels or predictions, and the value, if a class is below 0 or above K - 1.",
-)
+@task("scores", 0.25, forbids=READY_MADE,
+      promise="Raises ValueError that names labels or predictions, and the value, if a class is below 0 or above K - 1.")
 def test_classes_that_do_not_exist_are_refused(student):
     """A class below 0 or above K - 1 raises a ValueError that names labels or predictions, and the value."""
     N, place = 9, random.randrange(9)
@@ -532,14 +478,10 @@ def test_classes_that_do_not_exist_are_refused(student):
             )
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
-@pytest.mark.promise(
+@task("scores", 0.25, needs="test_macro_f1_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
     "The mean of F1 over the classes, as a plain float between 0 and 1",
     "rows are the truth, columns the guesses; it keeps its values.",
-)
+))
 def test_macro_f1_of_any_matrix(student, reference):
     """Macro F1 is the plain mean of the F1 of all classes, for any number of classes."""
     for K in (2, 3, 5):
@@ -550,14 +492,10 @@ def test_macro_f1_of_any_matrix(student, reference):
         checks.input_untouched(student.macro_f1, table, what="macro_f1(...)")
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
-@pytest.mark.promise(
+@task("scores", 0.25, needs="test_macro_f1_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
     "A class that neither occurs nor is guessed does not count.",
     "A class that occurs and is never guessed, or is guessed and never occurs, counts as 0.",
-)
+))
 def test_classes_that_do_not_count(student, reference):
     """Only a class that neither occurs nor is guessed does not count; one of both alone makes it count as 0."""
     for K in (4, 5):
@@ -577,14 +515,10 @@ def compare_macro_f1(student, reference, table, what):
     checks.close(student.macro_f1(table.clone()), reference.macro_f1(table), f"macro F1 {what}")
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_macro_f1_of_eight_cards_by_hand")
-@pytest.mark.promise(
+@task("scores", 0.25, needs="test_macro_f1_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
     "It is 1 if every example of the class is found and nothing else is taken for it, and 0 if none is found.",
     "A matrix of zeros has no class that counts, and gives 0.0.",
-)
+))
 def test_macro_f1_at_its_ends(student):
     """Macro F1 is 1 when everything is right, and 0 when nothing is, or when there is nothing at all."""
     K = random.randint(3, 6)

@@ -1,11 +1,10 @@
 """Fine-tuning: the tests that come with the assignment."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
-by_hand = pytest.mark.forbids("sklearn", "torchmetrics", "torch.utils.data.random_split")
+READY_MADE = ("sklearn", "torchmetrics", "torch.utils.data.random_split")
 
 VECTORS = ("sentence", "number")
 LOGITS = ("sentence", "class")
@@ -30,8 +29,7 @@ def some_sentences(B, T, V=13):
 # Part 1: pooling
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.5)
+@task("pooling", 0.5)
 def test_mean_of_two_vectors_by_hand(student):
     """The vectors (2, 4) and (4, 8) and one padded position have the mean (3, 6)."""
     hidden = torch.tensor([[[2.0, 4.0], [4.0, 8.0], [90.0, 90.0]]])  # (1, 3, 2)
@@ -39,16 +37,14 @@ def test_mean_of_two_vectors_by_hand(student):
     checks.close(pooled, torch.tensor([[3.0, 6.0]]), "the mean", axes=VECTORS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.35)
+@task("pooling", 0.35)
 def test_first_is_the_vector_at_position_0(student):
     """The kind "first" takes the vector at position 0 of every sentence."""
     hidden, padding = torch.randn(3, 5, 7), torch.arange(5).expand(3, 5) >= 4
     checks.close(student.pool(hidden, padding, "first"), hidden[:, 0], "the first vectors", axes=VECTORS)
 
 
-@pytest.mark.part("pooling")
-@pytest.mark.points(0.25)
+@task("pooling", 0.25)
 def test_other_kinds_are_refused(student):
     """Any kind but "first" and "mean" raises a ValueError that names kind and its value."""
     hidden, padding = torch.randn(3, 5, 7), torch.zeros(3, 5, dtype=torch.bool)
@@ -60,8 +56,7 @@ def test_other_kinds_are_refused(student):
 # Part 2: the classifier
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@task("classifier", 0.25)
 def test_logits_come_from_the_head(student):
     """With pooling="first", the logits (B, K) are what the head makes of the vectors at position 0."""
     B, C, K = 4, 12, 5
@@ -73,8 +68,7 @@ def test_logits_come_from_the_head(student):
         checks.close(model(ids, padding), expected, f"the logits for {T} positions", axes=LOGITS)
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.25)
+@task("classifier", 0.25)
 def test_mean_comes_to_the_head(student):
     """With pooling="mean", the logits (B, K) are what the head makes of the means over what is no padding."""
     B, C, K = 4, 12, 5
@@ -87,8 +81,7 @@ def test_mean_comes_to_the_head(student):
         checks.close(model(ids, padding), expected, f"the logits for {T} positions", axes=LOGITS)
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.125)
+@task("classifier", 0.125)
 def test_classifier_owns_its_encoder_and_a_head(student):
     """The head has weights (K, C) and K biases; besides it, only the encoder has parameters."""
     encoder = student.Encoder(13, 12, n_heads=3, n_layers=1, d_ff=10, max_len=7)
@@ -97,8 +90,7 @@ def test_classifier_owns_its_encoder_and_a_head(student):
     checks.parameters(student.Classifier(encoder, 12, 5), expected, "the classifier")
 
 
-@pytest.mark.part("classifier")
-@pytest.mark.points(0.125)
+@task("classifier", 0.125)
 def test_encoder_and_head_learn(student):
     """From the logits, gradients flow back to the head and into the encoder."""
     model = a_classifier(student, 5, 12, pooling="first")
@@ -114,8 +106,7 @@ def test_encoder_and_head_learn(student):
 # Part 3: freezing
 
 
-@pytest.mark.part("freezing")
-@pytest.mark.points(0.25)
+@task("freezing", 0.25)
 def test_a_layer_of_2307_numbers(student):
     """A linear layer from 768 numbers to 3 trains 3 · 768 + 3 = 2,307 numbers; once it is frozen, none."""
     encoder = student.Encoder(13, 3, n_heads=1, n_layers=1, d_ff=768, max_len=7)
@@ -125,8 +116,7 @@ def test_a_layer_of_2307_numbers(student):
     checks.equal(student.trainable(layer), 0, "trainable(layer) after freezing it")
 
 
-@pytest.mark.part("freezing")
-@pytest.mark.points(0.25)
+@task("freezing", 0.25)
 def test_freezing_reaches_every_layer(student):
     """After freezing the encoder's layers, every parameter in them stands still, and all others still learn."""
     encoder = student.Encoder(13, 6, n_heads=3, n_layers=2, d_ff=5, max_len=7)
@@ -142,9 +132,7 @@ def test_freezing_reaches_every_layer(student):
 # Part 4: an honest split
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
+@task("split", 0.25, forbids=READY_MADE)
 def test_ten_items_make_eight_and_two(student):
     """With share=0.8, ten cards make lists of 8 and 2, and every card is in exactly one of them."""
     cards = [(f"card {i}", i % 3) for i in range(10)]
@@ -155,10 +143,7 @@ def test_ten_items_make_eight_and_two(student):
     checks.true(same_items, "Together, the two lists do not hold every card exactly once.")
 
 
-@by_hand
-@pytest.mark.part("split")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_ten_items_make_eight_and_two")
+@task("split", 0.25, needs="test_ten_items_make_eight_and_two", forbids=READY_MADE)
 def test_same_seed_same_split(student):
     """The same seed gives the same two lists, another seed gives others."""
     items = list(range(100))
@@ -180,9 +165,7 @@ def two_lists(student, items, share, seed):
 # Part 5: the confusion matrix and macro F1
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.5)
+@task("scores", 0.5, forbids=READY_MADE)
 def test_confusion_of_eight_cards_by_hand(student):
     """Of the eight cards in the text, the two complaints stand in the row of complaints, the column of praise."""
     labels, predictions = torch.tensor([2, 0, 1, 2, 2, 1, 0, 2]), torch.tensor([2, 0, 0, 2, 2, 0, 0, 2])
@@ -192,9 +175,7 @@ def test_confusion_of_eight_cards_by_hand(student):
     checks.dtype(table, torch.int64, "the confusion matrix")
 
 
-@by_hand
-@pytest.mark.part("scores")
-@pytest.mark.points(0.5)
+@task("scores", 0.5, forbids=READY_MADE)
 def test_macro_f1_of_eight_cards_by_hand(student):
     """The F1 of the three classes in the text are 2/3, 0 and 1, so macro F1 is 5/9, a plain float."""
     tables = [[2, 0, 0], [2, 0, 0], [0, 0, 4]], [[3, 1, 1], [2, 4, 0], [1, 1, 0]]

@@ -7,14 +7,13 @@ a thousand million runs.
 import math
 import random
 
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder import checks
+from autograder import checks, task
 
-clips_by_hand = pytest.mark.forbids(
+READY_MADE_CLIPPING = (
     "torch.nn.utils.clip_grad_norm_",
     "torch.nn.utils.clip_grad_norm",
     "torch.nn.utils.clip_grads_with_norm_",
@@ -24,11 +23,16 @@ MAKE_STEPS = (  # the base class Optimizer, which has no step, is allowed
     "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Muon NAdam RAdam RMSprop Rprop SGD "
     "SparseAdam adam adamw"
 )
-steps_by_hand = pytest.mark.forbids(
-    *(f"torch.optim.{name}" for name in MAKE_STEPS.split()), "torch._fused_adamw_", "torch._fused_adam_"
+READY_MADE_STEPS = (
+    *(f"torch.optim.{name}" for name in MAKE_STEPS.split()),
+    "torch._fused_adamw_",
+    "torch._fused_adam_",
 )
-norms_by_hand = pytest.mark.forbids(
-    "torch.nn.RMSNorm", "torch.nn.functional.rms_norm", "torch.rms_norm", "torch._fused_rms_norm"
+READY_MADE_NORMS = (
+    "torch.nn.RMSNorm",
+    "torch.nn.functional.rms_norm",
+    "torch.rms_norm",
+    "torch._fused_rms_norm",
 )
 
 SHAPES = ((), (3,), (5, 2), (2, 1, 7))
@@ -85,9 +89,10 @@ def weights(model):
     }
 
 
-@pytest.mark.part("init")
-@pytest.mark.points(0.75)
-@pytest.mark.promise("weight drawn from normal(0, std), bias (where there is one) 0", "std: float = 0.02")
+@task("init", 0.75, promise=(
+    "weight drawn from normal(0, std), bias (where there is one) 0",
+    "std: float = 0.02",
+))
 def test_weights_are_normal(student):
     """The weights of linear layers and embeddings come from normal(0, std), with 0.02 as the default."""
     other = random.uniform(0.2, 0.45)
@@ -106,9 +111,7 @@ def test_weights_are_normal(student):
             checks.between(within, ONE_DEVIATION - margin, ONE_DEVIATION + margin, share)
 
 
-@pytest.mark.part("init")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Every other tensor stays as it is.")
+@task("init", 0.5, promise="Every other tensor stays as it is.")
 def test_every_other_tensor_stays(student):
     """A parameter that belongs to no linear layer, embedding or layer norm stays as it is."""
     values = some()
@@ -117,13 +120,11 @@ def test_every_other_tensor_stays(student):
     same_tensors(knobs.values(), values, "value")
 
 
-@pytest.mark.part("init")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("init", 0.5, promise=(
     "The numbers are overwritten, the tensors are not replaced: a tied weight stays tied, a frozen one frozen",
     "a float64 model stays a float64 model",
     "Everything of these kinds counts, at any depth, the model itself included",
-)
+))
 def test_numbers_are_overwritten_in_place(student):
     """A tied weight stays tied, a frozen one frozen, float64 stays float64; a model that is one layer counts as well."""
     model = checks.randomize(student.LanguageModel(11, 8, 2, 1, 5).double())
@@ -160,9 +161,7 @@ def test_numbers_are_overwritten_in_place(student):
     checks.equal(alone.norm.bias.detach(), torch.zeros(8), "the bias of a model that is one nn.LayerNorm")
 
 
-@pytest.mark.part("init")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("each tensor gets its own, and so does each call.")
+@task("init", 0.25, promise="each tensor gets its own, and so does each call.")
 def test_every_call_draws_anew(student):
     """Two layers of one shape get different numbers, and so do two calls."""
     model = student.LanguageModel(random.randint(11, 40), 2 * random.randint(4, 12), 2, 2, random.randint(5, 20))
@@ -179,12 +178,10 @@ def test_every_call_draws_anew(student):
 # Part 2: the schedule
 
 
-@pytest.mark.part("schedule")
-@pytest.mark.points(1)
-@pytest.mark.promise(
+@task("schedule", 1, promise=(
     "peak / warmup at step 0, then in equal steps up to peak at step warmup - 1.",
     "Then half a cosine, from peak down to floor, which it reaches at step total - 1. Every later step has floor.",
-)
+))
 def test_schedules_of_many_sizes(student, reference):
     """Every step of every run has the rate that the formula gives, in whatever order the steps are asked for."""
     for warmup, total, floor in ((5, 13, 0.0), (2, 3, 0.0), (7, 23, 0.125), (random.randint(2, 9), 31, 0.25)):
@@ -198,9 +195,7 @@ def test_schedules_of_many_sizes(student, reference):
             checks.close(rate, expected, what, atol=1e-9)
 
 
-@pytest.mark.part("schedule")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("warmup=0 is no warm-up: step 0 has peak, as with warmup=1.")
+@task("schedule", 0.5, promise="warmup=0 is no warm-up: step 0 has peak, as with warmup=1.")
 def test_schedule_without_warm_up(student):
     """With warmup=0, as with warmup=1, step 0 has the peak and the cosine begins at once."""
     total, floor = random.randint(7, 15), random.uniform(0.1, 0.9)
@@ -212,12 +207,10 @@ def test_schedule_without_warm_up(student):
             checks.close(rate, expected, f"the rate of step {step} with warmup = {warmup}", atol=1e-9)
 
 
-@pytest.mark.part("schedule")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("schedule", 0.5, promise=(
     "The names of functions, classes, attributes *and arguments* are part of the contract",
     "The learning rate of one step of a run, a plain number",
-)
+))
 def test_arguments_by_name(student):
     """The schedule knows its arguments by name, the floor is 0 when it is left out, and a rate is a plain number."""
     peak, half, more = random.uniform(0.2, 2), random.randint(1, 5), random.randint(2, 6)
@@ -232,14 +225,11 @@ def test_arguments_by_name(student):
 # Part 3: clipping
 
 
-@clips_by_hand
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("clipping", 0.5, forbids=READY_MADE_CLIPPING, promise=(
     "Scale all gradients down together when their common norm is larger than max_norm.",
     "Returns the common norm before clipping",
     "The parameters' own values are not touched",
-)
+))
 def test_clipping_equals_pytorch(student):
     """Gradients of many shapes come out as from PyTorch's clipping, and the norm before it is returned."""
     for max_norm in (0.5, 2.0, 100.0):
@@ -256,15 +246,11 @@ def test_clipping_equals_pytorch(student):
         same_tensors(knobs.values(), values, "value")
 
 
-@clips_by_hand
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_three_and_four_have_norm_five")
-@pytest.mark.promise(
+@task("clipping", 0.5, needs="test_three_and_four_have_norm_five", forbids=READY_MADE_CLIPPING, promise=(
     "a generator such as `model.parameters()`, which can be walked through only once.",
     "Parameters without a gradient are passed over and stay without one.",
     "gradients keep their dtype.",
-)
+))
 def test_parameters_may_be_a_generator(student):
     """A generator, such as model.parameters(), can be walked through only once, and that is enough."""
     unit = random.uniform(0.5, 9)
@@ -276,10 +262,10 @@ def test_parameters_may_be_a_generator(student):
         same_tensors(knobs.gradients(), halves, "gradient")
 
 
-@clips_by_hand
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("as a plain float; 0.0 where there is no gradient at all.", "Gradients of zeros stay zeros.")
+@task("clipping", 0.5, forbids=READY_MADE_CLIPPING, promise=(
+    "as a plain float; 0.0 where there is no gradient at all.",
+    "Gradients of zeros stay zeros.",
+))
 def test_norm_is_a_plain_float(student):
     """The norm is a plain float, also where nothing is clipped, where all gradients are 0, and where there are none."""
     values = some()
@@ -294,13 +280,10 @@ def test_norm_is_a_plain_float(student):
             same_tensors(knobs.gradients(), gradients, "gradient")
 
 
-@clips_by_hand
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("clipping", 0.5, forbids=READY_MADE_CLIPPING, promise=(
     "With `max_norm=math.inf` the function only measures.",
     "A gradient that holds inf makes the norm inf, and one that holds NaN makes it NaN",
-)
+))
 def test_infinite_norms(student):
     """With an infinite max_norm the gradients are only measured; an infinite gradient or NaN is seen in the norm."""
     gradients = some(scale=1e3)
@@ -340,10 +323,8 @@ def same_values_after_each_step(student, reference, settings, values, gradients,
         same_tensors(mine, theirs, f"value after step {step + 1}")
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.75)
-@pytest.mark.promise("Your class must give the numbers of `torch.optim.AdamW`, step by step, without it.")
+@task("adamw", 0.75, forbids=READY_MADE_STEPS,
+      promise="Your class must give the numbers of `torch.optim.AdamW`, step by step, without it.")
 def test_adamw_equals_pytorch(student, reference):
     """With any settings, and with the defaults, parameters of all shapes become what PyTorch's AdamW makes of them."""
     strong = {"lr": 0.05, "betas": (0.6, 0.75), "eps": 0.5, "weight_decay": 0.25}
@@ -354,14 +335,10 @@ def test_adamw_equals_pytorch(student, reference):
     same_values_after_each_step(student, reference, {"lr": 0.1}, some([(3,)]), [some([(3,)]) for _ in range(40)])
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_first_step_worked_by_hand")
-@pytest.mark.promise(
+@task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS, promise=(
     "the parameter stays as it is, weight decay included, and does not count the step.",
     "A gradient of zeros *is* a gradient.",
-)
+))
 def test_each_parameter_counts_its_own_steps(student, reference):
     """A parameter without a gradient stays as it is and does not count the step; a gradient of zeros is a gradient."""
     a, b, c = some(((3,), (2, 2), (5,)))
@@ -370,11 +347,8 @@ def test_each_parameter_counts_its_own_steps(student, reference):
     same_values_after_each_step(student, reference, settings, some(((3,), (2, 2), (5,))), gradients)
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_first_step_worked_by_hand")
-@pytest.mark.promise("lr: an attribute, which may be set between steps; the next step uses what it is then.")
+@task("adamw", 0.5, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
+      promise="lr: an attribute, which may be set between steps; the next step uses what it is then.")
 def test_rate_may_change_between_steps(student, reference):
     """The attribute lr holds the rate that was passed; a new value counts from the next step on."""
     knobs = student.Knobs(numbers(1))
@@ -385,11 +359,8 @@ def test_rate_may_change_between_steps(student, reference):
     same_values_after_each_step(student, reference, settings, some(), [some() for _ in rates], rates)
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_first_step_worked_by_hand")
-@pytest.mark.promise("It acts on the weight itself (*decoupled*).")
+@task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
+      promise="It acts on the weight itself (*decoupled*).")
 def test_decay_acts_on_the_weight_itself(student):
     """Weight decay takes lr times weight_decay of every weight, however large its gradient is."""
     decay, lr = random.uniform(0.3, 0.9), random.uniform(0.05, 0.3)
@@ -400,14 +371,12 @@ def test_decay_acts_on_the_weight_itself(student):
     same_tensors(after, [expected], "value")
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_first_step_worked_by_hand", "test_zero_grad_forgets_all_gradients")
-@pytest.mark.promise(
-    "parameters: a list, or any other iterable of parameters; also a generator such as `model.parameters()`.",
-    "zero_grad(): forgets all gradients: every `grad` is None afterwards.",
-)
+@task("adamw", 0.25, needs=("test_first_step_worked_by_hand", "test_zero_grad_forgets_all_gradients"),
+      forbids=READY_MADE_STEPS,
+      promise=(
+          "parameters: a list, or any other iterable of parameters; also a generator such as `model.parameters()`.",
+          "zero_grad(): forgets all gradients: every `grad` is None afterwards.",
+      ))
 def test_optimiser_in_a_training_loop(student, reference):
     """With the generator model.parameters(), and zero_grad after each step, every step is as it should be."""
     values, gradients = some(), [some(), some(), some()]
@@ -425,11 +394,8 @@ def test_optimiser_in_a_training_loop(student, reference):
         same_tensors(mine, theirs, f"value after step {step + 1}")
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.25)
-@pytest.mark.needs("test_first_step_worked_by_hand")
-@pytest.mark.promise("What an optimiser remembers belongs to it alone: two of them do not disturb each other.")
+@task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
+      promise="What an optimiser remembers belongs to it alone: two of them do not disturb each other.")
 def test_two_optimisers_are_independent(student, reference):
     """What one optimiser remembers is not disturbed by another, made later and stepped in between."""
     settings, values, gradients = {"lr": 0.1}, some(), [some(), some(), some()]
@@ -444,11 +410,8 @@ def test_two_optimisers_are_independent(student, reference):
         same_tensors(knobs.values(), wanted, "value")
 
 
-@steps_by_hand
-@pytest.mark.part("adamw")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_first_step_worked_by_hand")
-@pytest.mark.promise("Parameters change in place and keep their dtype; gradients stay as they are.")
+@task("adamw", 0.5, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
+      promise="Parameters change in place and keep their dtype; gradients stay as they are.")
 def test_gradients_and_dtypes_stay(student, reference):
     """A step leaves the gradients as they are, float32 stays float32, and its values are right, too."""
     for dtype in (torch.float64, torch.float32):
@@ -470,9 +433,7 @@ def test_gradients_and_dtypes_stay(student, reference):
 # Part 5: perplexity and top-p
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("The perplexity of a mean cross-entropy in natural logarithms, a plain float.")
+@task("writing", 0.5, promise="The perplexity of a mean cross-entropy in natural logarithms, a plain float.")
 def test_perplexity_of_any_loss(student):
     """The perplexity of any loss is e to its power, a plain float."""
     for largest in (1.0, 6.0, 20.0):
@@ -488,12 +449,10 @@ def between_two_sums(logits):
     return [(size + 1, (low + high) / 2) for size, (low, high) in enumerate(zip([0.0, *sums], sums))]
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("writing", 0.5, promise=(
     "the smallest set of most likely tokens whose probabilities together reach p.",
     "those of the nucleus as they are, -inf everywhere else",
-)
+))
 def test_nucleus_of_any_logits(student):
     """For any logits, in any order, exactly the most likely tokens that are needed to reach p keep their logits."""
     for V in (7, 23):
@@ -503,9 +462,7 @@ def test_nucleus_of_any_logits(student):
             same_nucleus(student, logits, p, order[:size].tolist(), f"top_p(logits, {p:.3f})")
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("At least one token stays, whatever p is.", "p = 1 keeps every token.")
+@task("writing", 0.5, promise=("At least one token stays, whatever p is.", "p = 1 keeps every token."))
 def test_ends_of_p(student):
     """With p=0 the likeliest token alone stays, and with p=1 every token, however unlikely it is."""
     far_below = torch.tensor([0.0, -20.0, -30.0])  # in float32, the first probability is 1
@@ -524,9 +481,7 @@ def test_ends_of_p(student):
             same_nucleus(student, logits, 0.0, [likeliest], what.replace("p = 1", "p = 0"))
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Of equal logits the lower ids come first.")
+@task("writing", 0.25, promise="Of equal logits the lower ids come first.")
 def test_lower_ids_come_first(student):
     """Where logits are equal at the edge of the nucleus, the lower ids stay."""
     level, likeliest = random.uniform(-3, 3), random.randrange(1, 4)
@@ -537,9 +492,8 @@ def test_lower_ids_come_first(student):
     same_nucleus(student, mixed, 0.6, [0, likeliest], "top_p of logits with a tie")
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("any numbers, also as large as 10,000, and -inf for tokens that are out already")
+@task("writing", 0.25,
+      promise="any numbers, also as large as 10,000, and -inf for tokens that are out already")
 def test_very_sure_logits(student):
     """Logits of 10,000, and of -inf for tokens that are out already, are handled."""
     order = torch.randperm(7)
@@ -552,9 +506,7 @@ def test_very_sure_logits(student):
             same_nucleus(student, sure.to(dtype), p, stays, f"top_p of large logits in {dtype} with p = {p}")
 
 
-@pytest.mark.part("writing")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Returns new logits (V,)", "the logits that came in stay")
+@task("writing", 0.25, promise=("Returns new logits (V,)", "the logits that came in stay"))
 def test_logits_that_came_in_stay(student):
     """top_p returns new logits in the same dtype and leaves those that came in as they are."""
     for dtype in (torch.float32, torch.float64):
@@ -580,15 +532,12 @@ def twins(student, reference, name, *sizes):
     return module, expected
 
 
-@norms_by_hand
-@pytest.mark.part("modern")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("modern", 0.5, forbids=READY_MADE_NORMS, promise=(
     "scale by `weight` (d_model,): learned, starting as ones.",
     "x (..., C) with any leading shape -> (..., C).",
     "x and weight have one dtype (float64, float32, or float16 after `.half()`), and the output has it, too.",
     "Training and eval give the same output.",
-)
+))
 def test_rms_norm_equals_pytorch(student):
     """RMSNorm begins with weights of 1 and gives PyTorch's numbers for tokens of any shape, in training and in eval."""
     norm = student.RMSNorm(7).double()
@@ -606,10 +555,7 @@ def test_rms_norm_equals_pytorch(student):
         checks.dtype(same(x.to(dtype)), dtype, f"RMSNorm of {str(dtype).removeprefix('torch.')}")
 
 
-@norms_by_hand
-@pytest.mark.part("modern")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("eps is added to the mean square, inside the root.")
+@task("modern", 0.5, forbids=READY_MADE_NORMS, promise="eps is added to the mean square, inside the root.")
 def test_eps_is_added_to_the_mean_square(student):
     """eps stands inside the root: tiny tokens, tokens of zeros and a large eps come out right."""
     x = torch.randn(3, 5, 7, dtype=torch.float64)
@@ -619,10 +565,7 @@ def test_eps_is_added_to_the_mean_square(student):
         checks.close(norm(scale * x), expected, f"RMSNorm of numbers near {scale} with eps={eps}")
 
 
-@norms_by_hand
-@pytest.mark.part("modern")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Gradients flow back to x and to weight.")
+@task("modern", 0.25, forbids=READY_MADE_NORMS, promise="Gradients flow back to x and to weight.")
 def test_gradients_through_rms_norm(student, reference):
     """The gradients of x and of the weight are those of the formula."""
     norm, expected = twins(student, reference, "RMSNorm", 7)
@@ -631,13 +574,10 @@ def test_gradients_through_rms_norm(student, reference):
     checks.parameter_gradients_close(norm, expected, x, what="the gradient (RMSNorm)")
 
 
-@pytest.mark.part("modern")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_swiglu_owns_three_layers")
-@pytest.mark.promise(
+@task("modern", 0.75, needs="test_swiglu_owns_three_layers", promise=(
     "x (..., C) -> (..., C), the same in training and in eval.",
     "Their product, number by number, goes `down` again.",
-)
+))
 def test_swiglu_with_the_same_weights(student, reference):
     """With the solution's weights, SwiGLU gives the solution's output, in training and in eval."""
     layer, expected = twins(student, reference, "SwiGLU", 7, 13)
@@ -648,10 +588,8 @@ def test_swiglu_with_the_same_weights(student, reference):
     checks.input_untouched(layer, x, what="SwiGLU")
 
 
-@pytest.mark.part("modern")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_swiglu_owns_three_layers")
-@pytest.mark.promise("Gradients flow back to x and to all three layers.")
+@task("modern", 0.5, needs="test_swiglu_owns_three_layers",
+      promise="Gradients flow back to x and to all three layers.")
 def test_gradients_through_swiglu(student, reference):
     """The gradients of x and of all three layers are those of the formula."""
     layer, expected = twins(student, reference, "SwiGLU", 7, 13)

@@ -3,10 +3,9 @@
 import math
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 DTYPES = (torch.float64, torch.float32)
 
@@ -30,13 +29,11 @@ def some_answers(dtype=torch.float64):
 # Part 1: the log-probability of an answer
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("answers", 0.75, promise=(
     "The logits at position t - 1 predict the token at t",
     "A row without an answer gives 0.",
     "The result has the dtype of logits (float32, float64). No argument is modified.",
-)
+))
 def test_answers_anywhere(student, reference):
     """Each row's log-probability is the sum over its answer, wherever that stands."""
     for dtype in DTYPES:
@@ -48,9 +45,7 @@ def test_answers_anywhere(student, reference):
         checks.close(found, expected, "the log-probabilities", axes=("row",), atol=1e-5)
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Tokens outside of the answer may even be impossible (a logit of -inf)")
+@task("answers", 0.5, promise="Tokens outside of the answer may even be impossible (a logit of -inf)")
 def test_impossible_tokens_outside_of_the_answer(student, reference):
     """A token outside of the answer with a logit of -inf changes neither the results nor the gradients."""
     logits, ids, answer = some_answers()
@@ -69,12 +64,10 @@ def test_impossible_tokens_outside_of_the_answer(student, reference):
     )
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("answers", 0.25, promise=(
     "raises ValueError that names answer and the number of the first row",
     "Raises ValueError as `answer_log_probs` does.",
-)
+))
 def test_first_tokens_are_refused_in_any_row(student):
     """An answer that includes the first token of any row raises a ValueError, in both functions."""
     for function in (student.answer_log_probs, student.sft_loss):
@@ -84,14 +77,11 @@ def test_first_tokens_are_refused_in_any_row(student):
         checks.raises(ValueError, function, logits, ids, answer, naming=("answer", row))
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_two_tokens_worked_by_hand")
-@pytest.mark.promise(
+@task("answers", 0.75, needs="test_two_tokens_worked_by_hand", promise=(
     "each token counts the same, whichever answer it belongs to.",
     "what a function returns is float32 for float32 and float64 for float64.",
     "No argument is modified.",
-)
+))
 def test_mean_over_all_tokens(student, reference):
     """The loss is the mean over all answer tokens of the batch, and its gradients are those of the formula."""
     for dtype in DTYPES:
@@ -109,9 +99,7 @@ def test_mean_over_all_tokens(student, reference):
     )
 
 
-@pytest.mark.part("answers")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Without any answer token the loss is 0, and so are all gradients (not NaN).")
+@task("answers", 0.5, promise="Without any answer token the loss is 0, and so are all gradients (not NaN).")
 def test_batch_without_an_answer(student, reference):
     """A batch without any answer token costs 0, and its gradients are 0."""
     logits, ids, answer = some_answers()
@@ -128,13 +116,11 @@ def test_batch_without_an_answer(student, reference):
 # Part 2: which answer is better?
 
 
-@pytest.mark.part("comparisons")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("comparisons", 0.5, promise=(
     "The mean of -log σ(chosen - rejected).",
     "what a function returns is float32 for float32 and float64 for float64.",
     "No argument is modified.",
-)
+))
 def test_comparisons_of_any_scores(student, reference):
     """The loss and its gradients are those of the formula, for any scores."""
     for dtype in DTYPES:
@@ -146,9 +132,8 @@ def test_comparisons_of_any_scores(student, reference):
         checks.gradients_close(student.bradley_terry_loss, reference.bradley_terry_loss, chosen, rejected, atol=1e-5)
 
 
-@pytest.mark.part("comparisons")
-@pytest.mark.points(0.75)
-@pytest.mark.promise("It is finite, and its gradients are right, also where the scores are 10,000 apart")
+@task("comparisons", 0.75,
+      promise="It is finite, and its gradients are right, also where the scores are 10,000 apart")
 def test_scores_far_apart(student, reference):
     """The loss is finite and its gradients are right where the scores are 10,000 apart, in either direction."""
     for dtype in DTYPES:
@@ -172,13 +157,11 @@ def some_pairs(count=6, scale=4.0, dtype=torch.float64):
     return [-some(count, scale=scale, dtype=dtype).abs() - 1 for _ in range(4)]
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.75)
-@pytest.mark.promise(
+@task("dpo", 0.75, promise=(
     "margins = beta · ((policy_chosen - reference_chosen) - (policy_rejected - reference_rejected))",
     "The names of functions **and arguments** are part of the contract",
     "what a function returns is float32 for float32 and float64 for float64.",
-)
+))
 def test_margins_of_any_pairs(student, reference):
     """The margins and the loss are those of the formula, for any beta, also with all arguments by name."""
     names = ("policy_chosen", "policy_rejected", "reference_chosen", "reference_rejected")
@@ -192,12 +175,8 @@ def test_margins_of_any_pairs(student, reference):
         checks.dtype(loss, dtype, "the loss")
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.75)
-@pytest.mark.needs("test_margin_worked_by_hand")
-@pytest.mark.promise(
-    "Gradients flow back to the policy; none reaches the reference, even if its log-probabilities ask for one."
-)
+@task("dpo", 0.75, needs="test_margin_worked_by_hand",
+      promise="Gradients flow back to the policy; none reaches the reference, even if its log-probabilities ask for one.")
 def test_gradients_reach_the_policy_alone(student, reference):
     """Gradients flow back to the policy as the formula says, and none reaches the reference."""
     beta = random.uniform(0.2, 1)
@@ -209,9 +188,7 @@ def test_gradients_reach_the_policy_alone(student, reference):
     )
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("finite and with right gradients for margins of ±10,000 as well.")
+@task("dpo", 0.5, promise="finite and with right gradients for margins of ±10,000 as well.")
 def test_large_margins(student, reference):
     """Margins of 10,000 and of -10,000 have a finite loss and right gradients."""
     for sign in (1, -1):
@@ -228,9 +205,10 @@ def test_large_margins(student, reference):
         )
 
 
-@pytest.mark.part("dpo")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("Raises ValueError that names beta and its value if it is not above 0.", "No argument is modified.")
+@task("dpo", 0.25, promise=(
+    "Raises ValueError that names beta and its value if it is not above 0.",
+    "No argument is modified.",
+))
 def test_pairs_stay_and_beta_is_checked(student):
     """The log-probabilities keep their values, and a beta that is not above 0 raises a ValueError."""
     checks.input_untouched(student.dpo_loss, *some_pairs(), what="dpo_loss")
@@ -241,9 +219,7 @@ def test_pairs_stay_and_beta_is_checked(student):
 # Part 4: compared with the group
 
 
-@pytest.mark.part("advantages")
-@pytest.mark.points(0.75)
-@pytest.mark.promise("In each row: less the row's mean, divided by its standard deviation")
+@task("advantages", 0.75, promise="In each row: less the row's mean, divided by its standard deviation")
 def test_groups_of_any_rewards(student, reference):
     """Each group has its own mean and its own standard deviation, divided by K."""
     for G, K in ((4, 3), (3, 7), (1, 5), (5, 5)):
@@ -252,9 +228,8 @@ def test_groups_of_any_rewards(student, reference):
         checks.close(advantages, reference.group_advantages(rewards), "the advantages", axes=("prompt", "answer"))
 
 
-@pytest.mark.part("advantages")
-@pytest.mark.points(0.25)
-@pytest.mark.promise("divided by its standard deviation (the root of the mean square, divided by K) plus eps.")
+@task("advantages", 0.25,
+      promise="divided by its standard deviation (the root of the mean square, divided by K) plus eps.")
 def test_eps_is_added_to_the_deviation(student, reference):
     """eps is added to the standard deviation, also where it is large or the rewards lie close together."""
     close = some(3, 4, scale=1e-4)
@@ -264,12 +239,10 @@ def test_eps_is_added_to_the_deviation(student, reference):
     checks.close(student.group_advantages(rewards, eps=eps), reference.group_advantages(rewards, eps=eps), what)
 
 
-@pytest.mark.part("advantages")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("advantages", 0.25, promise=(
     "Equal rewards give zeros, but for the rounding of their mean, and so does K = 1.",
     "The result has the dtype of rewards (float32, float64), which keep their values.",
-)
+))
 def test_equals_next_to_others(student, reference):
     """A group of equals gets zeros next to other groups, in float32 as in float64; the rewards keep their values."""
     for dtype in DTYPES:
@@ -293,9 +266,7 @@ def some_steps(count=12, dtype=torch.float64):
     return old + some(count, scale=0.4, dtype=dtype), old, some(count, dtype=dtype)
 
 
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.promise("Minus the mean of min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A)")
+@task("clipping", 0.5, promise="Minus the mean of min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A)")
 def test_objective_of_any_steps(student, reference):
     """The loss is that of the formula, for any ratios and advantages and for any epsilon."""
     for settings in ({}, {"epsilon": random.uniform(0.3, 0.5)}, {"epsilon": 0.05}):
@@ -304,22 +275,18 @@ def test_objective_of_any_steps(student, reference):
         checks.close(student.clipped_loss(*steps, **settings), reference.clipped_loss(*steps, **settings), what)
 
 
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_four_cases")
-@pytest.mark.promise("Gradients flow back to log_probs alone; none reaches old_log_probs or advantages")
+@task("clipping", 0.5, needs="test_four_cases",
+      promise="Gradients flow back to log_probs alone; none reaches old_log_probs or advantages")
 def test_gradients_reach_the_log_probs_alone(student, reference):
     """Gradients flow back to log_probs alone; they are 0 where the objective is cut."""
     checks.gradients_close(student.clipped_loss, reference.clipped_loss, *some_steps(), what="the gradient of the loss")
 
 
-@pytest.mark.part("clipping")
-@pytest.mark.points(0.25)
-@pytest.mark.promise(
+@task("clipping", 0.25, promise=(
     "its gradient is that of $-A \\log p$: plain policy gradient.",
     "what a function returns is float32 for float32 and float64 for float64.",
     "No argument is modified.",
-)
+))
 def test_first_step_is_the_policy_gradient(student):
     """Where nothing has moved, the gradient is minus the advantage, divided by N; the arguments keep their values."""
     for dtype in DTYPES:
@@ -338,13 +305,11 @@ def test_first_step_is_the_policy_gradient(student):
 # Part 6: the leash
 
 
-@pytest.mark.part("kl")
-@pytest.mark.points(0.5)
-@pytest.mark.promise(
+@task("kl", 0.5, promise=(
     "The mean of exp(d) - d - 1 with d = reference_log_probs - log_probs",
     "what a function returns is float32 for float32 and float64 for float64.",
     "No argument is modified.",
-)
+))
 def test_penalty_of_any_answers(student, reference):
     """The penalty is that of the formula, and never negative."""
     for dtype in DTYPES:
@@ -360,10 +325,8 @@ def test_penalty_of_any_answers(student, reference):
         checks.close(penalty, reference.kl_penalty(one, other), f"the penalty of one answer, number {now},")
 
 
-@pytest.mark.part("kl")
-@pytest.mark.points(0.5)
-@pytest.mark.needs("test_divergence_worked_by_hand")
-@pytest.mark.promise("Gradients flow back to log_probs; none reaches the reference, even if it asks for one.")
+@task("kl", 0.5, needs="test_divergence_worked_by_hand",
+      promise="Gradients flow back to log_probs; none reaches the reference, even if it asks for one.")
 def test_gradients_of_the_penalty(student, reference):
     """Gradients flow back to the policy as the formula says, and none reaches the reference."""
     ours, theirs = some(9) - 3, some(9) - 3

@@ -2,10 +2,9 @@
 
 import random
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 
 def numbers_in(value):
@@ -117,73 +116,65 @@ def keeps_number_type(student, name, *arguments):
 # Part 1: evidence
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_cut_windows(student, reference):
     """What you say of `cut_windows` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "cut_windows")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Raises ValueError that names the suspect if it keeps its promise.")
+@task("evidence", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Raises ValueError that names the suspect if it keeps its promise.")
 def test_evidence_on_smooth_targets(student):
     """What you say of `smooth_targets` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     checks.raises(ValueError, student.evidence, "smooth_targets", naming="smooth_targets")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_row_weights(student, reference):
     """What you say of `row_weights` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "row_weights")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_without_padding(student, reference):
     """What you say of `without_padding` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "without_padding")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_last_words(student, reference):
     """What you say of `last_words` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "last_words")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Raises ValueError that names the suspect if it keeps its promise.")
+@task("evidence", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Raises ValueError that names the suspect if it keeps its promise.")
 def test_evidence_on_running_loss(student):
     """What you say of `running_loss` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     checks.raises(ValueError, student.evidence, "running_loss", naming="running_loss")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_hold_out(student, reference):
     """What you say of `hold_out` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "hold_out")
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise("Arguments for which the suspect of this name breaks its promise.")
+@task("evidence", 0.5,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise="Arguments for which the suspect of this name breaks its promise.")
 def test_evidence_on_newest_file(student, reference):
     """What you say of `newest_file` is right: evidence if it breaks its promise, a ValueError if it keeps it."""
     proven(student, reference, "newest_file")
@@ -192,104 +183,96 @@ def test_evidence_on_newest_file(student, reference):
 # Part 2: the verdict
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_cut_windows(student, reference):
     """The verdict on `cut_windows` is right, and Part 1 is, too."""
     proven(student, reference, "cut_windows")
     checks.true(student.verdict("cut_windows") == "shift", "The verdict on cut_windows is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.125)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.125,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_smooth_targets(student):
     """The verdict on `smooth_targets` is right, and Part 1 is, too."""
     checks.raises(ValueError, student.evidence, "smooth_targets", naming="smooth_targets")
     checks.true(student.verdict("smooth_targets") is None, "The verdict on smooth_targets is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_row_weights(student, reference):
     """The verdict on `row_weights` is right, and Part 1 is, too."""
     proven(student, reference, "row_weights")
     checks.true(student.verdict("row_weights") == "axis", "The verdict on row_weights is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_without_padding(student, reference):
     """The verdict on `without_padding` is right, and Part 1 is, too."""
     proven(student, reference, "without_padding")
     checks.true(student.verdict("without_padding") == "mask", "The verdict on without_padding is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_last_words(student, reference):
     """The verdict on `last_words` is right, and Part 1 is, too."""
     proven(student, reference, "last_words")
     checks.true(student.verdict("last_words") == "layout", "The verdict on last_words is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.125)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.125,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_running_loss(student):
     """The verdict on `running_loss` is right, and Part 1 is, too."""
     checks.raises(ValueError, student.evidence, "running_loss", naming="running_loss")
     checks.true(student.verdict("running_loss") is None, "The verdict on running_loss is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_hold_out(student, reference):
     """The verdict on `hold_out` is right, and Part 1 is, too."""
     proven(student, reference, "hold_out")
     checks.true(student.verdict("hold_out") == "sharing", "The verdict on hold_out is another one.")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
-@pytest.mark.fixed_inputs("A suspect has one name, and the question is about its name alone.")
-@pytest.mark.promise(
-    "one of the eight words, or None if it keeps its promise.",
-    "A verdict counts only together with the evidence of Part 1",
-)
+@task("verdict", 0.25,
+      fixed_inputs="A suspect has one name, and the question is about its name alone.",
+      promise=(
+          "one of the eight words, or None if it keeps its promise.",
+          "A verdict counts only together with the evidence of Part 1",
+      ))
 def test_verdict_on_newest_file(student, reference):
     """The verdict on `newest_file` is right, and Part 1 is, too."""
     proven(student, reference, "newest_file")
@@ -299,12 +282,10 @@ def test_verdict_on_newest_file(student, reference):
 # Part 3: the repair
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "as long as each word of x has a word after it",
-)
+))
 def test_repair_of_cut_windows(student, reference):
     """The repaired `cut_windows` keeps the promise, also where the given function does not."""
     cases = [(torch.randint(50, (length,)), size) for length, size in ((12, 3), (12, 4), (13, 4), (14, 4), (15, 4))]
@@ -313,24 +294,20 @@ def test_repair_of_cut_windows(student, reference):
     agrees(student, reference, "cut_windows", cases)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.125)
-@pytest.mark.promise(
+@task("repair", 0.125, promise=(
     "keeps the suspect's promise on every fair input.",
     "For a suspect that keeps its promise: the suspect itself.",
-)
+))
 def test_repair_of_smooth_targets(student, reference):
     """The repaired `smooth_targets` keeps the promise, also where the given function does not."""
     cases = [(torch.randint(5, (6,)), 5, random.random()), (torch.tensor([1]), 2, 0.0), (torch.tensor([0, 0]), 3, 1.0)]
     agrees(student, reference, "smooth_targets", cases)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "The softmax of each row of scores (T, S), however large or small the scores are.",
-)
+))
 def test_repair_of_row_weights(student, reference):
     """The repaired `row_weights` keeps the promise, also where the given function does not."""
     scores = torch.randn(4, 5, dtype=torch.float64)
@@ -340,12 +317,10 @@ def test_repair_of_row_weights(student, reference):
     keeps_number_type(student, "row_weights", scores)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "Whatever stands at the other columns has no influence.",
-)
+))
 def test_repair_of_without_padding(student, reference):
     """The repaired `without_padding` keeps the promise, also where the given function does not."""
     scores, real = torch.randn(4, 5, dtype=torch.float64), torch.tensor([True, False, True, True, False])
@@ -355,12 +330,10 @@ def test_repair_of_without_padding(student, reference):
     keeps_number_type(student, "without_padding", scores, real)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "Sentence b has the words 0 to lengths[b] - 1, and padding behind them.",
-)
+))
 def test_repair_of_last_words(student, reference):
     """The repaired `last_words` keeps the promise, also where the given function does not."""
     hidden = torch.randn(4, 6, 3, dtype=torch.float64)
@@ -370,12 +343,10 @@ def test_repair_of_last_words(student, reference):
     keeps_number_type(student, "last_words", hidden, lengths[0])
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.125)
-@pytest.mark.promise(
+@task("repair", 0.125, promise=(
     "keeps the suspect's promise on every fair input.",
     "For a suspect that keeps its promise: the suspect itself.",
-)
+))
 def test_repair_of_running_loss(student, reference):
     """The repaired `running_loss` keeps the promise, also where the given function does not."""
     losses = [random.random() for _ in range(7)]
@@ -387,13 +358,11 @@ def test_repair_of_running_loss(student, reference):
             )
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "So no item of the test is known from training.",
     "Each list holds its items in their order",
-)
+))
 def test_repair_of_hold_out(student, reference):
     """The repaired `hold_out` keeps the promise, also where the given function does not."""
     cases = [([random.randrange(6) for _ in range(20)], every) for every in (2, 3, 4)]
@@ -401,12 +370,10 @@ def test_repair_of_hold_out(student, reference):
     agrees(student, reference, "hold_out", cases)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.375)
-@pytest.mark.promise(
+@task("repair", 0.375, promise=(
     "keeps the suspect's promise on every fair input.",
     "The name of the file with the most steps",
-)
+))
 def test_repair_of_newest_file(student, reference):
     """The repaired `newest_file` keeps the promise, also where the given function does not."""
     cases = [([10, 9, 8],), ([9, 10],), ([100, 99, 1000],), ([0],), ([0, 0],), ([5, 400, 30],)]

@@ -1,9 +1,8 @@
 """Find the bug: the tests that come with the assignment. What they know of the ten suspects is two of them."""
 
-import pytest
 import torch
 
-from autograder import checks
+from autograder import checks, task
 
 NAMES = (
     "cut_windows",
@@ -71,8 +70,7 @@ def evidence_against_dropout(student):
 # Part 1: evidence
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.25)
+@task("evidence", 0.25)
 def test_evidence_is_small(student):
     """For each of the ten, evidence is a tuple with at most 30 numbers, or a ValueError that names the suspect."""
     proofs = {name: found(student, name) for name in NAMES}
@@ -83,15 +81,13 @@ def test_evidence_is_small(student):
             checks.raises(ValueError, student.evidence, name, naming=name)
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
+@task("evidence", 0.5)
 def test_evidence_against_mean_in_pieces(student):
     """For your evidence, `mean_in_pieces` does not return the mean."""
     evidence_against_pieces(student)
 
 
-@pytest.mark.part("evidence")
-@pytest.mark.points(0.5)
+@task("evidence", 0.5)
 def test_evidence_against_drop_some(student):
     """For your evidence, `drop_some` does not return what it promises."""
     evidence_against_dropout(student)
@@ -100,16 +96,14 @@ def test_evidence_against_drop_some(student):
 # Part 2: the verdict
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_verdict_on_mean_in_pieces(student):
     """What is wrong with `mean_in_pieces` has the right name, and there is evidence."""
     evidence_against_pieces(student)
     checks.equal(student.verdict("mean_in_pieces"), "scale", "the verdict on mean_in_pieces")
 
 
-@pytest.mark.part("verdict")
-@pytest.mark.points(0.25)
+@task("verdict", 0.25)
 def test_verdict_on_drop_some(student):
     """What is wrong with `drop_some` has the right name, and there is evidence."""
     evidence_against_dropout(student)
@@ -119,8 +113,7 @@ def test_verdict_on_drop_some(student):
 # Part 3: the repair
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.25)
+@task("repair", 0.25)
 def test_mean_in_pieces_is_repaired(student):
     """The repaired `mean_in_pieces` returns the mean, whatever the size of the pieces."""
     losses = torch.randn(11, dtype=torch.float64)
@@ -129,8 +122,7 @@ def test_mean_in_pieces_is_repaired(student):
         checks.close(mean, losses.mean(), f"the mean of 11 losses in pieces of {size}", atol=1e-3, rtol=0)
 
 
-@pytest.mark.part("repair")
-@pytest.mark.points(0.25)
+@task("repair", 0.25)
 def test_drop_some_is_repaired(student):
     """The repaired `drop_some` returns x outside of training; in training it drops some numbers and scales the others."""
     x = 1 + torch.rand(40, 50, dtype=torch.float64)
