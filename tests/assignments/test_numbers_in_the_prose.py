@@ -374,6 +374,7 @@ def test_17_find_the_bug(solution):
     says("17", "Below are ten short functions", "Eight of them break their promise", "Two keep it")
 
 
+@pytest.mark.slow
 def test_17_random_inputs_find_at_most_two_of_the_eight(solution):
     module, pictures = solution("17"), random_inputs_of_17()
     found = dict.fromkeys(pictures.RANDOM, 0)

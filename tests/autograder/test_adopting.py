@@ -134,6 +134,7 @@ def test_a_download_is_found(text):
     assert downloads_in(text)
 
 
+@pytest.mark.slow
 def test_nothing_is_downloaded_at_run_time():
     """No program of the engine or of the course downloads, but for the set-up, and GPT-2 if the student asks for it."""
     programs = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]

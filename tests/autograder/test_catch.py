@@ -109,6 +109,7 @@ def test_a_part_that_passes_unlocks_its_programs_and_no_other(folder: Path) -> N
     assert "--give-up A" in shown
 
 
+@pytest.mark.slow
 def test_wrong_code_that_passes_unlocks_them_as_well(folder: Path) -> None:
     for name in ("variance_as_a_difference", "padding_ignored", "positions_forgotten"):
         module = loaded(MISTAKES[name].source)
@@ -191,6 +192,7 @@ def test_giving_up_tells_whether_ones_own_code_makes_the_mistake(folder: Path) -
     assert f"→ {MISTAKES['variance_as_a_difference'].hint}" in output
 
 
+@pytest.mark.slow
 def test_giving_up_tells_of_another_mistake_too(folder: Path) -> None:
     written(folder, MISTAKES["one_mean_for_everything"].source)
     shown = told(str(folder), "--give-up", "B")
@@ -200,6 +202,7 @@ def test_giving_up_tells_of_another_mistake_too(folder: Path) -> None:
     assert "It catches Q" in shown and "But your own answer is not the right one" in shown
 
 
+@pytest.mark.slow
 def test_an_unknown_letter_or_part_is_a_sentence(folder: Path) -> None:
     written(folder, SOLUTION)
     code, output = said(str(folder), "--give-up", "Z")
@@ -310,6 +313,7 @@ def test_during_grading_it_does_nothing(in_notebook: Path, monkeypatch: pytest.M
     assert notebook.catch("layer_norm", lambda: ()) is None
 
 
+@pytest.mark.slow
 def test_course_yml_switches_it_off_or_on_from_a_date(folder: Path) -> None:
     off = COURSE.model_copy(update={"catch": False})
     assert catch_programs.programs(off, BLOCK) == {}

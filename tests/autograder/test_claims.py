@@ -223,6 +223,7 @@ class Encoder(Encoder):
 """
 
 
+@pytest.mark.slow
 def test_gradients_of_what_is_not_frozen_are_not_believed() -> None:
     """An encoder that is cut off from its parameters tells gradients for those that should still learn."""
     course = load_course(Path(__file__).resolve().parents[2])

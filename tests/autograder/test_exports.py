@@ -656,6 +656,7 @@ def test_manual_points_and_extra_credit_count(formgrader, command, tmp_path, man
     assert (scores["1001"], scores["1002"]) == (total, "10")
 
 
+@pytest.mark.slow
 def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(
     formgrader, command, tmp_path
 ):
@@ -810,6 +811,7 @@ def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
     assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
+@pytest.mark.slow
 def test_junit_export_holds_one_submission_at_a_time(ask, tmp_path):
     grades = tuple(replace(grade, student=f"s{number}") for number in range(400) for grade in CLASS)
     with most_memory(1_000_000):

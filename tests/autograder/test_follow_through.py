@@ -141,6 +141,7 @@ def pair(student: SimpleNamespace) -> tuple[nn.Module, nn.Module]:
     return theirs.eval(), mine.eval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_modules_made_of_stand_ins_learn_as_others_do(student, dtype):
     theirs, mine = pair(student)

@@ -508,6 +508,7 @@ def test_code_that_disarms_the_limit_meets_the_hard_one(grader: Grader) -> None:
     )
 
 
+@pytest.mark.slow
 def test_check_warns_of_a_file_that_takes_long_to_load(
     released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assert named >= share * failing, f"only {named} of {failing} mistakes get a name"
 
 
+@pytest.mark.slow
 @each_assignment
 def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) -> None:
     right = [
@@ -258,6 +259,7 @@ def hints(course: Course) -> Path:
     return course.release_folder(course.assignments[0]) / FILE_NAME
 
 
+@pytest.mark.slow
 def test_hints_are_released_and_reproducible(course: Course, adding: Assignment) -> None:
     """A process of their own makes the same as this one, in which other tests have run."""
     hints(course).unlink()

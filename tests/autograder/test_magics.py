@@ -24,6 +24,7 @@ from autograder.selfcheck.check import check_target
 from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
 from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
+from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import RIGHT, copy_of
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -272,7 +273,9 @@ def as_cells(magic: str) -> list[str]:
     return [top, f"{magic}\n{below.partition('# %%')[2].partition(chr(10))[2]}"]
 
 
-@pytest.mark.parametrize("magic", ["%%time", "%%timeit -n 1", "%%capture out", "%%prun -q"])
+@pytest.mark.parametrize(
+    "magic", thinned(["%%time", "%%timeit -n 1", "%%capture out", "%%prun -q"], 3)
+)
 def test_grade_and_check_count_what_is_below_a_magic(
     grader: Grader, released: Path, tmp_path: Path, magic: str
 ) -> None:

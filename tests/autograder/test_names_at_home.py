@@ -45,6 +45,7 @@ def test_name_of_another_mistake_is_a_problem(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_mistakes_that_no_visible_test_tells_apart_get_questions_without_a_name(
     folder: Path,
 ) -> None:

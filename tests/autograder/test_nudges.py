@@ -85,6 +85,7 @@ def test_no_nudge_can_be_read_in_the_released_files(nudged: Path) -> None:
     assert "nudges" in text and NUDGE[:12] not in text
 
 
+@pytest.mark.slow
 def test_changed_nudge_is_built_again(tmp_path: Path) -> None:
     course = load_course(write_tiny_course(tmp_path))
     building.build(course)

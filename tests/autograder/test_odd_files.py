@@ -161,6 +161,7 @@ def test_a_notebook_that_is_large_otherwise_is_refused(data: bytes) -> None:
         source_text("a.ipynb", data)
 
 
+@pytest.mark.slow
 def test_hostile_texts_take_no_time() -> None:
     begun = time.process_time()
     for mark in (

@@ -111,6 +111,7 @@ def test_replacements_are_single_characters_that_every_console_has() -> None:
     assert encodable("✓ 猫", io.StringIO()) == "✓ 猫"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", sampled(["cp1252", "ascii"], "cp1252".__eq__))
 def test_json_loses_nothing_in_any_console(folder: Path, encoding: str) -> None:
     write_answer(folder, RIGHT.replace("a + b", 'print("“✓ Größe”") or a - b'))
@@ -158,6 +159,7 @@ def like_windows(folder: Path, program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_watch_needs_nothing_that_only_unix_has(folder: Path) -> None:
     write_answer(folder, SUBTRACTS)
     screens = like_windows(folder, WATCH)

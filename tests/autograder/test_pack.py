@@ -69,6 +69,7 @@ def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
     assert (submission.assignment, submission.problem) == ("01_adding", None)
 
 
+@pytest.mark.slow
 def test_whole_folder_can_be_handed_in(folder: Path, tmp_path: Path) -> None:
     """The files that the commands leave beside a student's file do not confuse the grader."""
     write_answer(folder, RIGHT)

@@ -275,6 +275,7 @@ def test_nothing_in_the_source_installs_a_foreign_package(tmp_path):
     assert len(installing_a_foreign_package(source)) == 2, "the two examples above"
 
 
+@pytest.mark.slow
 def test_nothing_that_the_commands_write_installs_a_foreign_package(
     built_course, wheel, tmp_path, monkeypatch
 ):
@@ -329,6 +330,7 @@ def test_entry_points_can_be_imported(in_the_wheel):
     assert importlib.import_module("autograder.suite.plugin").pytest_configure
 
 
+@pytest.mark.slow
 def test_installed_wheel_can_be_packed_again(wheel, in_the_wheel, tmp_path, monkeypatch):
     """Who has only the wheel can make a release, with the same wheel in it."""
     install(wheel, tmp_path / "installed")

@@ -23,6 +23,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_mistakes
 from tests.autograder.at_hand import build_at_hand
+from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +110,7 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_archive_is_reproducible(root, wheel, tmp_path):
     first, second = tmp_path / "one" / "course.zip", tmp_path / "two" / "course.zip"
     assert release(root, wheel, first).exit_code == 0
@@ -148,6 +150,7 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
+@pytest.mark.slow
 def test_readme_names_an_assignment_with_mistakes_to_catch(root, wheel, tmp_path):
     inputs = root / "tests" / "assignments" / NAME / "given" / "catch.py"
     inputs.parent.mkdir()
@@ -287,6 +290,7 @@ def test_file_that_is_not_a_wheel_is_refused(root, tmp_path):
     assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp_path, monkeypatch):
     """Who tries `hint`, `check --picture` and `pack` in the course's own clone can release it afterwards."""
     suite = root / "tests" / "assignments" / NAME
@@ -430,7 +434,7 @@ def test_unchanged_release_is_not_made_again(root, wheel, tmp_path, made):
 
 
 @pytest.mark.parametrize(
-    "changed", ["constraints.txt", "docs/students.md", "course.yml", "wheel", "engine"]
+    "changed", thinned(["engine", "constraints.txt", "docs/students.md", "course.yml", "wheel"], 5)
 )
 def test_release_is_made_again_when_a_source_changed(
     root, wheel, tmp_path, made, changed, monkeypatch
@@ -464,6 +468,7 @@ def test_leak_in_a_kept_release_is_still_found(root, wheel, tmp_path, made):
     assert len(made) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [b"", b"no archive"])
 def test_a_damaged_kept_release_only_costs_time(root, wheel, tmp_path, made, damage):
     assert release(root, wheel, tmp_path / "one").exit_code == 0

@@ -12,6 +12,7 @@ from autograder.course.config import CourseError, load_course
 from autograder.sandbox.outside.local import load_text
 from autograder.sandbox.outside.subject import Subject
 from autograder.suite.session import SuiteSession, check_suite
+from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
@@ -105,6 +106,7 @@ def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
     assert str(caught.value).startswith(f"{HIDDEN}, {problem}")
 
 
+@pytest.mark.slow
 def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
     hidden = Path(SUITE) / "test_hidden.py"
     other = Path(shutil.copytree(course, tmp_path / "other"))
@@ -122,7 +124,9 @@ def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
     assert "test_pushes_add_up" in names[1]
 
 
-@pytest.mark.parametrize("name", ["[WS 26] homework", "week 3 [draft", "a::b", "-k", "@files"])
+@pytest.mark.parametrize(
+    "name", thinned(["[WS 26] homework", "week 3 [draft", "a::b", "-k", "@files"], 4)
+)
 def test_a_folder_may_have_any_name(tmp_path, monkeypatch, name):
     folder = Path(name, "course")
     monkeypatch.chdir(tmp_path)

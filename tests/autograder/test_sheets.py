@@ -268,6 +268,7 @@ def test_all_sheets_are_one_file_to_print(course: Course, grades: Path) -> None:
     assert "size: A4" in page and "<script" not in page
 
 
+@pytest.mark.slow
 def test_the_page_for_teaching_assistants_names_mistakes_and_holds_no_line_of_the_solution(
     course: Course, assignment: Assignment, grades: Path
 ) -> None:

@@ -454,6 +454,7 @@ def test_similar_command_prints_json(adders):
     assert pair["passages"][0]["lines"] == [[2, 5], [2, 5]]
 
 
+@pytest.mark.slow
 def test_too_long_code_is_listed_and_not_compared(adders):
     """The comparison takes time and memory proportional to the product of both lengths."""
     tiny = load_course(adders)

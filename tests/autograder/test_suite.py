@@ -54,6 +54,7 @@ def test_suite_runs_against_a_file_in_the_sandbox(course, tmp_path):
     assert "1 failed, 3 passed, 1 skipped" in output and "add(2, 3)" in output
 
 
+@pytest.mark.slow
 def test_forbidden_name_in_a_file_fails_the_test_that_forbids_it(course, tmp_path):
     tests = course / SUITE / "test_visible.py"
     mark = '@pytest.mark.forbids("operator.add")\ndef test_two_and_three'

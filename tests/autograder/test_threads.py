@@ -58,6 +58,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_checks_in_a_child_has_one_thread(tmp_path):
     name = "00_why_transformers"
     shutil.copytree(ROOT / "assignments" / name, tmp_path / "course" / name)

@@ -167,6 +167,7 @@ def wait_for(look: Callable[[], str], wanted: str) -> str:
     return screen
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals.")
 def test_watch_works_in_a_pseudo_terminal(folder: Path) -> None:
     import pty

@@ -18,6 +18,7 @@ import pytest
 
 from autograder.gradebook.journal import Reading
 from autograder.records import Grade
+from tests.autograder.sampling import thinned
 from tests.autograder.student_repositories import NEEDS_GIT, make_repository
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 from tests.autograder.waiting import wait_until
@@ -161,13 +162,16 @@ def all_are_graded(folder: Path, texts: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (["--cluster", "local:2"], "--watch and --cluster do not go together"),
-        (["--seed", "3"], "--watch and --seed do not go together"),
-        (["--assignment", "02_none"], "has no assignment `02_none`"),
-        (["--output", "submitted"], "is the folder of the submissions"),
-        (["--output", "submitted/grades"], "lies among the submissions that are watched"),
-    ],
+    thinned(
+        [
+            (["--cluster", "local:2"], "--watch and --cluster do not go together"),
+            (["--seed", "3"], "--watch and --seed do not go together"),
+            (["--assignment", "02_none"], "has no assignment `02_none`"),
+            (["--output", "submitted"], "is the folder of the submissions"),
+            (["--output", "submitted/grades"], "lies among the submissions that are watched"),
+        ],
+        5,
+    ),
 )
 def test_options_that_do_not_fit_are_a_sentence(folder: Path, words: list[str], said: str) -> None:
     process = start(folder, *words)

@@ -504,6 +504,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(json_values, st.binary(max_size=20))
 def test_random_values_with_valid_tags_raise_only_wire_error(value, data):

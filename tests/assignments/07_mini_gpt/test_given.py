@@ -186,6 +186,7 @@ def run_alone(program: str, *words: str, folder: Path) -> subprocess.CompletedPr
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_my_transformer_run_alone_says_which_layers_are_yours(tmp_path):
     done = run_alone("my_transformer.py", folder=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -236,6 +236,7 @@ def test_files_of_sandbox_trials_are_not_taken_for_files_of_attacks() -> None:
     assert LEFT_BEHIND not in trials.LEFT_BEHIND
 
 
+@pytest.mark.slow
 def test_modules_that_attacks_import_exist() -> None:
     """Otherwise the attacks would end with an ImportError before they take place."""
     code = "\n".join(attack.code for _, attack in ATTACKS)
