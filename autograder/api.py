@@ -370,8 +370,8 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
     else:
         entries = read_decisions(loaded)
         laid = list(lay_over(loaded, entries, latest))
-        decided = (one.grade for one in lay_over(loaded, entries, before))
-        comparison = comparing.compare(decided, (one.grade for one in laid))
+        grades_before = (decided.grade for decided in lay_over(loaded, entries, before))
+        comparison = comparing.compare(grades_before, (decided.grade for decided in laid))
         notes = unfitting(loaded, entries, laid, ())
     return replace(comparison, notes=(*filter(None, (before.problem, after.problem)), *notes))
 
@@ -413,8 +413,8 @@ def decide(
         scores = {grade.key: grade.score for grade in journal}
         decision["score"] = scores.get((student or "", chosen))
     now = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    made = decisions.make_decision(assignment=chosen, **decision, reason=reason, by=by, at=now)
-    return _add_decision(loaded, made, journal, names)
+    new = decisions.make_decision(assignment=chosen, **decision, reason=reason, by=by, at=now)
+    return _add_decision(loaded, new, journal, names)
 
 
 def _chosen_assignment(course: Course, assignment: str | None, path: str) -> str:
@@ -434,12 +434,12 @@ def _student_in_path(text: str, students: Collection[str]) -> str:
 
 
 def _add_decision(
-    course: Course, made: Decision, journal: Sequence[Grade], students: Collection[str]
+    course: Course, decision: Decision, journal: Sequence[Grade], students: Collection[str]
 ) -> list[Decided]:
     """Write a decision to the file, and return the grades that it is about; raises RefusedError for
     one that does not fit.
     """
-    new = decisions.Entry("The decision does not fit", made)
+    new = decisions.Entry("The decision does not fit", decision)
     with decisions.locked(course):
         entries = (*read_decisions(course), new)
         decided = list(lay_over(course, entries, journal))
@@ -447,8 +447,8 @@ def _add_decision(
         of_new = [problem for problem in problems if problem.startswith(new.place)]
         if of_new or not journal:
             raise RefusedError("\n".join(of_new) or "There are no grades.")
-        decisions.add_decision(course, made)
-    return [grade for grade in decided if made in grade.made]
+        decisions.add_decision(course, decision)
+    return [grade for grade in decided if decision in grade.made]
 
 
 def to_review(
@@ -735,10 +735,17 @@ def _write_pages(
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
     notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
-    found = tuple(undrawn), tuple(differences), tuple(notes)
     originals = {**effective.people.originals, **read_originals(folder)}
     return Report(
-        folder, index, tuple(grades), scores, *found, absent=effective.absent, originals=originals
+        folder,
+        index,
+        tuple(grades),
+        scores,
+        tuple(undrawn),
+        tuple(differences),
+        tuple(notes),
+        absent=effective.absent,
+        originals=originals,
     )
 
 

@@ -150,8 +150,8 @@ class CatchInputs:
         connection.start_test(SEED)
         connection.request("seed", seed=SEED)  # as at home
         stem = self._assignment.stem
-        own = f"{stem}.ipynb" if self._module.is_notebook else f"{stem}.py"
-        connection.request("offer", name=stem, text=self._module.text, filename=own)
+        filename = f"{stem}.ipynb" if self._module.is_notebook else f"{stem}.py"
+        connection.request("offer", name=stem, text=self._module.text, filename=filename)
         seconds = self._assignment.limits.load_seconds
         answer = connection.request(
             "load",

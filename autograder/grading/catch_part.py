@@ -115,11 +115,10 @@ class CatchPart:
         )
 
     def _none(self, sentence: str) -> tuple[TestResult, ...]:
-        return tuple(
-            self._result(part, letter, sentence)
-            for part, of_part in self._programs.items()
-            for letter in of_part
-        )
+        results: list[TestResult] = []
+        for part, of_part in self._programs.items():
+            results += [self._result(part, letter, sentence) for letter in of_part]
+        return tuple(results)
 
     def _result(self, part: str, letter: str, message: str) -> TestResult:
         """Return the result for a program, which is caught if there is nothing to say about it."""

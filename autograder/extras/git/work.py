@@ -124,7 +124,7 @@ def _catch_file_in(
     if assignment.catch_points is None:
         return []
     path = PurePosixPath(folder, CATCH_FILE)
-    return [each for each in inside if PurePosixPath(each.path) == path]
+    return [entry for entry in inside if PurePosixPath(entry.path) == path]
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
