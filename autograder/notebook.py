@@ -1,5 +1,6 @@
 """Functions for notebooks: `check("part")` tests a part, `hint("part")` helps with it,
-`catch("part", lambda: (…))` tries an input on wrong programs, `picture("part")` draws it.
+`catch("part", lambda: (…))` tries an input on wrong programs, `picture("part")` draws it, and
+`draw_model(model)` draws the modules of a whole model.
 
 These use the current definitions of the notebook; `answers()`, `progress()` and `pack()` use the
 saved files. During grading none of them does anything, because the grader runs the tests itself.
@@ -55,6 +56,7 @@ from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
 from autograder.selfcheck.locked_hints import LockedHints
+from autograder.selfcheck.model_drawing import draw_model as draw_model
 from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.magics import without_calls
 from autograder.source.text import cells

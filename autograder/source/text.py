@@ -18,7 +18,7 @@ from autograder.source.magics import parse, plain_cell, plain_script
 from autograder.source.names_used import NameReader, asks_for_main
 
 NOTEBOOK_FUNCTIONS = (
-    *("answers", "catch", "check", "hint"),
+    *("answers", "catch", "check", "draw_model", "hint"),
     *("open_assignment", "pack", "picture", "progress"),
 )
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
