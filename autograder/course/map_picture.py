@@ -96,7 +96,8 @@ def with_map_picture(prose: str) -> str:
         return (
             f'<img width="{WIDTH}" alt="{escape(_description(here))}"'
             f' src="data:image/svg+xml;base64,{data}">\n\n'
-            f"<details><summary>The map as text</summary>\n\n{block[0]}\n\n</details>"
+            '<details style="margin-bottom: 1em"><summary>The map as text</summary>'
+            f"\n\n{block[0]}\n\n</details>"
         )
 
     return _BLOCK.sub(picture, prose, count=1)

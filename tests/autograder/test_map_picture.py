@@ -109,7 +109,7 @@ def test_text_of_the_map_stays_below_its_picture() -> None:
     before, block, after = re.split(r"(```.*```)", SMALL, flags=re.DOTALL)
     assert prose.startswith(f"{before}<img ")
     assert prose.endswith(
-        f"<details><summary>The map as text</summary>\n\n{block}\n\n</details>{after}"
+        f'<details style="margin-bottom: 1em"><summary>The map as text</summary>\n\n{block}\n\n</details>{after}'
     )
 
 
