@@ -36,7 +36,7 @@ from autograder.selfcheck.catch import (
 from autograder.selfcheck.catching import (
     about_attempt,
     about_giving_up,
-    as_notes,
+    as_items,
     nothing_unlocked,
     with_letter,
 )
@@ -277,7 +277,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     if letter:
         program = with_letter(letter, programs)
         paragraphs = about_giving_up(give_up(module, call, program))
-        return Message(f"{program.letter}, given up", notes=as_notes(paragraphs))
+        return Message(f"{program.letter}, given up", items=as_items(paragraphs))
     if make_input is None:
         letters = joined([program.letter for program in programs], len(programs))
         return Message(
@@ -294,7 +294,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     )
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
-        notes=as_notes(about_attempt(tried, "Your input", ())),
+        items=as_items(about_attempt(tried, "Your input", ())),
         foot="" if tried.refused else foot,
     )
 
