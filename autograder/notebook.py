@@ -37,7 +37,7 @@ from autograder.selfcheck.catch import (
 from autograder.selfcheck.catching import (
     about_attempt,
     about_giving_up,
-    as_notes,
+    as_items,
     nothing_unlocked,
     with_letter,
 )
@@ -279,7 +279,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     if letter:
         program = with_letter(letter, programs)
         paragraphs = about_giving_up(give_up(module, call, program))
-        return Message(f"{program.letter}, given up", notes=as_notes(paragraphs))
+        return Message(f"{program.letter}, given up", items=as_items(paragraphs))
     if make_input is None:
         letters = joined([program.letter for program in programs], len(programs))
         return Message(
@@ -296,7 +296,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     )
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
-        notes=as_notes(about_attempt(tried, "Your input", ())),
+        items=as_items(about_attempt(tried, "Your input", ())),
         foot="" if tried.refused else foot,
     )
 
@@ -479,8 +479,9 @@ def _test_file(part: str) -> Path | None:
     """Return the test file in the assignment's folder with tests of the part, or of any part for
     "".
     """
+    about = re.compile(rf"""\b(?:task|part)\(\s*["']{re.escape(part)}["']""")
     for path in sorted(_here().glob("test_*.py")):
-        if not part or f'part("{part}")' in path.read_text("utf-8"):
+        if not part or about.search(path.read_text("utf-8")):
             return path
     return None
 

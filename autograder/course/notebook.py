@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 from autograder.course.config import CATCH_TITLE, Assignment
 from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT
+from autograder.course.map_picture import with_map_picture
 from autograder.course.markers import BEGIN, CATCH, PLACEHOLDER, UNWRITTEN
 from autograder.records import CATCH_FILE
 
@@ -38,6 +39,8 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     if assignment.catch_points is not None:
         heading = f"## {CATCH_TITLE}\nYour inputs stand in {CATCH_FILE}, beside this notebook."
         cells += [nbformat.v4.new_markdown_cell(heading), _test_cell(assignment, CATCH)]
+    if cells[0].cell_type == "markdown":
+        cells[0].source = with_map_picture(cells[0].source)
     set_up = nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))
     below_the_title = 1 if cells[0].cell_type == "markdown" else 0
     cells.insert(below_the_title, set_up)

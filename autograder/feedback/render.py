@@ -38,22 +38,46 @@ def is_unwritten(result: TestResult) -> bool:
 
 
 @dataclass(frozen=True)
+class Item:
+    """One item of a list: a line with a mark in front, a title that stands out, and more lines."""
+
+    mark: str
+    line: str
+    title: str = ""
+    below: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        title = [self.title] if self.title else []
+        return "\n".join([f"{self.mark} {self.line}", *title, *self.below])
+
+    @property
+    def as_html(self) -> str:
+        """The item as HTML, the title first."""
+        title = f"<strong>{prose(self.title)}</strong>" if self.title else ""
+        lines = [title, prose(self.line), *map(prose, self.below)]
+        shown = "".join(_paragraph(line) for line in lines if line)
+        mark = f'<span style="flex:none;width:1.4em">{prose(self.mark)}</span>'
+        return f'<li style="display:flex;margin:.5em 0">{mark}<div>{shown}</div></li>'
+
+
+@dataclass(frozen=True)
 class Message:
-    """A heading, notes, the results of tests by cause and a foot: text in a terminal, an HTML
-    fragment in a notebook.
+    """A heading, notes, a list, the results of tests by cause and a foot: text in a terminal, an
+    HTML fragment in a notebook.
     """
 
     heading: str
     results: tuple[TestResult, ...] = ()
     notes: tuple[str, ...] = ()
     foot: str = ""
+    items: tuple[Item, ...] = ()
 
     @property
     def passed(self) -> bool:
         return bool(self.results) and all(result.outcome == "passed" for result in self.results)
 
     def __repr__(self) -> str:
-        lines = [self.heading, *self.notes]
+        lines = [self.heading, *self.notes, *map(str, self.items)]
         for tests in by_cause(self.results):
             lines += _question(tests[0])
             shared = shared_message(tests)
@@ -65,7 +89,8 @@ class Message:
         return "\n".join([*lines, self.foot] if self.foot else lines)
 
     def _repr_html_(self) -> str:
-        rows = "".join(map(_rows, by_cause(self.results)))
+        rows = "".join(item.as_html for item in self.items)
+        rows += "".join(map(_rows, by_cause(self.results)))
         pieces = [
             _paragraph(f"<strong>{prose(self.heading)}</strong>"),
             *(_paragraph(prose(n)) for n in self.notes),

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from autograder.feedback.render import Item
 from autograder.records import RefusedError
 from autograder.selfcheck.catch import (
     Attempt,
@@ -28,10 +29,13 @@ MOST = 26  # letters in a sentence
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph: a line with a mark in front, and the lines below it."""
+    """One paragraph: a line with a mark in front, and below it the title of a program and lines
+    about it.
+    """
 
     mark: str
     line: str
+    title: str = ""
     below: tuple[str, ...] = ()
 
 
@@ -148,7 +152,7 @@ def about_attempt(tried: Attempt, name: str, caught_before: Collection[str]) -> 
     if tried.refused:
         return [Paragraph("✗", f"{name} is refused: {tried.refused}")]
     paragraphs = [
-        Paragraph("✓", f"{v.program.letter} is caught: {v.difference}", story(v.program))
+        Paragraph("✓", f"{v.program.letter} is caught: {v.difference}", *_told(v.program))
         for v in tried.verdicts
         if v.caught and v.program.letter not in caught_before
     ]
@@ -171,9 +175,13 @@ def _open(programs: Sequence[WrongProgram]) -> str:
     return joined([program.letter for program in programs], MOST)
 
 
-def story(program: WrongProgram) -> tuple[str, ...]:
-    """Return the title, the wrong lines, and why people write them."""
-    return (f"{begun(program.title)}.", *(f"    {line}" for line in program.lines), program.story)
+def _told(program: WrongProgram) -> tuple[str, tuple[str, ...]]:
+    """Return the title, and below it the wrong lines and why people write them."""
+    return _title(program), (*(f"    {line}" for line in program.lines), program.story)
+
+
+def _title(program: WrongProgram) -> str:
+    return f"{begun(program.title)}."
 
 
 def about_giving_up(given: GivenUp) -> list[Paragraph]:
@@ -184,16 +192,17 @@ def about_giving_up(given: GivenUp) -> list[Paragraph]:
         verdict = Paragraph(
             "✗", f"{program.letter} answers like your code: your code makes this mistake, or one with the same "
             "effect.",
-            (f"{begun(program.title)}.", f"→ {program.hint}"),
+            _title(program),
+            (f"→ {program.hint}",),
         )  # fmt: skip
         return [shown, verdict]
-    separates = Paragraph("✓", f"It catches {program.letter}: {given.difference}", story(program))
+    separates = Paragraph("✓", f"It catches {program.letter}: {given.difference}", *_told(program))
     if not given.unexpected:
         return [shown, separates]
     wrong = Paragraph(
         "✗",
         f"But your own answer is not the right one: {given.unexpected}",
-        (
+        below=(
             "Your code makes another mistake, which the visible tests do not see. Read this part's text again.",
         ),
     )
@@ -213,11 +222,12 @@ def next_step(results: Sequence[PartCaught], command: str) -> str:
     return f"{command} --give-up {waiting[0]}" if waiting else ""
 
 
-def as_notes(paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
-    """Return paragraphs as lines of a notebook's message; lines of code are marked as code."""
-    notes: list[str] = []
+def as_items(paragraphs: Iterable[Paragraph]) -> tuple[Item, ...]:
+    """Return paragraphs as a list in a notebook's message; lines of code are marked as code."""
+    items = []
     for paragraph in paragraphs:
-        notes.append(f"{paragraph.mark} {paragraph.line}")
-        for line in paragraph.below:
-            notes.append(f"`{line.strip()}`" if line.startswith("    ") else line)
-    return tuple(notes)
+        below = [
+            f"`{line.strip()}`" if line.startswith("    ") else line for line in paragraph.below
+        ]
+        items.append(Item(paragraph.mark, paragraph.line, paragraph.title, tuple(below)))
+    return tuple(items)

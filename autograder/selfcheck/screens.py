@@ -237,6 +237,8 @@ def _paragraphs(paragraphs: Iterable[Paragraph]) -> Iterator[RenderableType]:
     for paragraph in paragraphs:
         mark = Text(paragraph.mark, MARKS.get(paragraph.mark, "dim"))
         yield _hanging(mark, Text(paragraph.line))
+        if paragraph.title:
+            yield _indented(Text(paragraph.title, "bold"))
         for line in paragraph.below:
             yield _indented(Text(line, "cyan" if line.startswith(("    ", "→")) else ""))
 

@@ -20,6 +20,7 @@ from autograder.cli import app
 from autograder.course import catches
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
+from autograder.feedback.render import Item, Message
 from autograder.grading.differences import count_numbers
 from autograder.records import CATCH_FILE
 from autograder.selfcheck.catch import (
@@ -301,6 +302,24 @@ def test_the_notebook_tries_an_input_on_its_definitions(in_notebook: Path) -> No
     assert "It catches A" in str(notebook.catch("layer_norm", give_up="a"))
     assert "There is no program 'H'" in str(notebook.catch("layer_norm", give_up="H"))
     assert "no test of a part 'attention'" in str(notebook.catch("attention", lambda: ()))
+
+
+def test_the_notebook_lists_caught_programs_with_bold_titles(in_notebook: Path) -> None:
+    x = torch.tensor([[1.0, 2.0, 4.0], [5.0, 9.0, 6.0]])
+    message = notebook.catch("layer_norm", lambda: (x, torch.ones(3), torch.zeros(3)))
+    page = message._repr_html_()
+    items = re.findall(r"<li.*?</li>", page)
+    caught = [item for item in items if "is caught" in item]
+    assert len(caught) == str(message).count("is caught") > 0
+    assert all(item.count("<strong>") == 1 for item in caught)
+    assert any("<strong>One mean for a whole sentence.</strong>" in item for item in caught)
+    assert not any("<strong>" in item for item in items if item not in caught)
+
+
+def test_nothing_of_an_item_becomes_html() -> None:
+    page = Message("Caught", items=(Item("✓", "<i>", "<b>", ("<u>", "`<s>`")),))._repr_html_()
+    assert "<strong>&lt;b&gt;</strong>" in page and "<code>&lt;s&gt;</code>" in page
+    assert not re.search("<[ibus]>", page)
 
 
 def test_a_notebook_that_fails_the_part_unlocks_nothing(in_notebook: Path) -> None:

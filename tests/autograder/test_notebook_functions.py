@@ -15,7 +15,7 @@ import nbformat
 import pytest
 
 from autograder import notebook
-from autograder.course.config import load_course
+from autograder.course.config import Assignment, load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.selfcheck import live
@@ -344,3 +344,29 @@ def test_no_solution_hides_a_function_of_the_notebook() -> None:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         }
         assert not hidden.intersection(NOTEBOOK_FUNCTIONS), assignment.name
+
+
+@pytest.mark.parametrize(
+    "assignment", load_course(Path(__file__).parents[2]).assignments, ids=lambda a: a.name
+)
+def test_every_part_of_the_course_finds_its_tests(
+    assignment: Assignment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = load_course(Path(__file__).parents[2])
+    monkeypatch.setattr(notebook, "_folder", course.release_folder(assignment))
+    visible = course.release_folder(assignment) / f"test_{assignment.stem}.py"
+    assert {notebook._test_file(part.name) for part in assignment.parts} == {visible}
+    assert notebook._test_file(f"{assignment.parts[0].name}_") is None
+
+
+@pytest.mark.parametrize(
+    "decorator", ['@task("add", 2)', "@task(\n    'add',\n    2,\n)", '@pytest.mark.part("add")']
+)
+def test_the_part_of_a_test_is_found_however_it_is_written(
+    decorator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook, "_folder", tmp_path)
+    file = tmp_path / "test_adding.py"
+    file.write_text(f"{decorator}\ndef test_add(student): ...\n")
+    assert notebook._test_file("add") == file
+    assert notebook._test_file("ad") is None
