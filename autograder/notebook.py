@@ -62,6 +62,7 @@ from autograder.source.magics import without_calls
 from autograder.source.text import cells
 from autograder.text.wording import joined
 
+_PART = re.compile(r"""\b(?:task|part)\(\s*["'](\w+)["']""")  # @task("mask", 1)
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _seen: dict[str, Message] = {}  # the latest results of each part in this session
 _unlocked: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}  # by test file and part
@@ -395,7 +396,7 @@ def _for_validation(shown: Message) -> float | None:
 
 
 def _progress(test_file: Path) -> str:
-    parts = list(dict.fromkeys(re.findall(r'part\("(\w+)"\)', test_file.read_text("utf-8"))))
+    parts = _parts_of(test_file)
     if len(parts) < 2:
         return ""
     return "Parts: " + " · ".join(f"{part.replace('_', ' ')} {_state(part)}" for part in parts)
@@ -479,11 +480,15 @@ def _test_file(part: str) -> Path | None:
     """Return the test file in the assignment's folder with tests of the part, or of any part for
     "".
     """
-    about = re.compile(rf"""\b(?:task|part)\(\s*["']{re.escape(part)}["']""")
     for path in sorted(_here().glob("test_*.py")):
-        if not part or about.search(path.read_text("utf-8")):
+        if not part or part in _parts_of(path):
             return path
     return None
+
+
+def _parts_of(test_file: Path) -> list[str]:
+    """Return the parts that the tests of a file are about, in their order, without running it."""
+    return list(dict.fromkeys(_PART.findall(test_file.read_text("utf-8"))))
 
 
 def _notebook_space() -> dict[str, Any]:

@@ -357,6 +357,7 @@ def test_every_part_of_the_course_finds_its_tests(
     visible = course.release_folder(assignment) / f"test_{assignment.stem}.py"
     assert {notebook._test_file(part.name) for part in assignment.parts} == {visible}
     assert notebook._test_file(f"{assignment.parts[0].name}_") is None
+    assert notebook._parts_of(visible) == [part.name for part in assignment.parts]
 
 
 @pytest.mark.parametrize(
