@@ -137,8 +137,10 @@ class _Reader:
 
     def _inner(self, module: nn.Module, path: str, level: int) -> tuple[Box, ...]:
         """Return the boxes within a module: its own parameters, then its modules."""
-        own = module.named_parameters(recurse=False, remove_duplicate=False)
-        boxes = [self._of_parameters(name, PARAMETER, {path + name: value}) for name, value in own]
+        parameters = module.named_parameters(recurse=False, remove_duplicate=False)
+        boxes = [
+            self._of_parameters(name, PARAMETER, {path + name: value}) for name, value in parameters
+        ]
         for names, modules in _rows(module):
             boxes.append(self._row(names, modules, path, level))
         return tuple(boxes)

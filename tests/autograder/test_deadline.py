@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from autograder.course.config import Limits
+from autograder.sandbox.outside import alarm as alarms
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
 from autograder.sandbox.outside.deadline import (
     CLOCK_FACTOR,
@@ -303,6 +304,15 @@ def test_an_alarm_ends_what_computes_and_what_sleeps(endless):
     assert (
         signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     )
+
+
+def test_the_clock_of_an_alarm_stops_while_the_machine_gives_no_processor(monkeypatch):
+    waited = iter([0.0, 0.4])
+    monkeypatch.setattr(alarms, "seconds_this_thread_waited", lambda: next(waited, 0.4))
+    begun = time.monotonic()
+    with pytest.raises(TestAlarm), alarm(0.1):
+        time.sleep(10**6)
+    assert time.monotonic() - begun >= CLOCK_FACTOR * 0.1 + 0.4
 
 
 # ------------------------------------------------------------------ requests that diverge

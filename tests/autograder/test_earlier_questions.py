@@ -182,6 +182,7 @@ def test_check_asks_after_a_part_passes_and_the_answer_opens(home: Path) -> None
     assert not ASKED.search(check(HEADS))  # nothing new
     write(home, BLOCK, 1)
     told = check(BLOCK)
+    assert len(ASKED.findall(told)) == 1, told + memory_of(home, HEADS).read_text("utf-8")
     (where,) = ASKED.findall(told)
     assert where.startswith(f"{HEADS}, Part 2")
     command = re.search(r"autograder (answers \w+) +shows the answer", told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import nbformat
@@ -13,6 +14,7 @@ import pytest
 from autograder.course.config import Assignment, load_course
 from autograder.course.notebook import to_notebook
 from autograder.grading.grader import Grader
+from autograder.grading.prepared import collect_suites
 from autograder.records import Grade, SourceFile, Submission
 from tests.autograder.sampling import sampled
 
@@ -73,14 +75,11 @@ if __name__ == "__main__":
 
 def forbidden(assignment: Assignment) -> list[str]:
     """Return what the tests of an assignment forbid."""
-    names = []
-    for file in sorted(COURSE.suite_folder(assignment).glob("test_*.py")):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "forbids":
-                names += [
-                    argument.value for argument in node.args if isinstance(argument, ast.Constant)
-                ]
-    return sorted(set(names))
+    names: set[str] = set()
+    with closing(collect_suites(COURSE, [assignment])) as session:
+        for test in session.tests():
+            names.update(test.forbids)
+    return sorted(names)
 
 
 def compared(assignment: Assignment) -> str:
