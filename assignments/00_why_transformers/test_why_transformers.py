@@ -57,7 +57,7 @@ def outputs_and_last(result):
     return (second, first) if swapped else (first, second)
 
 
-@task("network", 0.25, forbids=READY_MADE)
+@task("network", 0.125, forbids=READY_MADE)
 def test_states_after_each_word_and_the_last_one(student):
     """Two results: the states after each word, (B, T, H), and the states after the last word, (B, H)."""
     B, T, C, H = 3, 4, 5, 7
@@ -67,7 +67,7 @@ def test_states_after_each_word_and_the_last_one(student):
     checks.shape(last, (B, H), "last", axes=("batch", "number"))
 
 
-@task("network", 0.25, forbids=READY_MADE)
+@task("network", 0.125, forbids=READY_MADE)
 def test_trace_of_the_first_word_worked_by_hand(student):
     """When only the first of three words says something, its trace fades: 0.7616, 0.3634, 0.1797."""
     xs = torch.tensor([1.0, 0.0, 0.0]).reshape(1, 3, 1)
@@ -78,7 +78,7 @@ def test_trace_of_the_first_word_worked_by_hand(student):
     checks.close(last, expected[:, 2], "last", axes=("batch", "number"), atol=1e-5)
 
 
-@task("network", 0.25, forbids=READY_MADE)
+@task("network", 0.5, forbids=READY_MADE)
 def test_sentence_without_words(student):
     """With no words at all, outputs is empty and the last state is the one before the first word."""
     B, C, H = 3, 5, 7

@@ -152,7 +152,7 @@ def test_no_word_is_read_twice(student):
 # Part 4: groups
 
 
-@task("groups", 0.125)
+@task("groups", 0.25)
 def test_cache_of_llama_2(student):
     """Llama 2 7B keeps 2,147,483,648 bytes for a text of 4,096 words, and a toy 1,680 bytes."""
     checks.equal(student.cache_bytes(3, 2, 5, 7, 4), 1680, "cache_bytes(3, 2, 5, 7, 4)")
@@ -202,7 +202,7 @@ def test_first_word_hears_itself_in_every_group(student):
     checks.close(out, expected, "the output for the first word, without the last layer,")
 
 
-@task("groups", 0.25, needs="test_the_cache_is_narrow")
+@task("groups", 0.125, needs="test_the_cache_is_narrow")
 def test_pieces_give_what_the_whole_gives_with_groups(student):
     """With 6 heads that ask and 2 that are kept, too, a text read in pieces gets the outputs of the whole text."""
     attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
