@@ -45,12 +45,12 @@ def idle_weights(module, output):
             parameter.copy_(torch.randn(kept.shape))
             after = output()
             parameter.copy_(kept)
-        if torch.allclose(after, before):
+        if torch.equal(after, before):
             idle.append(name)
     return idle
 
 
-@task("cross", 0.5, forbids=READY_MADE_ATTENTION)
+@task("cross", 0.25, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_owns_four_layers(student):
     """CrossAttention owns query, key, value and proj, each from d_model to d_model with a bias."""
     cross = student.CrossAttention(C, H)
@@ -61,7 +61,7 @@ def test_cross_attention_owns_four_layers(student):
     checks.dtype(output, torch.float32, "CrossAttention of numbers in float32")
 
 
-@task("cross", 1, forbids=READY_MADE_ATTENTION)
+@task("cross", 1.25, forbids=READY_MADE_ATTENTION)
 def test_cross_attention_by_hand(student):
     """The query 1, with ln 3 and 0 in the memory, gets three quarters of ln 3."""
     cross = student.CrossAttention(1, 1).double()
