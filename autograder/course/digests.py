@@ -26,10 +26,10 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's
     record.
 
-    Due dates are not included: they affect the final score only, and need no new grading. Nor is
-    the quota.
+    Due dates and the points of a conversation are not included: they affect the final score only,
+    and need no new grading. Nor is the quota.
     """
-    no_input: dict[str, Any] = {"due": True, "limits": {"per_hour"}}
+    no_input: dict[str, Any] = {"due": True, "conversation": True, "limits": {"per_hour"}}
     if assignment.catch_points is None:  # as before there were such points
         no_input["catch_points"] = True
     record = assignment.model_dump_json(exclude=no_input)

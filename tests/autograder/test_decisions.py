@@ -19,6 +19,7 @@ import autograder
 from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, load_course
+from autograder.course.digests import suite_digest
 from autograder.extras.lms.exports.by_hand import by_part
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
@@ -488,6 +489,18 @@ def test_a_conversation_is_a_part_of_its_own_with_points_from_a_person(
     assert "The conversation has not been held yet." in pages["cy"]
     assert "not been held" not in pages["ben"]
     assert "1.5 points for the conversation: You explained the sum well." in pages["ben"]
+
+
+def test_points_for_a_conversation_need_no_new_grading(course):
+    before = suite_digest(course, course.assignment(NAME))
+    file = course.root / "course.yml"
+    text = file.read_text("utf-8").replace(
+        f"- name: {NAME}", f"- name: {NAME}\n    conversation: 2"
+    )
+    file.write_text(text, "utf-8")
+    after = load_course(course.root)
+    assert after.assignment(NAME).conversation == 2
+    assert suite_digest(after, after.assignment(NAME)) == before
 
 
 def test_points_of_a_conversation_are_in_exports(talked_about, decided, command, tmp_path):
