@@ -5,6 +5,7 @@ At home, wrong programs are compared with a student's own code; in grading, with
 
 import contextlib
 import inspect
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -126,9 +127,13 @@ def _detached(value: Any) -> Any:
 
 def count_numbers(arguments: Any) -> int:
     """Return how many numbers an input has."""
-    leaves = tree_leaves(arguments)
-    sizes = [leaf.numel() if isinstance(leaf, Tensor) else 1 for leaf in leaves if leaf is not None]
-    return sum(sizes)
+    return sum(map(_size, tree_leaves(arguments)))
+
+
+def _size(leaf: Any) -> int:
+    if leaf is None:
+        return 0
+    return math.prod(leaf.shape) if isinstance(leaf, (Tensor, np.ndarray)) else 1
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -217,6 +218,10 @@ def test_locked_parts_have_no_count(folder: Path) -> None:
     assert code == 0
     assert "Locked until" in output
     assert "0 of 0" not in output
+
+
+def test_all_numbers_of_an_input_are_counted():
+    assert count_numbers((torch.ones(2, 3), np.ones((4, 5)), [1, 2.5], None)) == 28
 
 
 @pytest.mark.parametrize(
