@@ -150,11 +150,7 @@ class Server:
     def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
         name, line = place
         frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
-        description = RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,))
-        return {
-            **vars(description),
-            "frames": [[*vars(place_in_file).values()] for place_in_file in description.frames],
-        }
+        return _as_table(RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,)))
 
     def find(self, name: str) -> dict[str, Any]:
         """Return the module's attribute as a `value`, or only its `kind`."""
@@ -360,13 +356,9 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        description = describe_error(
-            error, lambda step: source.is_students(step.f_code.co_filename)
+        return _as_table(
+            describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
         )
-        return {
-            **vars(description),
-            "frames": [[*vars(frame).values()] for frame in description.frames],
-        }
 
     def beside(self) -> dict[str, Any]:
         """Return what goes with the next message: forbidden names that were entered, and printed
@@ -493,6 +485,10 @@ def _flush() -> None:
         # closed by the student, or its file is full
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
+
+
+def _as_table(error: RemoteException) -> dict[str, Any]:
+    return {**vars(error), "frames": [[*vars(frame).values()] for frame in error.frames]}
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
