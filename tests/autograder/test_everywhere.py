@@ -72,5 +72,6 @@ def test_the_audit_before_a_change_lands_has_at_least_three_assignments():
 
 
 def test_before_a_change_lands_one_machine_is_tried(everywhere):
-    machine = everywhere.newcomer()
-    assert (machine.pytorch, machine.user) == ("cuda", "ordinary")
+    here, newcomer = everywhere.short_rows()
+    assert here.pytorch == everywhere.HERE
+    assert (newcomer.pytorch, newcomer.user) == ("cuda", "ordinary")
