@@ -43,6 +43,19 @@ def all_endings(student, attention, pieces, endings):
     return [checks.unpack(attention(ending, cache), ("out", "cache"))[1] for ending in endings]
 
 
+def pieces_equal_the_whole(attention, x):
+    """A text x (B, 7, C) read in pieces of 2, 1, 3 and 1 words gets the outputs of the text read as a whole."""
+    whole, _ = attention(x)  # (B, T, C)
+    whole = checks.tensor(whole)
+    checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
+    cache, begin = None, 0
+    for size in (2, 1, 3, 1):
+        out, cache = attention(x[:, begin : begin + size], cache)  # (B, size, C)
+        what = f"the output for a piece of {size} after {begin} words"
+        checks.close(out, whole[:, begin : begin + size], what)
+        begin += size
+
+
 # Part 1: the mask
 
 
@@ -103,16 +116,7 @@ def test_the_cache_grows(student):
 def test_pieces_give_what_the_whole_gives(student):
     """A text read in pieces, of one word or of several, gets the outputs of the text read as a whole."""
     attention = fill_all(student.CachedAttention(20, 4).double())
-    x = torch.randn(3, 7, 20).double()  # (B, T, C)
-    whole, _ = attention(x)  # (B, T, C)
-    whole = checks.tensor(whole)
-    checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
-    cache, begin = None, 0
-    for size in (2, 1, 3, 1):
-        out, cache = attention(x[:, begin : begin + size], cache)  # (B, size, C)
-        what = f"the output for a piece of {size} after {begin} words"
-        checks.close(out, whole[:, begin : begin + size], what)
-        begin += size
+    pieces_equal_the_whole(attention, torch.randn(3, 7, 20).double())
 
 
 @task("attention", 0.25, needs="test_the_cache_grows")
@@ -206,13 +210,4 @@ def test_first_word_hears_itself_in_every_group(student):
 def test_pieces_give_what_the_whole_gives_with_groups(student):
     """With 6 heads that ask and 2 that are kept, too, a text read in pieces gets the outputs of the whole text."""
     attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
-    x = torch.randn(3, 7, 24).double()  # (B, T, C)
-    whole, _ = attention(x)  # (B, T, C)
-    whole = checks.tensor(whole)
-    checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
-    cache, begin = None, 0
-    for size in (2, 1, 3, 1):
-        out, cache = attention(x[:, begin : begin + size], cache)  # (B, size, C)
-        what = f"the output for a piece of {size} after {begin} words"
-        checks.close(out, whole[:, begin : begin + size], what)
-        begin += size
+    pieces_equal_the_whole(attention, torch.randn(3, 7, 24).double())
