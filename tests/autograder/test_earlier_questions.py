@@ -63,10 +63,15 @@ def write(home: Path, name: str, parts: int) -> None:
     (home / name / f"{stem}.py").write_text(written_up_to(name, parts), "utf-8")
 
 
+def said(*words: str, codes: tuple[int, ...] = (0, 1)) -> str:
+    """What a command says, in one line: the console has the width that it had when it was made."""
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code in codes, done.output
+    return " ".join(done.output.split())
+
+
 def check(*arguments: str) -> str:
-    told = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["check", *arguments])
-    assert told.exit_code in (0, 1), told.output
-    return told.output
+    return said("check", *arguments)
 
 
 def memory_of(home: Path, name: str) -> Path:
@@ -182,12 +187,11 @@ def test_check_asks_after_a_part_passes_and_the_answer_opens(home: Path) -> None
     assert not ASKED.search(check(HEADS))  # nothing new
     write(home, BLOCK, 1)
     told = check(BLOCK)
-    assert len(ASKED.findall(told)) == 1, told + memory_of(home, HEADS).read_text("utf-8")
     (where,) = ASKED.findall(told)
     assert where.startswith(f"{HEADS}, Part 2")
     command = re.search(r"autograder (answers \w+) +shows the answer", told)
     assert command is not None
-    answered = CliRunner(env={"COLUMNS": "200"}).invoke(app, command[1].split()).output
+    answered = said(*command[1].split())
     assert "The mean of the values." in answered
 
 
@@ -222,8 +226,7 @@ def test_json_asks_nothing_and_remembers_nothing(home: Path) -> None:
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_a_sentence(home: Path) -> None:
     (home / HEADS).chmod(0o500)
-    told = CliRunner().invoke(app, ["check", HEADS, "--no-questions"])
-    assert told.exit_code == 2 and "cannot be written" in told.output
+    assert "cannot be written" in said("check", HEADS, "--no-questions", codes=(2,))
 
 
 # -- in a notebook ----------------------------------------------------------------------------------
