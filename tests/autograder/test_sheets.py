@@ -93,6 +93,15 @@ def test_lines_of_a_notebook_have_the_numbers_of_their_cells() -> None:
         assert text.startswith(line.text)
 
 
+def test_short_functions_that_are_called_are_shown_too() -> None:
+    long = "def long(x):\n" + "    x += 1\n" * 20
+    code = OwnCode(
+        f"def helper(x):\n    return x\n\n{long}\ndef f(x):\n    return helper(long(x))\n"
+    )
+    blocks = code.lines_of(["f"])
+    assert [block[0].text for block in blocks] == ["def f(x):", "def helper(x):"]
+
+
 def test_a_mistake_is_made_in_a_students_text_where_its_lines_are_found() -> None:
     course = load_course(ROOT)
     assignment = course.assignment(NAME)
@@ -234,7 +243,7 @@ def test_work_that_lost_points_is_asked_about_the_gap_that_was_named(
     assert sheet.what is not None and "Where does it pass the mask to attention?" in sheet.what.ask
     assert "the head does not use its mask" in sheet.what.answer
     assert "the head does not use its mask" not in sheet.what.ask
-    assert any("def forward" in line.text for line in sheet.code[0])
+    assert any("def forward" in line.text for block in sheet.code for line in block)
 
 
 def test_a_file_that_python_cannot_read_has_no_questions(prepared: dict[str, Sheet]) -> None:
@@ -244,7 +253,15 @@ def test_a_file_that_python_cannot_read_has_no_questions(prepared: dict[str, She
 
 def test_unwritten_work_is_asked_kindly(prepared: dict[str, Sheet]) -> None:
     what = prepared["gil"].what
-    assert what is not None and "not written yet" in what.ask
+    assert what is not None and re.match(r"`[\w.]+` is not written yet", what.ask)
+    assert "line" not in " ".join(what.points)
+
+
+def test_the_lines_stand_in_the_order_of_the_file(prepared: dict[str, Sheet]) -> None:
+    for sheet in prepared.values():
+        numbers = [line.number for block in sheet.code for line in block]
+        assert numbers == sorted(numbers)
+        assert not any("  #" in line.text for block in sheet.code for line in block)
 
 
 def test_the_same_submission_and_seed_give_the_same_sheet(

@@ -26,7 +26,10 @@ LONGEST = 190  # characters of a message
 
 @dataclass(frozen=True)
 class MistakeRow:
-    """A known mistake of this class: who made it, what they were told, how to see it, what to ask."""
+    """A known mistake of this class: who made it, what they were told, how to see it, what to ask.
+
+    `good` continues "A good answer …"; it is empty where only the sentence for all mistakes is known.
+    """
 
     title: str
     part: str
@@ -131,11 +134,10 @@ def _row(
     place = function_of(solution, mistake.source) if mistake else ""
     note = notes_of(record).get(name)
     see = (
-        f"Read `{place}` with this in mind: there it is decided."
+        f"Read `{place}`: the mistake is made there."
         if place
         else "Read the part from its first line."
     )
-    good = "points at the line, says what it does now, and foretells from it what grading saw."
     return MistakeRow(
         title,
         first.part,
@@ -143,7 +145,7 @@ def _row(
         _sentence(first),
         note.see if note else see,
         first.hint or "",
-        note.good if note else good,
+        note.good if note else "",
         made_by[0],
     )
 

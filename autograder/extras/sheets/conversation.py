@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder.course.mistakes import Mistake, mistakes_by_id
-from autograder.extras.sheets.own_code import CodeLine, OwnCode, function_of
+from autograder.extras.sheets.own_code import CodeLine, OwnCode, function_of, short_line
 from autograder.extras.sheets.questions import (
     Question,
     QuestionFile,
@@ -29,14 +29,24 @@ from autograder.runs.pool import this_grader
 
 # for a question about the gap that grading named
 GAP_POINTS = (
-    "finds neither the line nor what it does",
-    "finds the line and says what it does, but not why that gives this result",
-    "says why this line gives this result, and in words what it would have to do",
+    "does not find the line",
+    "finds the line and says what it does",
+    "also says why, and what should happen instead",
+)
+UNWRITTEN_FUNCTION = (
+    "What should come out of it for the smallest input that you can think of, and what would your "
+    "first line be?"
+)
+UNWRITTEN_CLASS = "What will its methods need to find in `self`, and what would your first line be?"
+UNWRITTEN_POINTS = (
+    "has no idea yet what is needed",
+    "says what is needed, or at least its shape",
+    "also says in words how to begin",
 )
 WHAT_IF_POINTS = (
-    "guesses, or names an option without a reason",
-    "the right option with half a reason, or another one with a sound reason",
-    "the right option, and why it is none of the others",
+    "guesses, or gives no reason",
+    "the right option or a sound reason, but not both",
+    "both, and why it is none of the others",
 )
 ON_PAPER = (
     "Change one line of your code in your mind: which one, and what would come out differently?"
@@ -184,25 +194,28 @@ class _Writer:
     def _lines(
         self, functions: Sequence[str], asked: AskedWhatIf | None
     ) -> tuple[tuple[CodeLine, ...], ...]:
-        """Return the lines of the questions' functions, and the line of a change if it is elsewhere."""
+        """Return the lines of the questions' functions in the order of the file.
+
+        The line of a change is among them, even if it is elsewhere.
+        """
         blocks = [tuple(block) for block in self._code.lines_of(dict.fromkeys(functions))]
         shown = {line.place for line in itertools.chain.from_iterable(blocks)}
         if asked and asked.change and asked.change.line.place not in shown:
-            blocks.append((asked.change.line,))
-        return tuple(blocks)
+            blocks.append((short_line(asked.change.line),))
+        return tuple(sorted(blocks, key=lambda block: (block[0].cell, block[0].number)))
 
     def _about_the_gap(self, lost: Sequence[TestResult]) -> tuple[Asked, str]:
         """Return the first question about work that lost points, and the function it is about."""
         first = lost[0]
         if is_unwritten(first):
+            sentence = _first_line(first)
             ask = (
-                "This part is not written yet. What should come out of it for the smallest input that "
-                "you can think of, and what would your first line be?"
+                f"{sentence} {UNWRITTEN_CLASS if '.__init__`' in sentence else UNWRITTEN_FUNCTION}"
             )
-            answer = "There is no wrong beginning here. Find out where the way stopped."
-            return Asked(ask, answer, GAP_POINTS), ""
+            answer = "Any beginning is a good one here. Find out where the student got stuck."
+            return Asked(ask, answer, UNWRITTEN_POINTS), ""
         seen = (
-            f"One test says: {first.message.splitlines()[0]}"  # the lines below it are code
+            f"One test says: {_first_line(first)}"
             if first.message
             else f"One test does not pass: {first.title}"
         )
@@ -232,6 +245,11 @@ def _lost(grade: Grade) -> list[TestResult]:
         ),
         default=[],
     )
+
+
+def _first_line(test: TestResult) -> str:
+    """Return the sentence of a message: the lines below it can be code."""
+    return (test.message or "").split("\n")[0]
 
 
 def _asked(question: Question) -> Asked:

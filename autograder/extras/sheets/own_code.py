@@ -13,6 +13,7 @@ from autograder.source.magics import without_calls
 from autograder.source.text import cells
 
 MOST_LINES = 30  # of a student's code on a sheet
+MOST_WITH_CALLED = 18  # with functions that are only called, so that a sheet stays one page
 LONGEST_LINE = 118
 _TOKEN = re.compile(r"\$\w+|\w+|[^\w\s]")
 # a name with attributes, an index or arguments
@@ -86,17 +87,34 @@ class OwnCode:
         return CodeLine(number - start + 1, text, cell)
 
     def lines_of(self, functions: Iterable[str]) -> list[list[CodeLine]]:
-        """Return the lines of these functions without docstrings, remarks and empty lines, each once."""
+        """Return the lines of these functions, each once, without docstrings, comments and empty lines.
+
+        Short functions of the file that they call by name come after them.
+        """
+        names = list(functions)
         blocks = []
         seen = set[int]()
-        room = MOST_LINES
-        for name in functions:
+        for name in [*names, *self._called_by(names)]:
             numbers = [number for number in self._numbers(name) if number not in seen]
-            seen.update(numbers)
-            if numbers and room > 0:
-                blocks.append([_short(self.line(number)) for number in numbers[:room]])
-                room -= len(numbers)
+            room = (MOST_LINES if name in names else MOST_WITH_CALLED) - len(seen)
+            shown = numbers[: max(0, room)] if name in names else numbers
+            if shown and len(shown) <= room:
+                blocks.append([short_line(self.line(number)) for number in shown])
+                seen.update(shown)
         return blocks
+
+    def _called_by(self, functions: Sequence[str]) -> list[str]:
+        """Return the functions of the file that these call by name, and those that they call."""
+        names = list(functions)
+        for name in names:  # it grows meanwhile
+            node = self._nodes.get(name)
+            called = _called_names(node) if node else []
+            names += [
+                other
+                for other in called
+                if isinstance(self._nodes.get(other), ast.FunctionDef) and other not in names
+            ]
+        return names[len(functions) :]
 
     def _numbers(self, name: str) -> list[int]:
         node = self._nodes.get(name)
@@ -214,6 +232,13 @@ def _replaced(old: list[str], new: list[str]) -> Iterable[tuple[range, range]]:
             yield range(begin, end), range(start, stop)
 
 
+def _called_names(node: ast.AST) -> list[str]:
+    """Return the plain names that are called in a function, in the order of its text."""
+    calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    calls.sort(key=lambda call: (call.lineno, call.col_offset))
+    return [call.func.id for call in calls if isinstance(call.func, ast.Name)]
+
+
 def _pattern(code: str) -> re.Pattern[str]:
     """Match code whatever its spaces are; `$name` matches any name, and the same one each time."""
     pieces: list[str] = []
@@ -268,7 +293,7 @@ def _without_remark(row: str) -> str:
     return re.sub(r"\s{2,}#.*$", "", row)
 
 
-def _short(line: CodeLine) -> CodeLine:
+def short_line(line: CodeLine) -> CodeLine:
     """Return a line without the remark in the margin, cut to what fits on paper."""
     text = _without_remark(line.text.expandtabs(4))
     if len(text) > LONGEST_LINE:
