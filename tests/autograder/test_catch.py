@@ -110,7 +110,8 @@ def test_a_part_that_passes_unlocks_its_programs_and_no_other(folder: Path) -> N
         "    return gamma * (x - mean) / (variance + eps).sqrt() + beta"
     ))  # fmt: skip
     assert half_done != stub
-    assert "Locked until" in told(str(folder)) and "0 of 0" not in told(str(folder))
+    shown = told(str(folder))
+    assert "Locked until" in shown and "0 of 0" not in shown
     written(folder, half_done)
     shown = told(str(folder))
     assert shown.count("Locked until the visible tests of this part pass.") == 5

@@ -120,7 +120,3 @@ def test_command_accepts_only_assignments_with_random_tests(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["03_masked_heads"])
     assert "03_masked_heads has no test with chance in it" in capsys.readouterr().err
-
-
-def test_deviation_of_a_hundred_coin_tosses():
-    assert binomial(0.5, 100) == pytest.approx(0.05)

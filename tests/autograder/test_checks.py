@@ -1086,14 +1086,6 @@ def test_public_sentences_contain_no_inputs_or_expected_values(
         assert str(secret) not in without_own and str(argument) not in without_own
 
 
-@settings(deadline=None)
-@given(st.floats(1, 2), st.floats(3, 4))
-def test_public_sentences_about_numbers_contain_neither_number(mine: float, secret: float) -> None:
-    with pytest.raises(checks.CheckFailed) as caught:
-        checks.close(torch.tensor([[mine]]).double(), torch.tensor([[secret]]).double())
-    assert caught.value.public.startswith("The output differs at row 0, column 0. It is off by")
-
-
 @pytest.mark.parametrize(
     ("came", "expected", "shown"),
     [
@@ -1122,16 +1114,6 @@ def test_a_single_number_is_not_counted() -> None:
         with pytest.raises(checks.CheckFailed) as caught:
             call()
         assert str(caught.value).startswith(sentence)
-
-
-def test_call_of_a_module_is_not_a_call_of_its_class() -> None:
-    class CausalHead(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            raise KeyError("no")
-
-    with pytest.raises(checks.CheckFailed) as caught:
-        checks.raises(ValueError, CausalHead(), torch.ones(2, 3))
-    assert str(caught.value).startswith("causal_head(a tensor of shape (2, 3)) raised a KeyError")
 
 
 def test_check_failed_can_be_pickled() -> None:
@@ -1234,16 +1216,6 @@ def test_nan_and_infinity_are_named_with_their_position(
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
     with pytest.raises(checks.CheckFailed, match="NaN" if math.isnan(odd) else "infinite"):
         checks.close(changed(t, at, odd), t)
-
-
-@settings(max_examples=50, deadline=None)
-@given(SHAPES, SHAPES)
-def test_close_does_not_broadcast(mine: tuple[int, ...], theirs: tuple[int, ...]) -> None:
-    if mine == theirs:
-        checks.close(torch.ones(mine), torch.ones(theirs))
-        return
-    with pytest.raises(checks.CheckFailed, match="shape"):
-        checks.close(torch.ones(mine), torch.ones(theirs))
 
 
 # The same checks through the proxy

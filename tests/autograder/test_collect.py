@@ -61,14 +61,11 @@ def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
 
 def tree(folder: Path) -> dict[str, str]:
     """Return every file below a folder with its text, except collected.json."""
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "collected.json"
-    ]
-    return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files
-    }
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "collected.json":
+            files[path.relative_to(folder).as_posix()] = path.read_text("utf-8", "replace")
+    return files
 
 
 def known(folder: Path) -> dict[str, Collected]:
@@ -302,14 +299,11 @@ def team_sheet(tmp_path: Path) -> Path:
 def test_moodle_group_number_is_not_used_as_participant_number(
     packed, gather, course, team_sheet, tmp_path, tool
 ):
-    """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
-    score.
-    """
+    """Collected without a roster: Ada is participant 17, Team Blue is group 17, whose score she must not get."""
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
-    assert (
-        not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
-    )
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+    assert not (tmp_path / "pages.zip").exists()
     hint = (
         "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
         "collect again with a roster that has a column `group`."
@@ -329,16 +323,11 @@ def export_to(
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
     write_all(tmp_path / "grades", course, grades)
     output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
-    request = ExportRequest(
-        course,
-        grades,
-        tmp_path / "submitted",
-        sheet=sheet,
-        folder=tmp_path / "grades",
-        output=output,
-        roster=roster or Roster(),
+    places = {"sheet": sheet, "folder": tmp_path / "grades", "output": output}
+    submitted = tmp_path / "submitted"
+    return export(
+        tool, ExportRequest(course, grades, submitted, roster=roster or Roster(), **places)
     )
-    return export(tool, request)
 
 
 def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
@@ -368,10 +357,9 @@ def test_group_work_is_collected_for_each_member(packed, gather, course, team_sh
     assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
     assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
     with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
-        assert sorted(pages.namelist())[:2] == [
-            f"Ada Lovelace_17_assignsubmission_file_{NAME}.html",
-            f"Ben Ito_18_assignsubmission_file_{NAME}.html",
-        ]
+        names = sorted(pages.namelist())[:2]
+    kind = f"assignsubmission_file_{NAME}.html"
+    assert names == [f"Ada Lovelace_17_{kind}", f"Ben Ito_18_{kind}"]
 
 
 @pytest.mark.parametrize(
@@ -436,10 +424,8 @@ def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, cour
 def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
     gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert (
-        "If both are one person"
-        in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
-    )
+    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+    assert "If both are one person" in problem
     people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
@@ -451,14 +437,11 @@ def test_ambiguous_group_names_are_assigned_to_no_student(roster):
 
 
 def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
-    gather(
-        packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"})
-    )
+    files = {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}
+    gather(packed("adding.zip", files))
     sheet = tmp_path / "worksheet.csv"
-    for text in (
-        MOODLE_SHEET,
-        'Identifier,Status,Grade,Maximum grade\n"Participant 657831",Submitted,,10\n',
-    ):
+    titles = "Identifier,Status,Grade,Maximum grade"
+    for text in (MOODLE_SHEET, f'{titles}\n"Participant 657831",Submitted,,10\n'):
         sheet.write_text(text, "utf-8")
         assert not export_to("moodle", course, tmp_path, sheet).problems
 
@@ -466,9 +449,8 @@ def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tm
 def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
     sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(
-        'Identifier,Status,Grade,Maximum grade\n"Participant 17",Submitted,,10\n', "utf-8"
-    )
+    row = '"Participant 17",Submitted,,10'
+    sheet.write_text(f"Identifier,Status,Grade,Maximum grade\n{row}\n", "utf-8")
     assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
     assert not (tmp_path / "worksheet-filled.csv").exists()
 
@@ -536,10 +518,8 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     gather(packed("assignment_5_export.zip", GRADESCOPE))
     facts = known(tmp_path / "submitted")
     assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
-    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == (
-        "2026-03-21T06:00:00+00:00",
-        None,
-    )
+    second = facts["submission_2"]
+    assert (second.submitted_at, second.attempt) == ("2026-03-21T06:00:00+00:00", None)
     assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
     assert facts["submission_99"].submitted_at is None
     assert facts["grace@example.org"].moment == facts["00123"].moment
@@ -558,9 +538,8 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     ],
 )
 def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
-    report = gather(
-        packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"})
-    )
+    files = {"submission_metadata.yml": text, "submission_1/adding.py": "x"}
+    report = gather(packed("export.zip", files))
     (problem,) = report.odd
     assert "submission_metadata.yml in" in problem and not report.counts
     assert not Path("pwned").exists()
@@ -617,9 +596,8 @@ def test_latest_attempt_of_brightspace_and_blackboard_is_collected(
     report = gather(packed("adding.zip", files))
     assert {student: one.name for student, one in known(tmp_path / "submitted").items()} == students
     assert sorted(tree(tmp_path / "submitted").values()) == ["grace\n", "later\n"]
-    assert (
-        not report.odd and "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
-    )
+    assert not report.odd
+    assert "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
 
 
 def test_blackboard_logins_with_underscores_are_not_mixed(packed, gather, tmp_path):
@@ -771,10 +749,8 @@ def test_archive_name_determines_the_assignment(course, name, assignment):
 def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
-    assert (
-        "homework.py is not named like an assignment; name the assignment with --assignment."
-        in problem
-    )
+    sentence = "is not named like an assignment; name the assignment with --assignment."
+    assert f"homework.py {sentence}" in problem
     assert not gather(archive, assignment=NAME).odd
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
@@ -876,9 +852,8 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
     report = gather(packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n")))
     files = tree(tmp_path / "submitted")
     assert files.pop(f"ada/{NAME}/adding.py") == "tuesday\n"
-    assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(
-        f".earlier/ada/{NAME}/"
-    )
+    assert list(files.values()) == ["monday\n"]
+    assert next(iter(files)).startswith(f".earlier/ada/{NAME}/")
     assert report.counts == {"replaced": 1} and "this one counts now" in report.notes[0]
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
@@ -886,9 +861,8 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
 def test_earlier_submission_collected_later_changes_nothing(packed, gather, tmp_path):
     tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
     report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
-    assert (
-        report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
-    )
+    assert report.counts == {"new": 1, "older": 1}
+    assert "handed in later; it stays" in report.notes[0]
     assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
     assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
 
@@ -985,9 +959,8 @@ def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_pa
 def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     assert gather(archive).counts == {"new": 1}
-    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
-        "unchanged": 1
-    }
+    times = table("student,submitted_at\n1002,2026-11-28 00:05\n")
+    assert gather(archive, times=times).counts == {"unchanged": 1}
     assert gather(archive).counts == {"unchanged": 1}
     assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
     assert known(tmp_path / "submitted")["1002"].late
@@ -1001,10 +974,8 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     assert not (tmp_path / "submitted").exists()
     rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
     gather(archive, times=table(f"student,assignment,submitted_at\n{rows}"))
-    found = {
-        name: one.submitted_at for (_, name), one in read_collected(tmp_path / "submitted").items()
-    }
-    assert found == {
+    found = read_collected(tmp_path / "submitted")
+    assert {name: one.submitted_at for (_, name), one in found.items()} == {
         NAME: "2026-11-28T00:05:00+00:00",
         "02_many_heads": "2026-11-29T00:00:00+00:00",
     }
@@ -1099,14 +1070,12 @@ def test_student_with_only_unusable_files_is_refused_and_not_missing(
 
 def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    report = gather(
-        packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME
-    )
-    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
+    unusable = packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"})
+    assert gather(unusable, assignment=NAME).odd
+    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"}
     gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
-    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {
-        "replaced": 1
-    }
+    usable = packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})
+    assert gather(usable).counts == {"replaced": 1}
 
 
 def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path):
@@ -1164,12 +1133,8 @@ def test_collected_students_are_found_in_the_sites_sheet(
 
 
 def test_record_round_trip(tmp_path):
-    written = [
-        Collected(
-            "ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}
-        ),
-        Collected("zoë", NAME),
-    ]
+    facts = ("2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"})
+    written = [Collected("ada", NAME, "Ada", *facts), Collected("zoë", NAME)]
     write_collected(tmp_path, written)
     assert list(read_collected(tmp_path).values()) == written
     assert read_collected(tmp_path / "elsewhere") == {}
@@ -1181,13 +1146,11 @@ def test_record_round_trip(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        '{"schema": 2, "submissions": []}',
+        *("", "[]", '{"schema": 2, "submissions": []}'),
         '{"schema": 1, "submissions": [{"student": 5, "assignment": ""}]}',
         '{"schema": 1, "submissions": [{"student": "a"}]}',
         '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "late": "yes"}]}',
-        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "yesterday"}]}',
+        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "soon"}]}',
     ],
 )
 def test_invalid_record_is_reported(tmp_path, text):
@@ -1204,9 +1167,8 @@ def test_invalid_record_is_reported(tmp_path, text):
 )
 def test_ids_cannot_escape_the_folder(packed, gather, tmp_path, sid):
     metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
-    gather(
-        packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"})
-    )
+    files = {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}
+    gather(packed("export.zip", files))
     (file,) = tree(tmp_path / "submitted")
     assert file.endswith(f"/{NAME}/adding.py") and file.count("/") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "submitted"]

@@ -134,11 +134,8 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
     assert (done.returncode, done.stdout) == (3, "")
     user = os.getuid() or NOBODY
     assert done.stderr.startswith(f"User {user} in the container {problem} {folder}.")
-    assert (
-        "--userns=keep-id" in done.stderr
-        and '--user "$(id -u):$(id -g)"' in done.stderr
-        and "z." in done.stderr
-    )
+    assert "--userns=keep-id" in done.stderr and '--user "$(id -u):$(id -g)"' in done.stderr
+    assert "z." in done.stderr
 
 
 # -- the guide --------------------------------------------------------------------------------------
@@ -319,7 +316,5 @@ def test_container_runs_as_an_ordinary_user(
     (tmp_path / "grades").mkdir(mode=0o755)
     volumes = [f"--volume={submitted}:/submitted:ro", f"--volume={tmp_path / 'grades'}:/grades"]
     done = buildah("run", *volumes, container, "--", *entry_of(buildah, container), may_fail=True)
-    assert (
-        f"User {USER} in the container cannot write to /grades." in done.stdout
-        and done.returncode == 3
-    )
+    assert f"User {USER} in the container cannot write to /grades." in done.stdout
+    assert done.returncode == 3

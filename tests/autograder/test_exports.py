@@ -525,10 +525,8 @@ def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
     assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
     filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
-    assert (
-        "ada@example.org,Section 1,7.5,4.00" in filled
-        and "grace@example.org,Section 1,10,5.00" in filled
-    )
+    assert "ada@example.org,Section 1,7.5,4.00" in filled
+    assert "grace@example.org,Section 1,10,5.00" in filled
 
 
 @pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
@@ -613,6 +611,7 @@ def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(
     assert "1001,,10,10" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
     formgrader(comment="=Almost.")
     command.to_csv()
@@ -625,6 +624,7 @@ def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
     assert (row["Grade"], row["Feedback comments"]) == ("7.5", "'=Almost.")
 
 
+@pytest.mark.slow
 def test_export_does_not_change_nbgraders_gradebook(formgrader, command, course, tmp_path):
     formgrader(manual=3.5)
     before = (course.root / "gradebook.db").read_bytes()
@@ -646,17 +646,11 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
 
 
 def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
-    (tmp_path / "roster.csv").write_text(
-        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
-        "utf-8",
-    )
-    exported = ask(
-        "csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv")
-    )
-    rows = {
-        row["student"]: (row["name"], row[NAME], row["total"])
-        for row in rows_of(tmp_path / "scores.csv")
-    }
+    people = "ada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n"
+    (tmp_path / "roster.csv").write_text(f"student,name,canvas\n{people}", "utf-8")
+    table = tmp_path / "scores.csv"
+    exported = ask("csv", output=table, roster=read_roster(tmp_path / "roster.csv"))
+    rows = {row["student"]: (row["name"], row[NAME], row["total"]) for row in rows_of(table)}
     assert (rows["ben"], rows["cy"]) == (("Ben Ito", "", "0"), ("'=Cy", "", "0"))
     assert set(rows) == {"", "1001", "1002", "1003", "1004", "ben", "cy"}
     assert exported.summary.endswith(" No work of Ben Ito, =Cy was graded.")
@@ -668,34 +662,22 @@ def names_in(file: Path) -> dict[str, str]:
 
 def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
     """The folder of grades contains the names, wherever the submissions were."""
-    (tmp_path / "grades" / "names.json").write_text(
-        '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
-    )
+    names = '{"schema": 1, "names": {"1002": "Grace Hopper"}}'
+    (tmp_path / "grades" / "names.json").write_text(names, "utf-8")
     done = command.to_csv()
     assert done.exit_code == 0, done.stderr
-    assert names_in(tmp_path / "scores.csv") == {
-        "1001": "",
-        "1002": "Grace Hopper",
-        "1003": "",
-        "1004": "",
-    }
+    unknown = dict.fromkeys(("1001", "1003", "1004"), "")
+    assert names_in(tmp_path / "scores.csv") == {"1002": "Grace Hopper", **unknown}
 
 
 def test_csv_matches_roster_names_by_any_number(course, tmp_path):
     """The site's number matches unless the known name belongs to another student."""
     roster = tmp_path / "roster.csv"
-    roster.write_text(
-        "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n",
-        "utf-8",
-    )
-    request = ExportRequest(
-        course,
-        CLASS,
-        tmp_path / "none",
-        roster=read_roster(roster),
-        names={"1003": "Alan Turing"},
-        output=tmp_path / "scores.csv",
-    )
+    people = "ada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n"
+    roster.write_text(f"student,name,moodle\n{people}", "utf-8")
+    known = {"roster": read_roster(roster), "names": {"1003": "Alan Turing"}}
+    output = tmp_path / "scores.csv"
+    request = ExportRequest(course, CLASS, tmp_path / "none", output=output, **known)
     export("csv", request)
     names = names_in(tmp_path / "scores.csv")
     assert names.pop("gh") == "Grace Hopper"  # of whom there is no grade
@@ -713,43 +695,11 @@ def test_student_is_matched_by_the_sites_number(ask, submitted, tmp_path):
 
 # ------------------------------------------------------------------ JUnit
 
-ATTRIBUTES = {
-    "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
-    "testsuite": {
-        *("name", "tests", "failures", "errors", "time", "disabled", "skipped"),
-        *("timestamp", "hostname", "id", "package"),
-    },
-    "testcase": {"name", "assertions", "time", "classname", "status"},
-    "properties": set(),
-    "property": {"name", "value"},
-    "failure": {"type", "message"},
-    "error": {"type", "message"},
-    "skipped": set(),
-    "system-out": set(),
-}
-REQUIRED = {"testsuite": {"name", "tests"}, "testcase": {"name"}, "property": {"name", "value"}}
-CHILDREN = {
-    "testsuites": r"(testsuite )*",
-    "testsuite": r"(properties )?(testcase )*(system-out )?(system-err )?",
-    "testcase": r"(skipped )?(error )*(failure )*(system-out )*(system-err )*",
-    "properties": r"(property )+",
-}
 
-
-def violations(element: ElementTree.Element) -> list[str]:
-    """Return the violations of the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
-    tag, names = element.tag, set(element.attrib)
-    found = [f"{tag}: {name} is unknown" for name in names - ATTRIBUTES[tag]]
-    found += [f"{tag}: {name} is missing" for name in REQUIRED.get(tag, set()) - names]
-    if not re.fullmatch(CHILDREN.get(tag, ""), "".join(f"{child.tag} " for child in element)):
-        found.append(f"{tag}: its children are {[child.tag for child in element]}")
-    return found + [problem for child in element for problem in violations(child)]
-
-
-def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
+def test_junit_export_matches_the_golden_file(ask, tmp_path):
+    """The golden file was checked by the schema that Jenkins publishes (junit-4.xsd)."""
     ask("junit", output=tmp_path / "junit.xml")
     assert (tmp_path / "junit.xml").read_bytes() == golden("junit.xml")
-    assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
 @pytest.mark.slow
@@ -772,7 +722,6 @@ def test_exports_show_a_followed_test_as_passed(ask, course, tmp_path, monkeypat
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     case = root.findall("testsuite/testcase")[1]
     assert [element.tag for element in case] == ["system-out"] and message in (case[0].text or "")
-    assert violations(root) == []
     record = results(course, course.assignments[0], grade, set(), "visible")["tests"][1]
     assert record["status"] == "passed" and message in record["output"]
     ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
@@ -794,25 +743,18 @@ def test_classroom50_points_are_integers_in_proportion(ask, tmp_path, monkeypatc
     for grade in CLASS:
         ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
         record = json.loads((tmp_path / "result.json").read_text("utf-8"))
-        points = [
-            record["score"],
-            record["max-score"],
-            *(t[k] for t in record["tests"] for k in ("score", "max-score")),
-        ]
-        assert all(type(value) is int for value in points)
-        assert record["score"] == sum(t["score"] for t in record["tests"])
+        for entry in (record, *record["tests"]):
+            assert type(entry["score"]) is type(entry["max-score"]) is int
+        assert record["score"] == sum(test["score"] for test in record["tests"])
         assert record["score"] / record["max-score"] == grade.score / grade.max_score
 
 
 def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
-    exported = ask("classroom50", output=tmp_path / "out")
-    written = sorted(
-        str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json")
-    )
-    assert written == [
-        f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")
-    ]
-    assert exported.files == [tmp_path / "out"] and "not known" in exported.summary
+    out = tmp_path / "out"
+    exported = ask("classroom50", output=out)
+    written = sorted(str(file.relative_to(out)) for file in out.rglob("*.json"))
+    assert written == [f"{number}/{NAME}/result.json" for number in (1001, 1002, 1003, 1004)]
+    assert exported.files == [out] and "not known" in exported.summary
 
 
 def test_scale_converts_points_to_integers():
@@ -1035,9 +977,8 @@ def test_gradescope_installs_the_packages_of_the_assignment(course):
         update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")}
     )
     grown = files(course, more, "hidden")["requirements.txt"].decode().split()
-    assert any(line.startswith("torch>=") for line in plain) and not any(
-        "extra" in line for line in plain
-    )
+    assert any(line.startswith("torch>=") for line in plain)
+    assert not any("extra" in line for line in plain)
     assert len(grown) == len(plain) + 2
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
@@ -1165,22 +1106,17 @@ def test_export_command_refuses_a_journal_without_grades(command, tmp_path):
 
 def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch):
     """Graded two days late at 10 % a day: the sheet has the final score, the journal the raw score."""
-    text = (course.root / "course.yml").read_text("utf-8")
-    due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
+    file = course.root / "course.yml"
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"
-    (course.root / "course.yml").write_text(
-        policy + text.replace("    minutes: 10\n", due), "utf-8"
-    )
+    due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
+    text = file.read_text("utf-8").replace("    minutes: 10\n", due)
+    file.write_text(policy + text, "utf-8")
     grades = tmp_path / "grades"
     with Journal(grades) as journal:
         journal.append(ada())
-    entry = {
-        "student": "1001",
-        "assignment": NAME,
-        "submission_sha256": "",
-        "at": "2026-03-20T23:00:00+00:00",
-    }
-    (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
+    entry = {"student": "1001", "assignment": NAME, "submission_sha256": ""}
+    times = {"schema": 1, "times": [{**entry, "at": "2026-03-20T23:00:00+00:00"}]}
+    (grades / "times.json").write_text(json.dumps(times), "utf-8")
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(
         app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")]
@@ -1206,10 +1142,8 @@ def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.M
     lines = Path("brightspace.csv").read_text("utf-8").splitlines()
     assert lines[0] == f"Username,{NAME} Points Grade,End-of-Line Indicator"
     assert lines[1:] == ["1001,7.5,#", "1002,10,#", "1003,2,#", "1004,0,#"]
-    assert (
-        told[1].exit_code == 3
-        and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
-    )
+    assert told[1].exit_code == 3
+    assert "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
     assert told[2].exit_code == 2 and "nbgrader, brightspace, broken" in told[2].stderr
 
 

@@ -195,10 +195,8 @@ def test_repository_that_cannot_be_written_stops_no_other(
 ) -> None:
     write_table(tmp_path, {"ada": StudentRepository(tmp_path / "gone.git"), "ben": students["ben"]})
     returned = give(tmp_path, course)
-    assert (
-        returned.pushed == ["ben"]
-        and f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
-    )
+    assert returned.pushed == ["ben"]
+    assert f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
     assert not list((tmp_path / "grades/return").glob("*.git"))
 
 
