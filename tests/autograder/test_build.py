@@ -385,7 +385,7 @@ AUTHORS_MISTAKES = {
 def test_invalid_documents_are_reported_with_file_and_line(course: Course, name: str) -> None:
     old, new, sentence = AUTHORS_MISTAKES[name]
     problems = document_problems(course, old, new)
-    assert sentence in problems
+    assert f" {sentence}" in problems
     assert all(line.startswith(f"{LABEL}, line ") for line in problems.splitlines())
 
 

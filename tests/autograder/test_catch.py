@@ -187,6 +187,7 @@ def test_random_inputs_are_the_same_for_every_program(folder: Path) -> None:
     assert 0 < len(caught(results[0])) < len(programs)
 
 
+@pytest.mark.slow
 def test_giving_up_tells_whether_ones_own_code_makes_the_mistake(folder: Path) -> None:
     written(folder, SOLUTION)
     code, output = said(str(folder), "--give-up", "b")
@@ -279,6 +280,7 @@ def test_nothing_can_be_read_in_the_released_file(folder: Path) -> None:
             assert mistake.catch.story[:20] not in text and mistake.catch.input[:12] not in text
 
 
+@pytest.mark.slow
 def test_the_commands_lead_to_it(folder: Path) -> None:
     written(folder, SOLUTION)
     assert "autograder catch 05_encoder_block" in WIDE.invoke(app, ["check", str(folder)]).output
