@@ -307,7 +307,7 @@ def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(
 ):
     """Under the wrong attention, no answer of the head is that of a head with one mistake."""
     edits = {
-        "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
+        "scaled_without_the_root": ("math.sqrt(q.shape[-1])", "q.shape[-1]"),
         "shares_returned_by_the_head": ("        return output\n", "        return output, _\n"),
     }
     known = [
