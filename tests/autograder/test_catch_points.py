@@ -370,7 +370,8 @@ def test_a_class_is_graded_decided_and_exported(
     assert run(*command).startswith("0")
     assert scores(grades) == {"ada": 12.0, "bob": 12.0, "cleo": 10.0}
     (tiny.root / "decisions.yml").write_text(
-        "- {student: cleo, assignment: 01_adding, part: catch, points: 1, reason: Shown in class.}\n",
+        "- {student: cleo, assignment: 01_adding, part: catch, give: 1, reason: Shown in class., "
+        "by: Grace, at: 2026-11-30 14:05}\n",
         "utf-8",
     )
     assert run("report", grades).startswith("0")
