@@ -30,14 +30,6 @@ def in_order(text: str, *words: str) -> bool:
     return -1 not in places and places == sorted(places)
 
 
-def test_tests_with_the_same_question_have_one_cause() -> None:
-    first, right, other, second = RESULTS
-    assert first.cause == second.cause != other.cause
-    assert result("x", message="Other.").cause == other.cause
-    assert right.cause != result("y", "passed").cause
-    assert result("z", "followed", hint=QUESTION).cause != first.cause
-
-
 def test_notebook_shows_the_question_once_above_the_tests() -> None:
     for text in (repr(Message("Part", RESULTS)), Message("Part", RESULTS)._repr_html_()):
         assert text.count(QUESTION) == text.count("is subtracted") == 1
@@ -71,11 +63,6 @@ def test_terminal_shows_one_cause_of_several_tests_above_them() -> None:
     text = capture.get()
     assert text.count("is not there") == 1 and "for the same reason" not in text
     assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
-
-
-def test_question_without_a_name_leaves_no_empty_line() -> None:
-    lines = repr(Message("Part", (result("first", message="One.", hint=QUESTION),))).split("\n")
-    assert lines == ["Part", f"→ {QUESTION}", "✗ Title of first. (−0.5)", "    One."]
 
 
 def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts() -> None:

@@ -22,7 +22,7 @@ from tests.assignments.chance import (
 from tests.autograder.sampling import sampled
 
 RUNS, CATCHES, SEED = 8, 2, 2026
-SAMPLE = ("test_dropout_acts_on_the_sum_in_training", "test_a_coin_of_eighty_twenty")
+SAMPLE = "test_dropout_acts_on_the_sum_in_training"
 COIN = next(chance for chance in TESTS if chance.test == "test_a_coin_of_eighty_twenty")
 
 
@@ -43,7 +43,7 @@ def judged() -> Iterator[Callable[..., Outcome]]:
 
 
 @pytest.mark.parametrize(
-    "chance", sampled(TESTS, lambda chance: chance.test in SAMPLE, lambda chance: chance.test)
+    "chance", sampled(TESTS, lambda chance: chance.test == SAMPLE, lambda chance: chance.test)
 )
 def test_reference_passes_and_every_mistake_fails(judged, chance):
     outcome = judged(chance, RUNS, CATCHES)
@@ -120,7 +120,3 @@ def test_command_accepts_only_assignments_with_random_tests(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["03_masked_heads"])
     assert "03_masked_heads has no test with chance in it" in capsys.readouterr().err
-
-
-def test_deviation_of_a_hundred_coin_tosses():
-    assert binomial(0.5, 100) == pytest.approx(0.05)

@@ -47,33 +47,40 @@ def complaints(schema: str, *files: Path) -> str:
     return done.stdout if done.returncode else ""
 
 
-@pytest.mark.parametrize("site", sorted(CI))
-def test_workflow_is_right_by_the_schema_of_its_forge(
-    tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("forge", sorted(SCHEMAS))
+def test_workflows_are_right_by_the_schema_of_their_forge(
+    tmp_path: Path, forge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("check_jsonschema", reason="check-jsonschema needs Python 3.11")
     monkeypatch.setattr(making, "kit", dict)
-    course = write_tiny_course(tmp_path / "course")
     due = COURSE.replace("minutes: 10\n", "minutes: 10\n    due: 2026-12-01 08:00\n")
-    (course / "course.yml").write_text(due, "utf-8")
-    new(course, "02_mean", ci=site)
-    workflows = [course / place for place in CI[site] if place.endswith(".yml")]
-    assert len(workflows) >= 2
-    assert complaints(SCHEMAS[site.partition("-")[0]], *workflows) == ""
+    workflows = []
+    for site in (forge, f"{forge}-course"):
+        course = write_tiny_course(tmp_path / site)
+        (course / "course.yml").write_text(due, "utf-8")
+        new(course, "02_mean", ci=site)
+        workflows += [course / place for place in CI[site] if place.endswith(".yml")]
+    assert len(workflows) >= 4
+    assert complaints(SCHEMAS[forge], *workflows) == ""
 
 
-@pytest.mark.parametrize(
-    ("forge", "text"),
-    [
-        ("github", "on: push\njobs: {a: {steps: [{run: echo}]}}\n"),  # no runs-on
-        ("github", "on: push\njobs: {a: {runs-on: x, steps: [{run: echo, use: y}]}}\n"),
-        ("gitlab", "a: {script: [echo], rules: [{when: perhaps}]}\n"),
+WRONG = {
+    "github": [
+        "on: push\njobs: {a: {steps: [{run: echo}]}}\n",  # no runs-on
+        "on: push\njobs: {a: {runs-on: x, steps: [{run: echo, use: y}]}}\n",
     ],
-)
-def test_workflow_that_is_wrong_is_seen(tmp_path: Path, forge: str, text: str) -> None:
+    "gitlab": ["a: {script: [echo], rules: [{when: perhaps}]}\n"],
+}
+
+
+@pytest.mark.parametrize("forge", WRONG)
+def test_workflow_that_is_wrong_is_seen(tmp_path: Path, forge: str) -> None:
     pytest.importorskip("check_jsonschema", reason="check-jsonschema needs Python 3.11")
-    (tmp_path / "wrong.yml").write_text(text, "utf-8")
-    assert "wrong.yml" in complaints(SCHEMAS[forge], tmp_path / "wrong.yml")
+    files = [tmp_path / f"wrong-{number}.yml" for number, _ in enumerate(WRONG[forge])]
+    for file, text in zip(files, WRONG[forge]):
+        file.write_text(text, "utf-8")
+    said = complaints(SCHEMAS[forge], *files)
+    assert all(file.name in said for file in files)
 
 
 # ------------------------------------------------------------------ steps
@@ -211,6 +218,10 @@ def test_workflows_of_github_run_step_by_step(tmp_path: Path, python: dict[str, 
     second = forge.machine("second")
     second.github(".github/workflows/grade.yml", "grade")
     assert_next_hour_grades_what_changed(forge, second.log)
+    before = forge.course.head("journal")
+    third = forge.machine("third")
+    third.github(".github/workflows/grade.yml", "grade")
+    assert "0 pushed, 2 unchanged" in third.log and forge.course.head("journal") == before
 
 
 @NEEDS_GIT

@@ -26,12 +26,8 @@ REPLY: dict[str, Any] = {
     "call": 1, "result": torch.ones(2), "differentiable": [True], "mutated": [], "refilled": [], "modules": [],
     "generators": [],
 }  # fmt: skip
-MODULE: dict[str, Any] = {
-    "kind": "module",
-    "parameters": [],
-    "buffers": [],
-    "modules": [["", "Head", True, ""]],
-}
+WITHOUT_WEIGHTS: dict[str, Any] = {"kind": "module", "parameters": [], "buffers": []}
+MODULE = {**WITHOUT_WEIGHTS, "modules": [["", "Head", True, ""]]}
 
 
 @pytest.fixture(autouse=True)

@@ -61,14 +61,11 @@ def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
 
 def tree(folder: Path) -> dict[str, str]:
     """Return every file below a folder with its text, except collected.json."""
-    files = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "collected.json"
-    ]
-    return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in files
-    }
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "collected.json":
+            files[path.relative_to(folder).as_posix()] = path.read_text("utf-8", "replace")
+    return files
 
 
 def known(folder: Path) -> dict[str, Collected]:
@@ -121,47 +118,54 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
     ]
 
 
-def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path):
-    gather(packed("submissions.zip", CANVAS))
-    facts = known(tmp_path / "submitted")
-    assert {student: (one.name, one.late) for student, one in facts.items()} == {
-        "1001": ("lovelaceada", False),
-        "1002": ("hoppergrace", True),
-        "1003": ("turingalan", False),
-        "1004": ("liskovbarbara", False),
-        "1005": ("duchâteletélodie", False),
-        "1006": ("knuthdonald", False),
-    }
-    assert {one.source for one in facts.values()} == {"submissions.zip"}
-
-
-def test_canvas_display_name_that_is_the_number_of_another_student_takes_nothing_from_them(
-    packed, gather, tmp_path
-):
-    """`1001_5678_9010_adding.py` is of student 5678, who is called `1001`, and says nothing about student 1001."""
-    files = {
-        "lovelaceada_LATE_1001_9001_adding.py": "ada = 1\n",
-        "1001_5678_9010_adding.py": "five = 1\n",
-        "hoppergrace_5002_9002_adding.py": "grace = 1\n",
-    }
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            CANVAS,
+            {
+                "1001": ("lovelaceada", False),
+                "1002": ("hoppergrace", True),
+                "1003": ("turingalan", False),
+                "1004": ("liskovbarbara", False),
+                "1005": ("duchâteletélodie", False),
+                "1006": ("knuthdonald", False),
+            },
+            id="names and late marks",
+        ),
+        pytest.param(
+            {
+                "lovelaceada_LATE_1001_9001_adding.py": "ada = 1\n",
+                "1001_5678_9010_adding.py": "five = 1\n",
+                "hoppergrace_5002_9002_adding.py": "grace = 1\n",
+            },
+            {
+                "1001": ("lovelaceada", True),
+                "5678": ("1001", False),
+                "5002": ("hoppergrace", False),
+            },
+            id="a display name that is the number of another student takes nothing from them",
+        ),
+        pytest.param(
+            {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"},
+            {"anon_x1Yz9": ("", False), "anon_Qw3rT": ("", True)},
+            id="anonymous",
+        ),
+        pytest.param(
+            {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"},
+            {"1002": ("hoppergrace", True)},
+            id="late mark in lowercase",
+        ),
+    ],
+)
+def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path, files, expected):
     gather(packed("submissions.zip", files))
     facts = known(tmp_path / "submitted")
-    assert {student: (one.name, one.late) for student, one in facts.items()} == {
-        "1001": ("lovelaceada", True),
-        "5678": ("1001", False),
-        "5002": ("hoppergrace", False),
-    }
-    assert (tmp_path / "submitted" / "1001" / NAME / "adding.py").read_text() == "ada = 1\n"
-
-
-def test_anonymous_canvas_download_is_collected(packed, gather, tmp_path):
-    files = {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"}
-    report = gather(packed("submissions.zip", files))
-    assert not report.odd
-    assert {s: one.late for s, one in known(tmp_path / "submitted").items()} == {
-        "anon_x1Yz9": False,
-        "anon_Qw3rT": True,
-    }
+    assert {student: (one.name, one.late) for student, one in facts.items()} == expected
+    assert {one.source for one in facts.values()} == {"submissions.zip"}
+    if "1001" in expected:
+        text = (tmp_path / "submitted" / "1001" / NAME / "adding.py").read_text()
+        assert text == "ada = 1\n"
 
 
 def test_canvas_last_of_two_uploads_is_collected(packed, gather, tmp_path):
@@ -206,29 +210,18 @@ def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, 
         f"raoanita: a typed text was handed in, no file; {UNUSABLE}",
         f"ngbo: a typed link was handed in, no file; {UNUSABLE}",
     }
-    refused = {
-        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem
-    }
+    refused = problems_of(tmp_path / "submitted", course)
+    assert refused.pop("1001") is None
     assert set(refused) == {graded_name(student) for student in facts} - {"1001"}
     none = "No file adding.py or adding.ipynb was handed in; there is only"
-    assert (refused["107"], refused["109"]) == (
-        f"{none} typed_text.html.",
-        f"{none} typed_link.html.",
-    )
+    assert refused["107"] == f"{none} typed_text.html."
+    assert refused["109"] == f"{none} typed_link.html."
 
 
 def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp_path):
     texts = {name: text for name, text in TYPED.items() if name.endswith(".html")}
     gather(packed("submissions.zip", texts), assignment=NAME)
     assert len(known(tmp_path / "submitted")) == 6
-
-
-def test_canvas_late_mark_in_lowercase_is_recognised(packed, gather, tmp_path):
-    gather(packed("submissions.zip", {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"}))
-    assert (
-        known(tmp_path / "submitted")["1002"].name,
-        known(tmp_path / "submitted")["1002"].late,
-    ) == ("hoppergrace", True)
 
 
 # ------------------------------------------------------------------ Moodle
@@ -306,14 +299,11 @@ def team_sheet(tmp_path: Path) -> Path:
 def test_moodle_group_number_is_not_used_as_participant_number(
     packed, gather, course, team_sheet, tmp_path, tool
 ):
-    """Collected without a roster: Ada is participant 17, Team Blue is group 17, and Ada must not get its
-    score.
-    """
+    """Collected without a roster: Ada is participant 17, Team Blue is group 17, whose score she must not get."""
     gather(packed("LIN101-adding-4712.zip", TEAMS))
     exported = export_to(tool, course, tmp_path, team_sheet)
-    assert (
-        not (tmp_path / "worksheet-filled.csv").exists() and not (tmp_path / "pages.zip").exists()
-    )
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+    assert not (tmp_path / "pages.zip").exists()
     hint = (
         "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
         "collect again with a roster that has a column `group`."
@@ -333,16 +323,11 @@ def export_to(
     grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
     write_all(tmp_path / "grades", course, grades)
     output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
-    request = ExportRequest(
-        course,
-        grades,
-        tmp_path / "submitted",
-        sheet=sheet,
-        folder=tmp_path / "grades",
-        output=output,
-        roster=roster or Roster(),
+    places = {"sheet": sheet, "folder": tmp_path / "grades", "output": output}
+    submitted = tmp_path / "submitted"
+    return export(
+        tool, ExportRequest(course, grades, submitted, roster=roster or Roster(), **places)
     )
-    return export(tool, request)
 
 
 def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
@@ -372,10 +357,9 @@ def test_group_work_is_collected_for_each_member(packed, gather, course, team_sh
     assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
     assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
     with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
-        assert sorted(pages.namelist())[:2] == [
-            f"Ada Lovelace_17_assignsubmission_file_{NAME}.html",
-            f"Ben Ito_18_assignsubmission_file_{NAME}.html",
-        ]
+        names = sorted(pages.namelist())[:2]
+    kind = f"assignsubmission_file_{NAME}.html"
+    assert names == [f"Ada Lovelace_17_{kind}", f"Ben Ito_18_{kind}"]
 
 
 @pytest.mark.parametrize(
@@ -430,7 +414,6 @@ def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(
 
 
 def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
-    """The site's name is stored, so that the row is found in the export."""
     people = roster("student,name,canvas\nada42,Countess King,1001\n")
     gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
     assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
@@ -441,10 +424,8 @@ def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, cour
 def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
     gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
     (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert (
-        "If both are one person"
-        in export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems[0]
-    )
+    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+    assert "If both are one person" in problem
     people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
     assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
 
@@ -456,14 +437,11 @@ def test_ambiguous_group_names_are_assigned_to_no_student(roster):
 
 
 def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
-    gather(
-        packed("adding.zip", {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"})
-    )
+    files = {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}
+    gather(packed("adding.zip", files))
     sheet = tmp_path / "worksheet.csv"
-    for text in (
-        MOODLE_SHEET,
-        'Identifier,Status,Grade,Maximum grade\n"Participant 657831",Submitted,,10\n',
-    ):
+    titles = "Identifier,Status,Grade,Maximum grade"
+    for text in (MOODLE_SHEET, f'{titles}\n"Participant 657831",Submitted,,10\n'):
         sheet.write_text(text, "utf-8")
         assert not export_to("moodle", course, tmp_path, sheet).problems
 
@@ -471,9 +449,8 @@ def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tm
 def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
     gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
     sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(
-        'Identifier,Status,Grade,Maximum grade\n"Participant 17",Submitted,,10\n', "utf-8"
-    )
+    row = '"Participant 17",Submitted,,10'
+    sheet.write_text(f"Identifier,Status,Grade,Maximum grade\n{row}\n", "utf-8")
     assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
     assert not (tmp_path / "worksheet-filled.csv").exists()
 
@@ -541,10 +518,8 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     gather(packed("assignment_5_export.zip", GRADESCOPE))
     facts = known(tmp_path / "submitted")
     assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
-    assert (facts["submission_2"].submitted_at, facts["submission_2"].attempt) == (
-        "2026-03-21T06:00:00+00:00",
-        None,
-    )
+    second = facts["submission_2"]
+    assert (second.submitted_at, second.attempt) == ("2026-03-21T06:00:00+00:00", None)
     assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
     assert facts["submission_99"].submitted_at is None
     assert facts["grace@example.org"].moment == facts["00123"].moment
@@ -563,9 +538,8 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     ],
 )
 def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
-    report = gather(
-        packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"})
-    )
+    files = {"submission_metadata.yml": text, "submission_1/adding.py": "x"}
+    report = gather(packed("export.zip", files))
     (problem,) = report.odd
     assert "submission_metadata.yml in" in problem and not report.counts
     assert not Path("pwned").exists()
@@ -576,9 +550,8 @@ def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
     ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"],
 )
 def test_unexpected_gradescope_metadata_does_not_stop_the_collection(packed, gather, text):
-    report = gather(
-        packed("export.zip", {"submission_metadata.yml": text, "submission_1/adding.py": "x"})
-    )
+    files = {"submission_metadata.yml": text, "submission_1/adding.py": "x"}
+    report = gather(packed("export.zip", files))
     assert report.odd or report.notes or report.counts
 
 
@@ -623,9 +596,8 @@ def test_latest_attempt_of_brightspace_and_blackboard_is_collected(
     report = gather(packed("adding.zip", files))
     assert {student: one.name for student, one in known(tmp_path / "submitted").items()} == students
     assert sorted(tree(tmp_path / "submitted").values()) == ["grace\n", "later\n"]
-    assert (
-        not report.odd and "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
-    )
+    assert not report.odd
+    assert "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
 
 
 def test_blackboard_logins_with_underscores_are_not_mixed(packed, gather, tmp_path):
@@ -727,23 +699,16 @@ def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, g
     assert len(problems) == 3 and report.counts == {"new": 4}
 
 
-def test_moodle_folder_that_begins_with_a_dot_is_collected(packed, gather, tmp_path):
-    files = {
-        "..dots_17_assignsubmission_file/adding.py": "x\n",
-        "._noise_18_assignsubmission_file": "noise",
-    }
+def test_moodle_folder_that_begins_with_a_dot_is_collected_but_none_inside_of_it(
+    packed, gather, tmp_path
+):
+    mine = "..dots_17_assignsubmission_file"
+    inside = {f"{mine}/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")}
+    files = {f"{mine}/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise", **inside}
     gather(packed("adding.zip", {**MOODLE, **files}))
-    assert known(tmp_path / "submitted")["17"].name == "..dots" and "18" not in known(
-        tmp_path / "submitted"
-    )
-
-
-def test_dot_folders_inside_a_students_folder_are_ignored(packed, gather, tmp_path):
-    files = {
-        f"Ada_17_assignsubmission_file/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")
-    }
-    gather(packed("adding.zip", {"Ada_17_assignsubmission_file/adding.py": "ada = 1\n", **files}))
-    assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
+    facts = known(tmp_path / "submitted")
+    assert facts["17"].name == "..dots" and "18" not in facts
+    assert tree(tmp_path / "submitted" / "17") == {f"{NAME}/adding.py": "x\n"}
 
 
 def test_single_file_and_folder_of_files_are_collected(gather, tmp_path):
@@ -784,10 +749,8 @@ def test_archive_name_determines_the_assignment(course, name, assignment):
 def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     archive = packed("submissions.zip", {"lovelaceada_1001_5001_homework.py": "ada = 1\n"})
     (problem,) = gather(archive).odd
-    assert (
-        "homework.py is not named like an assignment; name the assignment with --assignment."
-        in problem
-    )
+    sentence = "is not named like an assignment; name the assignment with --assignment."
+    assert f"homework.py {sentence}" in problem
     assert not gather(archive, assignment=NAME).odd
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
@@ -825,29 +788,22 @@ def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "text, key, student",
+    "titles, row, key, student",
     [
+        ("Student,ID,SIS User ID,SIS Login ID", '"Lovelace, Ada",1001,S-1,ada1', "1001", "ada1"),
         (
-            'Student,ID,SIS User ID,SIS Login ID,Section\n"Lovelace, Ada",1001,S-1,ada1,One\n',
-            "1001",
-            "ada1",
+            "Identifier,Full name,Email address",
+            "Participant 6,Ada Lovelace,a@x.org",
+            "6",
+            "a@x.org",
         ),
-        (
-            "Identifier,Full name,Email address\nParticipant 657831,Ada Lovelace,ada@x.org\n",
-            "657831",
-            "ada@x.org",
-        ),
-        (
-            "Identifier;Vollständiger Name\nTeilnehmer/in657831;Ada Lovelace\n",
-            "657831",
-            "Teilnehmer/in657831",
-        ),
-        ("First Name,Last Name,SID,Email\nAda,Lovelace,00123,ada@x.org\n", "lovelaceada", "00123"),
-        ("student,name\nada42,Ada King Lovelace\n", "lovelaceadaking", "ada42"),
+        ("Identifier;Vollständiger Name", "Teilnehmer/in6;Ada Lovelace", "6", "Teilnehmer/in6"),
+        ("First Name,Last Name,SID,Email", "Ada,Lovelace,01,a@x.org", "lovelaceada", "01"),
+        ("student,name", "ada42,Ada King Lovelace", "lovelaceadaking", "ada42"),
     ],
 )
-def test_tables_of_all_sites_can_be_rosters(roster, text, key, student):
-    person = roster(text).find(anything(key))
+def test_tables_of_all_sites_can_be_rosters(roster, titles, row, key, student):
+    person = roster(f"{titles}\n{row}\n").find(anything(key))
     assert person is not None and person.id == student
 
 
@@ -896,9 +852,8 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
     report = gather(packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n")))
     files = tree(tmp_path / "submitted")
     assert files.pop(f"ada/{NAME}/adding.py") == "tuesday\n"
-    assert list(files.values()) == ["monday\n"] and next(iter(files)).startswith(
-        f".earlier/ada/{NAME}/"
-    )
+    assert list(files.values()) == ["monday\n"]
+    assert next(iter(files)).startswith(f".earlier/ada/{NAME}/")
     assert report.counts == {"replaced": 1} and "this one counts now" in report.notes[0]
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
@@ -906,9 +861,8 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
 def test_earlier_submission_collected_later_changes_nothing(packed, gather, tmp_path):
     tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
     report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
-    assert (
-        report.counts == {"new": 1, "older": 1} and "handed in later; it stays" in report.notes[0]
-    )
+    assert report.counts == {"new": 1, "older": 1}
+    assert "handed in later; it stays" in report.notes[0]
     assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
     assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
 
@@ -941,13 +895,11 @@ def test_existing_files_are_not_overwritten(packed, gather, tmp_path):
 
 def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
     archive = packed("1.zip", CANVAS)
+    record = tmp_path / "submitted" / "collected.json"
     gather(archive)
-    before = (tmp_path / "submitted" / "collected.json").read_bytes(), tree(tmp_path / "submitted")
+    before = record.read_bytes(), tree(tmp_path / "submitted")
     assert gather(archive).counts == {"unchanged": 6}
-    assert (
-        (tmp_path / "submitted" / "collected.json").read_bytes(),
-        tree(tmp_path / "submitted"),
-    ) == before
+    assert (record.read_bytes(), tree(tmp_path / "submitted")) == before
 
 
 # ---------------------------------------------------------------------- submission times from a table
@@ -1007,9 +959,8 @@ def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_pa
 def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
     archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
     assert gather(archive).counts == {"new": 1}
-    assert gather(archive, times=table("student,submitted_at\n1002,2026-11-28 00:05\n")).counts == {
-        "unchanged": 1
-    }
+    times = table("student,submitted_at\n1002,2026-11-28 00:05\n")
+    assert gather(archive, times=times).counts == {"unchanged": 1}
     assert gather(archive).counts == {"unchanged": 1}
     assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
     assert known(tmp_path / "submitted")["1002"].late
@@ -1023,10 +974,8 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     assert not (tmp_path / "submitted").exists()
     rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
     gather(archive, times=table(f"student,assignment,submitted_at\n{rows}"))
-    found = {
-        name: one.submitted_at for (_, name), one in read_collected(tmp_path / "submitted").items()
-    }
-    assert found == {
+    found = read_collected(tmp_path / "submitted")
+    assert {name: one.submitted_at for (_, name), one in found.items()} == {
         NAME: "2026-11-28T00:05:00+00:00",
         "02_many_heads": "2026-11-29T00:00:00+00:00",
     }
@@ -1037,17 +986,11 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
         (
-            "student,submitted_at\n1001,03/04/2026 9:00\n",
-            r"in the row of 1001: '03/04/2026 9:00' is not a time",
+            "student,submitted_at\n1001,03/04/26 9:00\n",
+            "row of 1001: '03/04/26 9:00' is not a time",
         ),
-        (
-            "student,submitted_at\n1001,yesterday\n",
-            "is not a time that can be read; write it like 2026-11-27 23:58",
-        ),
-        (
-            "student,assignment,submitted_at\n1,essay,2026-11-27\n",
-            "the course has no assignment 'essay'",
-        ),
+        ("student,submitted_at\n1001,yesterday\n", "can be read; write it like 2026-11-27 23:58"),
+        ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "no assignment 'essay'"),
     ],
 )
 def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
@@ -1084,6 +1027,11 @@ def test_other_time_formats_are_refused(text):
 # ------------------------------------------------------------------ work that cannot be used
 
 
+def problems_of(folder: Path, course: Course) -> dict[str, str | None]:
+    """Return why each submission below a folder or in an archive cannot be graded."""
+    return {found.student: found.problem for found in find_submissions(folder, course)}
+
+
 def test_grade_gives_the_reason_that_collect_saw(packed, gather, course, tmp_path):
     """The files are kept beside the reason, and another attempt replaces both."""
     files = {
@@ -1094,26 +1042,16 @@ def test_grade_gives_the_reason_that_collect_saw(packed, gather, course, tmp_pat
         "class/ed/01_adding/adding.py": "ed = 1\n",
     }
     archive = packed("class.zip", files)
-    directly = {s.student: s.problem for s in find_submissions(archive, course)}
+    directly = problems_of(archive, course)
     gather(archive)
-    assert {
-        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)
-    } == directly
+    assert problems_of(tmp_path / "submitted", course) == directly
     assert directly["ed"] is None and "with different contents" in (directly["ada"] or "")
-    kept = [
-        text for name, text in tree(tmp_path / "submitted").items() if not name.endswith(".txt")
-    ]
-    assert sorted(kept) == ["ed = 1\n", "one = 1\n", "one = 1\n", "two = 1\n", "two = 1\n"]
-    report = gather(
-        packed(
-            "again.zip",
-            {"class/ada/01_adding/adding.py": "one = 1\n", **dict(list(files.items())[2:])},
-        )
-    )
-    assert report.counts["replaced"] == 1
-    assert {s.student: s.problem for s in find_submissions(tmp_path / "submitted", course)}[
-        "ada"
-    ] is None
+    left = tree(tmp_path / "submitted")
+    kept = sorted(text for name, text in left.items() if not name.endswith(".txt"))
+    assert kept == ["ed = 1\n", "one = 1\n", "one = 1\n", "two = 1\n", "two = 1\n"]
+    del files["class/ada/01_adding/adding (1).py"]
+    assert gather(packed("again.zip", files)).counts["replaced"] == 1
+    assert problems_of(tmp_path / "submitted", course)["ada"] is None
 
 
 def test_student_with_only_unusable_files_is_refused_and_not_missing(
@@ -1121,24 +1059,23 @@ def test_student_with_only_unusable_files_is_refused_and_not_missing(
 ):
     rest = {name: text for name, text in CANVAS.items() if name.endswith((".pdf", ".html"))}
     gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
-    found = {
-        s.student: s.problem for s in find_submissions(tmp_path / "submitted", course) if s.problem
-    }
     none = "No file adding.py or adding.ipynb was handed in; there is only"
     larger = "adding.py is larger than 4 MB."
-    assert found == {"1005": f"{none} essay.pdf.", "1006": f"{none} text.html.", "1009": larger}
+    assert problems_of(tmp_path / "submitted", course) == {
+        "1005": f"{none} essay.pdf.",
+        "1006": f"{none} text.html.",
+        "1009": larger,
+    }
 
 
 def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    report = gather(
-        packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"}), assignment=NAME
-    )
-    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"} and report.odd
+    unusable = packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"})
+    assert gather(unusable, assignment=NAME).odd
+    assert tree(tmp_path / "submitted") == {f"1001/{NAME}/adding.py": "x\n"}
     gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
-    assert gather(packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})).counts == {
-        "replaced": 1
-    }
+    usable = packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})
+    assert gather(usable).counts == {"replaced": 1}
 
 
 def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path):
@@ -1196,12 +1133,8 @@ def test_collected_students_are_found_in_the_sites_sheet(
 
 
 def test_record_round_trip(tmp_path):
-    written = [
-        Collected(
-            "ada", NAME, "Ada", "2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"}
-        ),
-        Collected("zoë", NAME),
-    ]
+    facts = ("2026-03-20T23:58:00+01:00", True, 2, "x.zip", {"adding.py": "00"})
+    written = [Collected("ada", NAME, "Ada", *facts), Collected("zoë", NAME)]
     write_collected(tmp_path, written)
     assert list(read_collected(tmp_path).values()) == written
     assert read_collected(tmp_path / "elsewhere") == {}
@@ -1213,13 +1146,11 @@ def test_record_round_trip(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        '{"schema": 2, "submissions": []}',
+        *("", "[]", '{"schema": 2, "submissions": []}'),
         '{"schema": 1, "submissions": [{"student": 5, "assignment": ""}]}',
         '{"schema": 1, "submissions": [{"student": "a"}]}',
         '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "late": "yes"}]}',
-        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "yesterday"}]}',
+        '{"schema": 1, "submissions": [{"student": "a", "assignment": "b", "submitted_at": "soon"}]}',
     ],
 )
 def test_invalid_record_is_reported(tmp_path, text):
@@ -1236,9 +1167,8 @@ def test_invalid_record_is_reported(tmp_path, text):
 )
 def test_ids_cannot_escape_the_folder(packed, gather, tmp_path, sid):
     metadata = f"submission_1:\n  ':submitters':\n  - {{':sid': {json.dumps(sid)}}}\n"
-    gather(
-        packed("export.zip", {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"})
-    )
+    files = {"submission_metadata.yml": metadata, "submission_1/adding.py": "x\n"}
+    gather(packed("export.zip", files))
     (file,) = tree(tmp_path / "submitted")
     assert file.endswith(f"/{NAME}/adding.py") and file.count("/") == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["export.zip", "submitted"]
@@ -1304,7 +1234,7 @@ def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, 
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(identity=st.text(min_size=1, max_size=120))
 @example("__PYCACHE__")
@@ -1338,39 +1268,33 @@ def command(course: Course, tmp_path: Path, monkeypatch):
 def test_collect_command_reports_results_and_problems(command, packed, tmp_path):
     packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     done = command("good.zip")
-    assert (done.exit_code, done.stdout, done.stderr) == (
-        0,
-        "1 submission of 1 student: 1 new.\n",
-        "",
-    )
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == "1 submission of 1 student: 1 new.\n"
     packed("submissions.zip", CANVAS)
     done = command("submissions.zip", "--output", "there", "--json")
     assert done.exit_code == 1 and "essay.pdf" in done.stderr
     record = json.loads(done.stdout)
-    assert (record["submissions"], record["late"], len(record["not_understood"])) == (
-        {"new": 6},
-        1,
-        3,
-    )
+    assert record["submissions"] == {"new": 6}
+    assert (record["late"], len(record["not_understood"])) == (1, 3)
 
 
 @pytest.mark.parametrize(
     "words, code",
     [
-        (["nothing.zip"], 2),
-        (["good.zip", "nothing.zip"], 2),
-        (["good.zip", "--from", "sakai"], 2),
-        (["good.zip", "--assignment", "99_none"], 2),
-        (["good.zip", "--roster", "nothing.csv"], 2),
-        (["good.zip", "--roster", "good.zip"], 2),
-        (["good.zip", "--output", "good.zip/below"], 2),
-        (["gradebook.csv"], 2),
-        (["good.zip", "gradebook.csv"], 2),
-        (["good.zip", "--times", "nothing.csv"], 2),
-        (["good.zip", "--times", "gradebook.csv"], 2),
-        (["good.zip", "--from", "moodle"], 1),
-        (["empty"], 1),
-        (["broken.zip"], 2),
+        ("nothing.zip", 2),
+        ("good.zip nothing.zip", 2),
+        ("good.zip --from sakai", 2),
+        ("good.zip --assignment 99_none", 2),
+        ("good.zip --roster nothing.csv", 2),
+        ("good.zip --roster good.zip", 2),
+        ("good.zip --output good.zip/below", 2),
+        ("gradebook.csv", 2),
+        ("good.zip gradebook.csv", 2),
+        ("good.zip --times nothing.csv", 2),
+        ("good.zip --times gradebook.csv", 2),
+        ("good.zip --from moodle", 1),
+        ("empty", 1),
+        ("broken.zip", 2),
     ],
 )
 def test_collect_command_reports_wrong_arguments(command, packed, tmp_path, words, code):
@@ -1378,7 +1302,7 @@ def test_collect_command_reports_wrong_arguments(command, packed, tmp_path, word
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04")
     (tmp_path / "gradebook.csv").write_text("Student,ID\nAda,1001\n")
-    done = command(*words)
+    done = command(*words.split())
     assert done.exit_code == code
     assert not done.exception or isinstance(done.exception, SystemExit)
     assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n")

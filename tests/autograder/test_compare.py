@@ -73,20 +73,15 @@ def test_change_names_the_test_and_the_reason():
     assert (test.title, test.before, test.after) == ("What a says.", "passed", "failed")
     assert (test.score_before, test.score_after) == (2, 0)
     assert test.message == "3 came back, 5 was expected."
-
-
-def test_test_that_passes_now_shows_the_old_message():
-    (change,) = compare([grade("ada", NO_A)], [grade("ada", A)]).changes
-    assert change.tests[0].message == "3 came back, 5 was expected."
+    (back,) = compare([grade("ada", NO_A)], [grade("ada", A)]).changes
+    assert back.tests[0].message == test.message, "of a test that passes now, the old message"
 
 
 def test_added_and_removed_tests_are_changes():
     (change,) = compare([grade("ada", A)], [grade("ada", B)]).changes
     assert change.kind == "same"
-    assert [(t.name, t.before, t.after) for t in change.tests] == [
-        ("b", None, "passed"),
-        ("a", "passed", None),
-    ]
+    tests = [(test.name, test.before, test.after) for test in change.tests]
+    assert tests == [("b", None, "passed"), ("a", "passed", None)]
 
 
 def test_other_points_for_an_equal_outcome_are_a_change():
@@ -97,10 +92,6 @@ def test_other_points_for_an_equal_outcome_are_a_change():
 def test_refused_then_graded_is_a_change_without_points():
     (change,) = compare([refused("ada")], [grade("ada", test_of("a", 0, 4))]).changes
     assert change.kind == "same"
-
-
-def test_last_grade_of_each_submission_is_compared():
-    assert compare([grade("ada", A), grade("ada", NO_A)], [grade("ada", NO_A)]).changes == ()
 
 
 def test_unchanged_grades_of_the_earlier_run_are_not_kept():
@@ -160,18 +151,14 @@ def test_compare_command_prints_the_table_and_exits_with_0(tmp_path):
 
 
 def test_markup_in_names_is_printed_literally(tmp_path):
-    old, new = (
-        journal(tmp_path / "old", grade("[red]x[/]", A)),
-        journal(tmp_path / "new", grade("[red]x[/]", NO_A)),
-    )
+    old = journal(tmp_path / "old", grade("[red]x[/]", A))
+    new = journal(tmp_path / "new", grade("[red]x[/]", NO_A))
     assert "[red]x[/]" in run(old, new).stdout
 
 
 def test_compare_command_prints_json(tmp_path):
-    old, new = (
-        journal(tmp_path / "old", grade("ada", A)),
-        journal(tmp_path / "new", grade("ada", NO_A)),
-    )
+    old = journal(tmp_path / "old", grade("ada", A))
+    new = journal(tmp_path / "new", grade("ada", NO_A))
     record = json.loads(run(old, new, "--json").stdout)
     assert record["counts"]["down"] == 1
     assert record["seeds"] == {"before": [41], "after": [41]}
@@ -196,14 +183,9 @@ def test_empty_journal_is_reported(tmp_path):
 
 
 def test_unreadable_lines_are_reported(tmp_path):
-    old, new = (
-        journal(tmp_path / "old", grade("ada", A)),
-        journal(tmp_path / "new", grade("ada", A)),
-    )
+    old, new = (journal(tmp_path / name, grade("ada", A)) for name in ("old", "new"))
     with (old / "grades.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"a": 1}\n')
     done = run(old, new)
     assert done.exit_code == 0
-    assert done.stderr.startswith(
-        f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in it is missing."
-    )
+    assert done.stderr.startswith(f"{old / 'grades.jsonl'}: line 2 cannot be read; the grade in")

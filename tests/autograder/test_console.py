@@ -6,10 +6,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from typer.testing import CliRunner
 
-import autograder
-from autograder.cli import app, console
+from autograder.cli import console
 
 
 @pytest.fixture
@@ -48,9 +46,3 @@ def test_progress_in_a_terminal_shows_a_bar(
         steps("Grading")(2, 2)
     bars = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", "\n".join(lines()))
     assert re.search(r"Grading +━+ +2/2", bars)
-
-
-@pytest.mark.parametrize("option", ["--version", "-V"])
-def test_version_is_printed(option: str) -> None:
-    done = CliRunner().invoke(app, [option])
-    assert (done.exit_code, done.stdout) == (0, f"autograder {autograder.__version__}\n")

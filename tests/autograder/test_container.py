@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox.inside.jail import SAFE_TIERS
+from tests.autograder.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ROOT / "scripts" / "container"
@@ -26,10 +26,8 @@ DEBIAN = "bookworm"
 NOBODY = 65534
 USER = 1000  # of the container
 NAME, SEED = "03_masked_heads", "1"
-PIP_PATHS = (
-    "PIP_CERT",
-    "PIP_FIND_LINKS",
-)  # files of this machine without which its pip finds nothing
+PIP_PATHS = ("PIP_CERT", "PIP_FIND_LINKS")  # files without which this machine's pip finds nothing
+TOGETHER = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 
 
 def program(folder: Path, name: str, lines: str) -> None:
@@ -63,11 +61,8 @@ class Entry:
         ended = f'if [ "$1" = doctor ]; then exit {doctor}; fi'
         program(self.folder / "programs", "autograder", f'echo "autograder $*"\n{ended}')
         path = f"{self.folder / 'programs'}:{os.environ['PATH']}"
-        become = (
-            []
-            if os.getuid()
-            else ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-        )
+        nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+        become = [] if os.getuid() else nobody
         return subprocess.run(
             [*become, self.folder / "programs" / "entry", *words],
             capture_output=True, text=True, env={**os.environ, "PATH": path},
@@ -134,11 +129,8 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
     assert (done.returncode, done.stdout) == (3, "")
     user = os.getuid() or NOBODY
     assert done.stderr.startswith(f"User {user} in the container {problem} {folder}.")
-    assert (
-        "--userns=keep-id" in done.stderr
-        and '--user "$(id -u):$(id -g)"' in done.stderr
-        and "z." in done.stderr
-    )
+    assert "--userns=keep-id" in done.stderr and '--user "$(id -u):$(id -g)"' in done.stderr
+    assert "z." in done.stderr
 
 
 # -- the guide --------------------------------------------------------------------------------------
@@ -147,26 +139,19 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
 @pytest.mark.parametrize("name", ["podman", "docker"])
 def test_commands_of_the_guide_mount_what_the_entry_reads(tmp_path: Path, name: str) -> None:
     text = GUIDE.read_text("utf-8")
-    (block,) = [
-        block
-        for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-        if block.startswith(f"{name} build")
-    ]
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    (block,) = (block for block in blocks if block.startswith(f"{name} build"))
     program(tmp_path / "programs", name, 'echo "$*" >> calls')
     path = f"{tmp_path / 'programs'}:{os.environ['PATH']}"
     (tmp_path / "submitted").mkdir()
     shutil.copy(ROOT / "Containerfile", tmp_path)
-    subprocess.run(
-        ["sh", "-eu", "-c", block], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True
-    )
+    environment = {**os.environ, "PATH": path}
+    subprocess.run(["sh", "-eu", "-c", block], cwd=tmp_path, env=environment, check=True)
     building, running = (tmp_path / "calls").read_text("utf-8").splitlines()
     assert building in ("build -t grader .", "build -f Containerfile -t grader .")
     assert running.startswith("run --rm --user") and running.endswith(" grader")
-    mounted = re.findall(r"-v (\S+?):(\S+)", running)
-    assert mounted == [
-        (f"{tmp_path}/submitted", "/submitted:ro"),
-        (f"{tmp_path}/grades", "/grades"),
-    ]
+    mounted = re.findall(r"-v (\S+)", running)
+    assert mounted == [f"{tmp_path}/submitted:/submitted:ro", f"{tmp_path}/grades:/grades"]
     assert (tmp_path / "grades").is_dir(), "docker would make the missing folder as root"
 
 
@@ -177,9 +162,7 @@ def why_not() -> str:
     """Return why no image can be built here; empty if it can."""
     missing = [name for name in ("buildah", "debootstrap") if not shutil.which(name)]
     if missing:
-        return (
-            f"An image is built with {' and '.join(missing)}: apt-get install {' '.join(missing)}."
-        )
+        return f"An image is built with {' and '.join(missing)}: install them with apt-get."
     return "" if os.getuid() == 0 else "Only root can build an image without a registry."
 
 
@@ -195,13 +178,7 @@ def buildah() -> Iterator[Buildah]:
 
     def call(*words: str | Path, may_fail: bool = False) -> subprocess.CompletedProcess[str]:
         places = ["--root", store / "images", "--runroot", store / "run"]
-        done = subprocess.run(
-            ["buildah", *places, *words],
-            env=variables,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        done = subprocess.run(["buildah", *places, *words], env=variables, **TOGETHER)
         assert may_fail or done.returncode == 0, done.stdout
         return done
 
@@ -217,9 +194,7 @@ def base() -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as draft:
             command = ["debootstrap", "--variant=minbase", DEBIAN, f"{draft}/{DEBIAN}"]
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-            )
+            done = subprocess.run(command, **TOGETHER)
             assert done.returncode == 0, done.stdout
             Path(draft, DEBIAN).rename(folder)
     return folder
@@ -231,9 +206,8 @@ def image(buildah: Buildah, tmp_path_factory: pytest.TempPathFactory) -> str:
     places = {name: Path(os.environ.get(name, "")) for name in PIP_PATHS if os.environ.get(name)}
     places = {name: place for name, place in places.items() if place.exists()}
     settings = tmp_path_factory.mktemp("pip") / "pip.conf"
-    lines = [
-        f"{name[len('PIP_') :].lower().replace('_', '-')} = /machine/{name}" for name in places
-    ]
+    names = {name: name.removeprefix("PIP_").lower().replace("_", "-") for name in places}
+    lines = [f"{option} = /machine/{name}" for name, option in names.items()]
     settings.write_text("\n".join(["[global]", *lines, ""]), "utf-8")
     started = container_of(buildah, "scratch")
     buildah("add", "--quiet", started, base(), "/")
@@ -263,24 +237,14 @@ def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def autograder(*words: str | Path) -> None:
-    command = [
-        sys.executable,
-        "-c",
-        "from autograder.cli import main; main()",
-        *words,
-        "--course",
-        ROOT,
-    ]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    program = [sys.executable, "-c", "from autograder.cli import main; main()"]
+    done = subprocess.run([*program, *words, "--course", ROOT], **TOGETHER)
     assert done.returncode == 0, done.stdout
 
 
-def grades_in(folder: Path) -> list[tuple[str, str, str, str]]:
-    with open(folder / "grades.csv", encoding="utf-8", newline="") as file:
-        return [
-            (row["student"], row["assignment"], row["status"], row["score"])
-            for row in csv.DictReader(file)
-        ]
+def grades_in(folder: Path) -> list[tuple[str, ...]]:
+    columns = ("student", "assignment", "status", "score")
+    return [tuple(row[name] for name in columns) for row in rows_of(folder / "grades.csv")]
 
 
 def entry_of(buildah: Buildah, container: str) -> list[str]:
@@ -299,10 +263,8 @@ def test_container_grades_a_class_as_outside(
     volumes = [f"--volume={submitted}:/submitted:ro", f"--volume={inside}:/grades"]
     said = buildah("run", *volumes, container, "--", *entry_of(buildah, container)).stdout
     assert re.search(r"^\w+ works: .*\bGrading\b", said, re.DOTALL | re.MULTILINE), said
-    graded = [
-        json.loads(line) for line in (inside / "grades.jsonl").read_text("utf-8").splitlines()
-    ]
-    graded = [line for line in graded if line.get("status") == "graded"]
+    lines = map(json.loads, (inside / "grades.jsonl").read_text("utf-8").splitlines())
+    graded = [line for line in lines if line.get("status") == "graded"]
     assert {line["isolation"] for line in graded} <= set(SAFE_TIERS)
     assert (inside / "grades.csv").stat().st_uid == USER
     (seed,) = {str(line["seed"]) for line in graded}
@@ -319,7 +281,5 @@ def test_container_runs_as_an_ordinary_user(
     (tmp_path / "grades").mkdir(mode=0o755)
     volumes = [f"--volume={submitted}:/submitted:ro", f"--volume={tmp_path / 'grades'}:/grades"]
     done = buildah("run", *volumes, container, "--", *entry_of(buildah, container), may_fail=True)
-    assert (
-        f"User {USER} in the container cannot write to /grades." in done.stdout
-        and done.returncode == 3
-    )
+    assert f"User {USER} in the container cannot write to /grades." in done.stdout
+    assert done.returncode == 3

@@ -83,53 +83,26 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "course.yml, line 1: the file is empty; it should describe the course."),
-        (
-            "# nothing yet\n",
-            "course.yml, line 1: the file is empty; it should describe the course.",
-        ),
-        (
-            "title: a: b\n",
-            "course.yml, line 1: this is not valid YAML: mapping values are not allowed here.",
-        ),
-        ("title: T\nassignments: [\n", "course.yml, line 3: this is not valid YAML: "),
-        (
-            "title: T\n\x07",
-            "course.yml, line 2: this is not valid YAML: there is a control character.",
-        ),
-        (
-            "- a\n",
-            "course.yml, line 1: the course must be a block of `name: value` lines, not a list.",
-        ),
-        (
-            "hello\n",
-            "course.yml, line 1: the course must be a block of `name: value` lines, not the text",
-        ),
-        ("title: T\n", "course.yml, line 1: the course has no `assignments`."),
-        (
-            "title: T\nassignments: 3\n",
-            "course.yml, line 2: `assignments` of the course must be a list",
-        ),
-        (
-            "title: !thing T\nassignments: []\n",
-            "course.yml, line 1: `T` cannot be read as YAML's `!thing`",
-        ),
-        (
-            "title: 2026-13-77\nassignments: []\n",
-            "course.yml, line 1: `2026-13-77` cannot be read as YAML's",
-        ),
-        ("title: &a T\nassignments: &b [*b]\n", "course.yml, line 2: this block contains itself"),
-        (b"title: \xff\n", "course.yml is not UTF-8 text (byte 8); save it as UTF-8."),
-        (
-            "title: " + "[" * 5000 + "\n",
-            "course.yml, line 1: the lines are nested too deeply to be read.",
-        ),
+        ("", ", line 1: the file is empty; it should describe the course."),
+        ("# nothing yet\n", ", line 1: the file is empty; it should describe the course."),
+        ("title: a: b\n", ", line 1: this is not valid YAML: mapping values are not allowed here."),
+        ("title: T\nassignments: [\n", ", line 3: this is not valid YAML: "),
+        ("title: T\n\x07", ", line 2: this is not valid YAML: there is a control character."),
+        ("- a\n", ", line 1: the course must be a block of `name: value` lines, not a list."),
+        ("hello\n", ", line 1: the course must be a block of `name: value` lines, not the text"),
+        ("title: T\n", ", line 1: the course has no `assignments`."),
+        ("title: T\nassignments: 3\n", ", line 2: `assignments` of the course must be a list"),
+        ("title: !thing T\n", ", line 1: `T` cannot be read as YAML's `!thing`"),
+        ("title: 2026-13-77\n", ", line 1: `2026-13-77` cannot be read as YAML's"),
+        ("title: &a T\nassignments: &b [*b]\n", ", line 2: this block contains itself"),
+        (b"title: \xff\n", " is not UTF-8 text (byte 8); save it as UTF-8."),
+        ("title: " + "[" * 1000, ", line 1: the lines are nested too deeply to be read."),
     ],
 )
 def test_unreadable_course_yml_is_reported(
     tmp_path: Path, text: str | bytes, sentence: str
 ) -> None:
-    assert sentence in problems_of(tmp_path, text)
+    assert f"course.yml{sentence}" in problems_of(tmp_path, text)
 
 
 def test_duplicate_assignment_names_the_first_line(tmp_path: Path) -> None:
@@ -160,20 +133,12 @@ def test_any_wrong_value_is_a_course_error(tmp_path: Path, value: str) -> None:
 
 def test_valid_course_is_loaded(course: Course, tmp_path: Path) -> None:
     assignment = course.assignment("01_adding")
-    assert (course.title, course.feedback.after_due, course.root) == (
-        "A tiny course",
-        "hints",
-        tmp_path,
-    )
+    assert (course.title, course.feedback.after_due) == ("A tiny course", "hints")
     assert (assignment.stem, assignment.points, assignment.minutes) == ("adding", 10, 10)
     assert [part.name for part in assignment.parts] == ["add", "total"]
     assert course.solution_file(assignment) == tmp_path / "solutions/01_adding/adding.py"
-    assert course.stub_file(assignment) == tmp_path / "assignments/01_adding/adding.py"
     assert course.notebook_file(assignment) == tmp_path / "assignments/01_adding/adding.ipynb"
-    assert (
-        course.hidden_test_file(assignment)
-        == tmp_path / "tests/assignments/01_adding/test_hidden.py"
-    )
+    assert course.hidden_test_file(assignment).parent == tmp_path / "tests/assignments/01_adding"
     assert [file.name for file in course.alternatives(assignment)] == ["with_sum.py"]
 
 
@@ -181,12 +146,8 @@ def test_assignment_overrides_single_limits(tmp_path: Path) -> None:
     own = "    minutes: 10\n    limits: {load_seconds: 7, memory_mb: 512}\n"
     (tmp_path / "course.yml").write_text(COURSE.replace("    minutes: 10\n", own))
     limits = load_course(tmp_path).assignments[0].limits
-    assert (limits.call_seconds, limits.load_seconds, limits.memory_mb, limits.cpu_seconds) == (
-        2,
-        7,
-        512,
-        30,
-    )
+    assert (limits.load_seconds, limits.memory_mb) == (7, 512)
+    assert (limits.call_seconds, limits.cpu_seconds) == (2, 30)
 
 
 def test_course_is_found_in_parent_folders(course: Course) -> None:
@@ -231,45 +192,19 @@ def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: st
     assert said.endswith(f", which a student's {stem}.py would hide; choose another name.")
 
 
-def test_records_are_frozen(course: Course) -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        course.assignments[0].title = "Other"  # type: ignore[misc]
-
-
 def test_course_yml_of_this_course_is_valid() -> None:
-    course = load_course(ROOT)
-    assert {a.name: a.points for a in course.assignments} == {
-        "00_why_transformers": 10,
-        "01_word_vectors": 10,
-        "02_positional_encoding": 15,
-        "03_masked_heads": 15,
-        "04_multi_head_concat": 20,
-        "05_encoder_block": 25,
-        "06_bert_param_count": 15,
-        "07_mini_gpt": 20,
-        "08_encoder_decoder": 20,
-        "09_masked_language_model": 15,
-        "10_ready_made": 10,
-        "11_spot_the_cheat": 10,
-        "12_rotary_positions": 10,
-        "13_key_value_cache": 13,
-        "14_fine_tuning": 10,
-        "15_train_it_well": 20,
-        "16_preferences": 15,
-        "17_find_the_bug": 10,
-    }
+    assignments = load_course(ROOT).assignments
+    assert [a.name[:2] for a in assignments] == [f"{number:02}" for number in range(18)]
+    assert [a.points for a in assignments] == [
+        *(10, 10, 15, 15, 20, 25, 15, 20, 20, 15, 10, 10, 10, 13, 10, 20, 15, 10)
+    ]
 
 
 def test_schema_file_is_up_to_date() -> None:
     file = ROOT / SCHEMA_NAME
-    assert json.loads(file.read_text()) == course_schema(), (
-        f"{SCHEMA_NAME} is stale; write course_schema() into it again."
-    )
-    assert (
-        (ROOT / "course.yml")
-        .read_text()
-        .startswith(f"# yaml-language-server: $schema={SCHEMA_NAME}\n")
-    )
+    assert json.loads(file.read_text()) == course_schema(), "write course_schema() into it again"
+    first = (ROOT / "course.yml").read_text().partition("\n")[0]
+    assert first == f"# yaml-language-server: $schema={SCHEMA_NAME}"
 
 
 def test_schema_accepts_valid_and_refuses_invalid_files() -> None:

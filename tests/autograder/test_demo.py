@@ -241,11 +241,6 @@ def test_correct_answers_have_no_mistake(graded: Graded) -> None:
             assert not any(test.mistake or test.message for test in grade.tests)
 
 
-def test_two_mistakes_lose_points_in_two_parts(graded: Graded) -> None:
-    for _, grade in of_kind(graded, "two_mistakes"):
-        assert {test.part for test in grade.tests if test.outcome != "passed"} == {"add", "total"}
-
-
 def test_unfinished_answer_keeps_points_of_written_functions(graded: Graded) -> None:
     for answer, grade in of_kind(graded, "unfinished"):
         assert answer.unwritten == ("Total.push",)

@@ -117,7 +117,7 @@ def names(grader: Grader, *edits: tuple[str, str]) -> dict[str, str | None]:
     return failed
 
 
-@pytest.mark.parametrize("order", [list(EDITS), list(reversed(EDITS)), [*EDITS, *EDITS]])
+@pytest.mark.parametrize("order", [[*EDITS, "subtracts"], list(reversed(EDITS))])
 def test_mistakes_are_named_in_any_order_of_submissions(grader, order):
     for mistake in order:
         assert named(grader, mistake) == {mistake}

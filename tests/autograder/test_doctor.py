@@ -7,12 +7,10 @@ import errno
 import os
 import platform
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from autograder.cli.console import show_tiers
 from autograder.records import Grade, InfrastructureError
 from autograder.runs import trial_submission
 from autograder.sandbox.doctor import doctor
@@ -61,9 +59,8 @@ def test_a_machine_on_which_nothing_is_in_the_way_says_so(machine):
         machine.set(f"user/max_{kind}_namespaces", 96365)
     machine.set("kernel/unprivileged_userns_clone", 1)
     machine.set("kernel/apparmor_restrict_unprivileged_userns", 0)
-    assert {remedy(tier) for tier in SAFE_TIERS} == {
-        "No setting that is known to forbid it was found."
-    }
+    nothing = "No setting that is known to forbid it was found."
+    assert {remedy(tier) for tier in SAFE_TIERS} == {nothing}
 
 
 @pytest.mark.parametrize(
@@ -95,10 +92,8 @@ def test_every_cause_is_named(machine, monkeypatch):
     machine.set("user/max_user_namespaces", 0)
     machine.set("user/max_net_namespaces", 0)
     said = remedy("namespaces")
-    assert all(
-        words in said
-        for words in ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces")
-    )
+    causes = ("Install bubblewrap", "max_user_namespaces", "max_net_namespaces")
+    assert all(words in said for words in causes)
 
 
 def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
@@ -106,9 +101,8 @@ def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypat
         monkeypatch.setattr(os, "getuid", lambda user=user: user)
         assert "No setting" in remedy("host-network")
     (machine.folder / "container").touch()
-    assert "CAP_SYS_ADMIN" in remedy("host-network") and "seccomp=unconfined" in remedy(
-        "namespaces"
-    )
+    assert "CAP_SYS_ADMIN" in remedy("host-network")
+    assert "seccomp=unconfined" in remedy("namespaces")
 
 
 @pytest.mark.parametrize(
@@ -122,9 +116,8 @@ def test_a_container_is_known_by_its_variables(machine, monkeypatch, name, value
 
 def test_a_filter_outside_a_container_is_named(machine):
     machine.status(2)
-    assert "filter of system calls" in remedy("namespaces") and "container" not in remedy(
-        "namespaces"
-    )
+    said = remedy("namespaces")
+    assert "filter of system calls" in said and "container" not in said
 
 
 @pytest.mark.parametrize(
@@ -174,10 +167,8 @@ def test_the_report_separates_what_is_wrong_from_what_to_do(machine, monkeypatch
     monkeypatch.setattr(doctor.launcher, "try_tier", try_tier)
     reports = {report.tier: report for report in doctor.examine()}
     assert list(reports) == list(TIERS)
-    assert (
-        reports["namespaces"].reason
-        == "The sandbox 'namespaces' does not work here. It said: ENOSPC."
-    )
+    reason = "The sandbox 'namespaces' does not work here. It said: ENOSPC."
+    assert reports["namespaces"].reason == reason
     assert "user.max_net_namespaces is 0" in reports["namespaces"].hint
 
 
@@ -213,14 +204,13 @@ def test_a_delegated_group_is_divided(group, monkeypatch):
     for _ in range(2):  # the fork server is measured once, before it has workers
         opened.limit({"memory_mb": 100, "scratch_mb": 20, "processes": 16})
         (opened.folder / "memory.current").write_text("999999\n")
-    told = {
-        name: (opened.folder / name).read_text() for name in ("memory.max", "pids.max", "cpu.max")
-    }
-    assert told == {
+    limits = {
         "memory.max": str(1000 + 4 * 120 * 2**20),
         "pids.max": "68",
         "cpu.max": "100000 100000",
     }
+    for name, limit in limits.items():
+        assert (opened.folder / name).read_text() == limit
     report = examined(monkeypatch)
     assert "cgroup v2 is delegated" in report.reason and not report.hint
 
@@ -247,6 +237,7 @@ def test_what_is_not_delegated_is_left_alone(group, monkeypatch, missing):
     assert report.works and "not delegated" in report.hint and "Delegate=yes" in report.hint
 
 
+@pytest.mark.slow
 def test_a_sandbox_enters_its_group_and_removes_it(group):
     """The tree is a fake: what the fork server writes to enter it is its process id."""
     with Sandbox("unsafe", warm=False) as sandbox:
@@ -291,9 +282,7 @@ def test_the_doctor_grades_a_small_submission_with_what_the_assignments_import(w
     report = trial_submission.with_trial(working, course_with(tmp_path, "no_such_library.models"))
     assert report.works
     (problem,) = report.problems
-    assert problem.startswith(
-        "01_adding cannot be graded. 02_trial needs no_such_library, which cannot be imported"
-    )
+    assert problem.startswith("01_adding cannot be graded. 02_trial needs no_such_library, which")
 
 
 def test_a_tier_in_which_grading_fails_does_not_work(working, tmp_path, monkeypatch):
@@ -310,14 +299,14 @@ def test_a_tier_in_which_grading_fails_does_not_work(working, tmp_path, monkeypa
 
 def test_only_the_tier_that_grades_imports_what_the_assignments_need(tmp_path, monkeypatch):
     tried = {}
-    monkeypatch.setattr(
-        trial_submission,
-        "examine",
-        lambda: [TierReport(tier, tier != "namespaces", "") for tier in TIERS],
-    )
-    monkeypatch.setattr(
-        trial_submission, "try_grading", lambda tier, preloads: tried.update({tier: preloads}) or {}
-    )
+    reports = [TierReport(tier, tier != "namespaces", "") for tier in TIERS]
+
+    def try_grading(tier, preloads):
+        tried[tier] = preloads
+        return {}
+
+    monkeypatch.setattr(trial_submission, "examine", lambda: reports)
+    monkeypatch.setattr(trial_submission, "try_grading", try_grading)
     trial_submission.examine_grading(course_with(tmp_path, "yaml"))
     assert tried == {"host-network": {("yaml",)}, "landlock": set(), "unsafe": set()}
 
@@ -326,13 +315,3 @@ def test_a_right_answer_without_its_points_is_a_failure():
     grade = Grade("trial", "01_trial", "refused", 0.0, 1.0, problem="It is not UTF-8.")
     with pytest.raises(InfrastructureError, match="graded as wrong: It is not UTF-8"):
         trial_submission.require_full_marks(grade)
-
-
-def test_the_doctor_says_which_python_students_should_use(capsys):
-    show_tiers([])
-    here = ".".join(map(str, sys.version_info[:2]))
-    which = "Python 3.10" if here == "3.10" else f"a Python from 3.10 to {here}"
-    assert (
-        f"Submissions are run with Python {here}: students should use {which}."
-        in capsys.readouterr().out
-    )

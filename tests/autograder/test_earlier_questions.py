@@ -256,6 +256,7 @@ def test_validation_by_nbgrader_asks_nothing(kernel: Path, monkeypatch: pytest.M
 
 
 # -- the course -------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_course_can_switch_it_off(home: Path) -> None:
     quiet = COURSE.model_copy(update={"earlier_questions": False})
     for name in (HEADS, BLOCK):

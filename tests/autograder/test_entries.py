@@ -19,6 +19,7 @@ from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.sandbox.inside.entries import Entries
 from autograder.selfcheck.check import check_student
+from tests.autograder.sampling import sampled
 
 ROOT = Path(__file__).parents[2]
 VECTORS, HEADS, BLOCK = "01_word_vectors", "03_masked_heads", "05_encoder_block"
@@ -45,12 +46,8 @@ def recording() -> Iterator[Callable[..., Entries]]:
         undo.close()
 
 
-NORMS = (
-    "torch.nn.LayerNorm",
-    "torch.nn.functional.layer_norm",
-    "torch.layer_norm",
-    "torch.native_layer_norm",
-)
+NORMS = ["torch.nn.LayerNorm", "torch.nn.functional.layer_norm"]
+NORMS += ["torch.layer_norm", "torch.native_layer_norm"]
 ROADS = [
     "nn.LayerNorm(3)",
     "made_before(X)",
@@ -129,9 +126,8 @@ def test_everything_is_put_back() -> None:
     module = types.ModuleType("holds_it")
     module.norm = F.layer_norm
     with Entries(NORMS).install(module):
-        assert (
-            nn.LayerNorm.__init__ is not before[0] and module.norm is F.layer_norm is not before[2]
-        )
+        assert nn.LayerNorm.__init__ is not before[0]
+        assert module.norm is F.layer_norm is not before[2]
     assert (nn.LayerNorm.__init__, nn.LayerNorm.forward, F.layer_norm, torch.layer_norm) == before
     assert module.norm is F.layer_norm
 
@@ -173,14 +169,8 @@ def test_names_that_are_not_there_record_nothing(recording) -> None:
 def test_in_one_process_what_the_test_itself_runs_does_not_count(recording) -> None:
     entries = recording(*NORMS, test_file=__file__)
     space: dict = {"F": F}
-    exec(
-        compile(
-            "def own(x):\n    return F.layer_norm(x, (3,))\ndef ask(f):\n    return f()",
-            "net.py",
-            "exec",
-        ),
-        space,
-    )
+    own = "def own(x):\n    return F.layer_norm(x, (3,))\ndef ask(f):\n    return f()"
+    exec(compile(own, "net.py", "exec"), space)
     with entries.active():
         F.layer_norm(X, (3,))
         space["ask"](lambda: F.layer_norm(X, (3,)))
@@ -220,6 +210,10 @@ def grade(course: Course, graders) -> Callable[..., Grade]:
     return graded
 
 
+def told(grade: Grade) -> str:
+    return str([test.message for test in grade.tests])
+
+
 def solution(course: Course, name: str) -> str:
     return course.read_solution(course.assignment(name))
 
@@ -246,24 +240,21 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("beside", BESIDE)
+SAMPLE = ("an uncalled comparison", "a demonstration", "a computed getattr", "a script")
+
+
+@pytest.mark.parametrize("beside", sampled(BESIDE, SAMPLE.__contains__))
 def test_what_stands_beside_the_answer_costs_nothing(grade, course, beside: str) -> None:
     graded = grade(HEADS, solution(course, HEADS) + BESIDE[beside])
-    assert (graded.score, graded.problem) == (graded.max_score, None), [
-        test.message for test in graded.tests
-    ]
+    assert (graded.score, graded.problem) == (graded.max_score, None), told(graded)
 
 
 def test_a_comparison_cell_of_a_notebook_costs_nothing(grade, course) -> None:
     notebook = to_notebook(course.assignment(HEADS), solution(course, HEADS))
     notebook.cells.append(nbformat.v4.new_code_cell(DEMONSTRATION))
     graded = grade(HEADS, nbformat.writes(notebook), "ipynb")
-    assert graded.score == graded.max_score
-    assert (
-        [flag for flag in graded.flags if "did not run in any of them" in flag]
-        == [*graded.flags]
-        != []
-    )
+    assert graded.score == graded.max_score and graded.flags
+    assert all("did not run in any of them" in flag for flag in graded.flags)
 
 
 HELPERS = {
@@ -312,19 +303,15 @@ def test_an_uncalled_helper_costs_nothing(grade, course, name: str) -> None:
     plain = grade(name, solution(course, name))
     assert (plain.score, plain.flags) == (plain.max_score, ())
     helped = grade(name, solution(course, name) + HELPERS[name])
-    assert helped.score == helped.max_score, [test.message for test in helped.tests]
-    assert all(
-        "which some tests forbid; it did not run in any of them." in flag for flag in helped.flags
-    )
-    assert helped.flags
+    assert helped.score == helped.max_score and helped.flags, told(helped)
+    sentence = "which some tests forbid; it did not run in any of them."
+    assert all(sentence in flag for flag in helped.flags)
 
 
 def test_what_another_part_allows_is_used_there(grade, course) -> None:
     """`F.embedding` in the loss costs nothing in the part that asks for a look-up by hand, and everything in it."""
     text = solution(course, VECTORS)
-    elsewhere = (
-        text
-        + """
+    elsewhere = f"""{text}
 own_loss = cbow_loss
 
 
@@ -332,16 +319,13 @@ def cbow_loss(*args):
     F.embedding(torch.tensor([0]), torch.ones(1, 2))
     return own_loss(*args)
 """
-    )
     graded = grade(VECTORS, elsewhere)
     assert graded.score == graded.max_score
     assert graded.flags == (), "a test saw it running"
     lost = grade(VECTORS, text + "\n\ndef embed(ids, table):\n    return F.embedding(ids, table)\n")
     parts = {test.part for test in lost.tests if test.outcome != "passed"}
     assert lost.score < lost.max_score and len(parts) == 1
-    assert "ran `torch.nn.functional.embedding` in this test" in str(
-        [test.message for test in lost.tests]
-    )
+    assert "ran `torch.nn.functional.embedding` in this test" in told(lost)
 
 
 INSIDE = """
@@ -377,9 +361,7 @@ def test_a_layer_that_was_made_at_the_top_counts_where_it_runs(grade, course) ->
         HEADS, solution(course, HEADS) + layer + INSIDE.format("layer(*torch.ones(3, 1, 1, 4))")
     )
     assert used.score < used.max_score
-    assert "ran `torch.nn.MultiheadAttention` in this test" in str(
-        [test.message for test in used.tests]
-    )
+    assert "ran `torch.nn.MultiheadAttention` in this test" in told(used)
 
 
 UNDONE = {
@@ -405,19 +387,17 @@ def f(q, k, v):
 """
 
 
-@pytest.mark.parametrize("undone", UNDONE)
+@pytest.mark.parametrize("undone", sampled(UNDONE, "by clearing the record".__eq__))
 def test_undoing_the_record_is_flagged(grade, course, undone: str) -> None:
     """The limit of the record that `docs/security.md` states: hostile code can undo it, and a person sees the text."""
-    graded = grade(
-        HEADS,
-        solution(course, HEADS) + SCRIPT * ("script" in undone) + INSIDE.format(UNDONE[undone]),
-    )
-    assert graded.score == graded.max_score, [test.message for test in graded.tests]
-    assert any(
-        "looks names up" in flag or "did not run in any of them" in flag for flag in graded.flags
-    )
+    script = SCRIPT if "script" in undone else ""
+    graded = grade(HEADS, solution(course, HEADS) + script + INSIDE.format(UNDONE[undone]))
+    assert graded.score == graded.max_score, told(graded)
+    notes = " ".join(graded.flags)
+    assert "looks names up" in notes or "did not run in any of them" in notes
 
 
+@pytest.mark.slow
 def test_a_worker_cannot_choose_what_is_shown_of_a_place(grade, course) -> None:
     lies = (
         "nn.functional.scaled_dot_product_attention(q, k, v)\n    import gc\n"
@@ -425,22 +405,20 @@ def test_a_worker_cannot_choose_what_is_shown_of_a_place(grade, course) -> None:
         "        if type(each).__name__ == 'Entries': each.found = {name: ('secret', 4711) for name in each.found}"
     )
     graded = grade(HEADS, solution(course, HEADS) + INSIDE.format(lies))
-    told = str([test.message for test in graded.tests])
-    assert f"Your code ran `{READY}`" in told and "4711" not in told and "secret" not in told
+    said = told(graded)
+    assert f"Your code ran `{READY}`" in said and "4711" not in said and "secret" not in said
 
 
 def test_what_did_not_load_is_worth_a_look(grade, course) -> None:
     text = solution(course, HEADS)
     missing = grade(HEADS, "from einops import rearrange\n" + text)
     assert missing.score == missing.max_score
-    assert missing.flags == (
-        "Line 1 imports `einops`, and there is no such module where it is graded.",
-    )
+    (note,) = missing.flags
+    assert note == "Line 1 imports `einops`, and there is no such module where it is graded."
     ended = grade(HEADS, "import os\nos._exit(3)\n" + text)
+    (note,) = ended.flags
+    assert note == "It could not be loaded: Your code ended the process that ran it (exit code 3)."
     assert ended.score == 0
-    assert ended.flags == (
-        "It could not be loaded: Your code ended the process that ran it (exit code 3).",
-    )
 
 
 # ------------------------------------------------------------------ a student's own machine

@@ -41,6 +41,11 @@ from tests.autograder.tiny_course import FILES, write_tiny_course
 
 GOLDENS = Path(__file__).parent / "goldens" / "exports"
 NAME = "01_adding"
+TESTS = {
+    "adds_small_numbers": ("add", 1.5),
+    "adds_any_numbers": ("add", 2.5),
+    "remembers": ("total", 6),
+}
 RUNNER = {
     "CLASSROOM": "cs-principles",
     "ASSIGNMENT": "adding",
@@ -53,61 +58,40 @@ RUNNER = {
 }
 
 
-def outcome_of(
-    name: str, part: str, outcome: str, score: float, most: float, message: str | None = None
-) -> TestResult:
+def outcome_of(name: str, outcome: str, score: float, message: str | None = None) -> TestResult:
     title = f"{name.replace('_', ' ').capitalize()}."
+    part, most = TESTS[name]
     return TestResult(name, part, title, outcome, score, most, message)  # type: ignore[arg-type]
 
 
 def ada() -> Grade:
+    message = 'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m'
     tests = (
-        outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
-        outcome_of(
-            "adds_any_numbers",
-            "add",
-            "failed",
-            0,
-            2.5,
-            'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m',
-        ),
-        outcome_of("remembers", "total", "passed", 6, 6),
+        outcome_of("adds_small_numbers", "passed", 1.5),
+        outcome_of("adds_any_numbers", "failed", 0, message),
+        outcome_of("remembers", "passed", 6),
     )
     times = {"seconds": 0.25, "test_seconds": (0.0125, 0.1, 0.03)}
     return Grade("1001", NAME, "graded", 7.5, 10, tests, seed=7, isolation="namespaces", **times)
 
 
 def grace() -> Grade:
-    tests = (
-        outcome_of("adds_small_numbers", "add", "passed", 1.5, 1.5),
-        outcome_of("adds_any_numbers", "add", "passed", 2.5, 2.5),
-        outcome_of("remembers", "total", "passed", 6, 6),
-    )
+    tests = tuple(outcome_of(name, "passed", most) for name, (_, most) in TESTS.items())
     return Grade("1002", NAME, "graded", 10, 10, tests, seed=7, isolation="namespaces", seconds=0.5)
 
 
 def alan() -> Grade:
     tests = (
-        outcome_of(
-            "adds_small_numbers", "add", "timeout", 0, 1.5, "It was still running after 2 seconds."
-        ),
-        outcome_of(
-            "adds_any_numbers", "add", "skipped", 0, 2.5, "This waits until another one passes."
-        ),
-        outcome_of("remembers", "total", "crashed", 2, 6, "The process ended."),
+        outcome_of("adds_small_numbers", "timeout", 0, "It was still running after 2 seconds."),
+        outcome_of("adds_any_numbers", "skipped", 0, "This waits until another one passes."),
+        outcome_of("remembers", "crashed", 2, "The process ended."),
     )
     return Grade("1003", NAME, "graded", 2, 10, tests, seed=7, isolation="namespaces", seconds=2.0)
 
 
 def eve() -> Grade:
-    return Grade(
-        "1004",
-        NAME,
-        "refused",
-        0,
-        10,
-        problem="adding.py is not UTF-8 text (byte 3); save it as UTF-8.",
-    )
+    problem = "adding.py is not UTF-8 text (byte 3); save it as UTF-8."
+    return Grade("1004", NAME, "refused", 0, 10, problem=problem)
 
 
 CLASS = (ada(), grace(), alan(), eve())
@@ -144,6 +128,33 @@ def ask(course: Course, submitted: Path, tmp_path: Path):
         return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
 
     return exported
+
+
+@pytest.fixture
+def fill(ask, tmp_path: Path):
+    """Export the grade of ada into a sheet with this text; return what was told, and the filled sheet."""
+
+    def filled(tool: str, text: str, **options: object) -> tuple[Exported, str]:
+        sheet = tmp_path / "sheet.csv"
+        sheet.write_text(text, "utf-8")
+        exported = ask(tool, sheet=sheet, **{"grades": (ada(),), **options})
+        new = tmp_path / "sheet-filled.csv"
+        return exported, new.read_text("utf-8") if new.exists() else ""
+
+    return filled
+
+
+@pytest.fixture
+def give_pages(ask, course: Course, tmp_path: Path):
+    """Export the pages of the class for Moodle; return what was told, and the zip."""
+
+    def given() -> tuple[Exported, Path]:
+        archive = tmp_path / "f.zip"
+        sheet = "moodle-downloaded.csv"
+        return ask("moodle-feedback", sheet, folder=tmp_path / "grades", output=archive), archive
+
+    write_all(tmp_path / "grades", course, CLASS)
+    return given
 
 
 @contextmanager
@@ -231,13 +242,9 @@ def test_export_contains_the_final_scores(ask, tmp_path):
         ("Add (5)", False),
     ],
 )
-def test_canvas_column_is_found_by_title_or_name(ask, tmp_path, title, found):
-    sheet = tmp_path / "book.csv"
-    sheet.write_text(f"Student,ID,{title}\nAda Lovelace,1001,\n", "utf-8")
-    exported = ask("canvas", grades=(ada(),), sheet=sheet)
-    filled = tmp_path / "book-filled.csv"
-    assert (bool(exported.problems), filled.exists()) == (not found, found)
-    assert not found or "1001,7.5" in filled.read_text("utf-8")
+def test_canvas_column_is_found_by_title_or_name(fill, title, found):
+    exported, filled = fill("canvas", f"Student,ID,{title}\nAda Lovelace,1001,\n")
+    assert (bool(exported.problems), "1001,7.5" in filled) == (not found, found)
 
 
 def test_export_does_not_overwrite_a_filled_sheet(ask, tmp_path):
@@ -354,98 +361,62 @@ MOODLE_HEADERS = [
 
 
 @pytest.mark.parametrize("header", MOODLE_HEADERS)
-def test_moodle_worksheets_of_many_languages_have_their_maximum(ask, tmp_path, header):
-    sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(f'{header}\nTeilnehmer/in1001,Ada Lovelace,x,,"100,00",Ja\n', "utf-8")
-    exported = ask("moodle", grades=(ada(),), sheet=sheet)
+def test_moodle_worksheets_of_many_languages_have_their_maximum(fill, header):
+    exported, filled = fill("moodle", f'{header}\nTeilnehmer/in1001,Ada Lovelace,x,,"100,00",Ja\n')
     assert not exported.problems
-    filled = (tmp_path / "worksheet-filled.csv").read_text("utf-8")
     assert filled.splitlines()[1] == 'Teilnehmer/in1001,Ada Lovelace,x,75,"100,00",Ja'
 
 
-def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_grades(ask, tmp_path):
-    sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(
-        'पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n', "utf-8"
-    )
-    with pytest.raises(
-        RefusedError, match="name the column of grades with --column; there are `पहचान`, `नाम`"
-    ):
-        ask("moodle", grades=(ada(),), sheet=sheet)
-    assert not ask("moodle", grades=(ada(),), sheet=sheet, column="अंक").problems
-    assert '1001,Ada Lovelace,x,75,"100,00",y' in (tmp_path / "worksheet-filled.csv").read_text(
-        "utf-8"
-    )
+def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_grades(fill):
+    text = 'पहचान,नाम,दशा,अंक,पूर्णांक,x\n"प्रतिभागी 1001",Ada Lovelace,x,,"100,00",y\n'
+    which = "name the column of grades with --column; there are `पहचान`, `नाम`"
+    with pytest.raises(RefusedError, match=which):
+        fill("moodle", text)
+    exported, filled = fill("moodle", text, column="अंक")
+    assert not exported.problems and '1001,Ada Lovelace,x,75,"100,00",y' in filled
 
 
 @pytest.mark.parametrize(
-    "header, row, sentence",
+    "columns, cells, sentence",
     [
-        (
-            "Identifier,Full name,Grade,Last modified (grade)",
-            "Participant 1001,Ada Lovelace,,-",
-            "maximum of `Grade` was not",
-        ),
-        (
-            "Identifier,Full name,Grade",
-            "Participant 1001,Ada Lovelace,",
-            "maximum of `Grade` was not found, so no score",
-        ),
-        (
-            "Identifier,Full name,Grade,Scale",
-            "Participant 1001,Ada Lovelace,Good,x",
-            r"scale in words \(Good\)",
-        ),
-        (
-            "Identifier,Full name,Grade,Maximum grade",
-            "Participant 1001,Ada Lovelace,,Very good",
-            r"scale in words \(Very",
-        ),
-        (
-            "Identifier,Full name,Grade,Maximum grade",
-            'Participant 1001,Ada Lovelace,,"1,000.00"',
-            "maximum of `Grade` was not found, so no score",
-        ),
+        (",Last modified (grade)", ",-", "maximum of `Grade` was not"),
+        ("", "", "maximum of `Grade` was not found, so no score"),
+        (",Scale", "Good,x", r"scale in words \(Good\)"),
+        (",Maximum grade", ",Very good", r"scale in words \(Very"),
+        (",Maximum grade", ',"1,000.00"', "maximum of `Grade` was not found, so no score"),
     ],
 )
 def test_moodle_worksheet_without_a_maximum_in_points_is_refused(
-    ask, tmp_path, header, row, sentence
+    fill, tmp_path, columns, cells, sentence
 ):
-    sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(f"{header}\n{row}\n", "utf-8")
     with pytest.raises(RefusedError, match=sentence):
-        ask("moodle", grades=(ada(),), sheet=sheet)
-    assert not (tmp_path / "worksheet-filled.csv").exists()
+        fill(
+            "moodle",
+            f"Identifier,Full name,Grade{columns}\nParticipant 1001,Ada Lovelace,{cells}\n",
+        )
+    assert not (tmp_path / "sheet-filled.csv").exists()
 
 
-def test_moodles_dash_is_no_score_and_first_and_last_names_have_columns(ask, tmp_path):
-    sheet = tmp_path / "worksheet.csv"
-    sheet.write_text(
-        "Identifier,First name,Last name,Grade,Maximum grade\nParticipant 7,Ada,Lovelace,-,100.00\n",
-        "utf-8",
-    )
+def test_moodles_dash_is_no_score_and_first_and_last_names_have_columns(fill):
+    titles = "Identifier,First name,Last name,Grade,Maximum grade"
     grade = Grade("Ada Lovelace", NAME, "graded", 7.5, 10)
-    exported = ask("moodle", grades=(grade,), sheet=sheet)
+    text = f"{titles}\nParticipant 7,Ada,Lovelace,-,100.00\n"
+    exported, filled = fill("moodle", text, grades=(grade,))
     assert not exported.problems and "replaced" not in exported.summary
-    assert "Ada,Lovelace,75,100.00" in (tmp_path / "worksheet-filled.csv").read_text("utf-8")
+    assert "Ada,Lovelace,75,100.00" in filled
 
 
 @pytest.mark.parametrize("excused", ["EX", "ex", "Ex", "n/a"])
-def test_canvas_keeps_an_excuse_in_any_case(ask, tmp_path, excused):
-    sheet = tmp_path / "book.csv"
-    sheet.write_text(f"Student,ID,Section,Adding (5)\nAda Lovelace,1001,S,{excused}\n", "utf-8")
-    assert ask("canvas", grades=(ada(),), sheet=sheet).problems == [
-        f"1001, {NAME}: {excused} is there already and is kept."
-    ]
+def test_canvas_keeps_an_excuse_in_any_case(fill, excused):
+    text = f"Student,ID,Section,Adding (5)\nAda Lovelace,1001,S,{excused}\n"
+    problem = f"1001, {NAME}: {excused} is there already and is kept."
+    assert fill("canvas", text)[0].problems == [problem]
 
 
-def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
-    sheet = tmp_path / "book.csv"
-    sheet.write_text(
-        "LastName,FirstName,ID,SIS Login ID,Section,Adding (5)\nLovelace,Ada,1001,ada,S,\n", "utf-8"
-    )
-    assert not ask("canvas", grades=(ada(),), sheet=sheet).problems
-    assert "Lovelace,Ada,1001,ada,S,7.5" in (tmp_path / "book-filled.csv").read_text("utf-8")
+def test_canvas_gradebook_with_first_and_last_names_is_filled(fill):
+    titles = "LastName,FirstName,ID,SIS Login ID,Section,Adding (5)"
+    exported, filled = fill("canvas", f"{titles}\nLovelace,Ada,1001,ada,S,\n")
+    assert not exported.problems and "Lovelace,Ada,1001,ada,S,7.5" in filled
 
 
 @pytest.mark.parametrize(
@@ -456,15 +427,11 @@ def test_canvas_gradebook_with_first_and_last_names_is_filled(ask, tmp_path):
         ("Adding (5)", "(read only)", "it is read-only"),
     ],
 )
-def test_canvas_columns_that_are_not_imported_are_told(ask, tmp_path, title, points, word):
-    sheet = tmp_path / "book.csv"
-    sheet.write_text(
-        f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n", "utf-8"
-    )
-    (problem,) = ask("canvas", grades=(ada(),), sheet=sheet, assignment=NAME, column=title).problems
-    assert problem.startswith(
-        f"{NAME}: Canvas does not import the column “{title}”, because {word}."
-    )
+def test_canvas_columns_that_are_not_imported_are_told(fill, title, points, word):
+    text = f"Student,ID,Section,{title}\nPoints Possible,,,{points}\nAda Lovelace,1001,S,\n"
+    (problem,) = fill("canvas", text, assignment=NAME, column=title)[0].problems
+    told = f"{NAME}: Canvas does not import the column “{title}”, because {word}."
+    assert problem.startswith(told)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
@@ -488,15 +455,9 @@ def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
     assert sheet.data == data.replace("„A“;".encode(encoding), "„A“;7,5".encode(encoding))
 
 
-def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
-    write_all(tmp_path / "grades", course, CLASS)
-    exported = ask(
-        "moodle-feedback",
-        "moodle-downloaded.csv",
-        folder=tmp_path / "grades",
-        output=tmp_path / "f.zip",
-    )
-    with zipfile.ZipFile(tmp_path / "f.zip") as packed:
+def test_moodle_feedback_contains_a_page_per_participant(give_pages):
+    exported, archive = give_pages()
+    with zipfile.ZipFile(archive) as packed:
         pages = {name: packed.read(name).decode() for name in packed.namelist()}
     assert sorted(pages) == [
         f"Ada Lovelace_1001_assignsubmission_file_{NAME}.html",
@@ -510,41 +471,21 @@ def test_moodle_feedback_contains_a_page_per_participant(ask, course, tmp_path):
     ]
 
 
-def test_moodle_feedback_names_have_moodles_format(ask, course, tmp_path):
+def test_moodle_feedback_names_have_moodles_format(give_pages, submitted):
     """As in `importziplib.php`: parts between underscores, of which the second is the participant's number."""
-    submitted = tmp_path / "submitted"
     write_collected(submitted, [Collected("1001", NAME, "Ada_King / Lovelace_7")])
-    write_all(tmp_path / "grades", course, CLASS)
-    ask(
-        "moodle-feedback",
-        "moodle-downloaded.csv",
-        folder=tmp_path / "grades",
-        output=tmp_path / "f.zip",
-    )
-    with zipfile.ZipFile(tmp_path / "f.zip") as packed:
+    with zipfile.ZipFile(give_pages()[1]) as packed:
         (name,) = (name for name in packed.namelist() if name.startswith("Ada"))
-    assert name.split("_", 4) == [
-        "Ada King Lovelace 7",
-        "1001",
-        "assignsubmission",
-        "file",
-        f"{NAME}.html",
-    ]
+    assert name == f"Ada King Lovelace 7_1001_assignsubmission_file_{NAME}.html"
 
 
-def test_moodle_feedback_holds_one_page_at_a_time(ask, course, submitted, tmp_path):
+def test_moodle_feedback_holds_one_page_at_a_time(give_pages, submitted, tmp_path):
     (submitted / "collected.json").unlink()  # its size is limited by a large buffer
-    write_all(tmp_path / "grades", course, CLASS)
     for page in (tmp_path / "grades" / "feedback").rglob("*.html"):
         page.write_bytes(os.urandom(5_000_000))
     with most_memory(20_000_000):
-        ask(
-            "moodle-feedback",
-            "moodle-downloaded.csv",
-            folder=tmp_path / "grades",
-            output=tmp_path / "f.zip",
-        )
-    assert (tmp_path / "f.zip").stat().st_size > 15_000_000
+        _, archive = give_pages()
+    assert archive.stat().st_size > 15_000_000
 
 
 def test_moodle_feedback_without_pages_writes_nothing(ask, tmp_path):
@@ -584,10 +525,8 @@ def test_each_score_is_scaled_by_the_maximum_of_its_grade(ask, tmp_path):
     exported = ask("canvas", "canvas-downloaded.csv", grades=(ada(), old))
     assert "Adding (88123) is out of 10 there: scores out of 3 are scaled." in exported.summary
     filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
-    assert (
-        "ada@example.org,Section 1,7.5,4.00" in filled
-        and "grace@example.org,Section 1,10,5.00" in filled
-    )
+    assert "ada@example.org,Section 1,7.5,4.00" in filled
+    assert "grace@example.org,Section 1,10,5.00" in filled
 
 
 @pytest.mark.parametrize("tool, sheet", [("csv", ""), ("canvas", "canvas-downloaded.csv")])
@@ -672,6 +611,7 @@ def test_manual_points_of_an_earlier_grading_are_reported_and_omitted(
     assert "1001,,10,10" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
     formgrader(comment="=Almost.")
     command.to_csv()
@@ -684,6 +624,7 @@ def test_comments_of_formgrader_are_exported(formgrader, command, tmp_path):
     assert (row["Grade"], row["Feedback comments"]) == ("7.5", "'=Almost.")
 
 
+@pytest.mark.slow
 def test_export_does_not_change_nbgraders_gradebook(formgrader, command, course, tmp_path):
     formgrader(manual=3.5)
     before = (course.root / "gradebook.db").read_bytes()
@@ -705,17 +646,11 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
 
 
 def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
-    (tmp_path / "roster.csv").write_text(
-        "student,name,canvas\nada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n",
-        "utf-8",
-    )
-    exported = ask(
-        "csv", output=tmp_path / "scores.csv", roster=read_roster(tmp_path / "roster.csv")
-    )
-    rows = {
-        row["student"]: (row["name"], row[NAME], row["total"])
-        for row in rows_of(tmp_path / "scores.csv")
-    }
+    people = "ada42,Ada Lovelace,1001\nben,Ben Ito,2001\n1003,Alan Turing,\ncy,=Cy,2002\n"
+    (tmp_path / "roster.csv").write_text(f"student,name,canvas\n{people}", "utf-8")
+    table = tmp_path / "scores.csv"
+    exported = ask("csv", output=table, roster=read_roster(tmp_path / "roster.csv"))
+    rows = {row["student"]: (row["name"], row[NAME], row["total"]) for row in rows_of(table)}
     assert (rows["ben"], rows["cy"]) == (("Ben Ito", "", "0"), ("'=Cy", "", "0"))
     assert set(rows) == {"", "1001", "1002", "1003", "1004", "ben", "cy"}
     assert exported.summary.endswith(" No work of Ben Ito, =Cy was graded.")
@@ -727,34 +662,22 @@ def names_in(file: Path) -> dict[str, str]:
 
 def test_csv_contains_the_names_stored_by_grading(course, command, tmp_path):
     """The folder of grades contains the names, wherever the submissions were."""
-    (tmp_path / "grades" / "names.json").write_text(
-        '{"schema": 1, "names": {"1002": "Grace Hopper"}}', "utf-8"
-    )
+    names = '{"schema": 1, "names": {"1002": "Grace Hopper"}}'
+    (tmp_path / "grades" / "names.json").write_text(names, "utf-8")
     done = command.to_csv()
     assert done.exit_code == 0, done.stderr
-    assert names_in(tmp_path / "scores.csv") == {
-        "1001": "",
-        "1002": "Grace Hopper",
-        "1003": "",
-        "1004": "",
-    }
+    unknown = dict.fromkeys(("1001", "1003", "1004"), "")
+    assert names_in(tmp_path / "scores.csv") == {"1002": "Grace Hopper", **unknown}
 
 
 def test_csv_matches_roster_names_by_any_number(course, tmp_path):
     """The site's number matches unless the known name belongs to another student."""
     roster = tmp_path / "roster.csv"
-    roster.write_text(
-        "student,name,moodle\nada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n",
-        "utf-8",
-    )
-    request = ExportRequest(
-        course,
-        CLASS,
-        tmp_path / "none",
-        roster=read_roster(roster),
-        names={"1003": "Alan Turing"},
-        output=tmp_path / "scores.csv",
-    )
+    people = "ada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n"
+    roster.write_text(f"student,name,moodle\n{people}", "utf-8")
+    known = {"roster": read_roster(roster), "names": {"1003": "Alan Turing"}}
+    output = tmp_path / "scores.csv"
+    request = ExportRequest(course, CLASS, tmp_path / "none", output=output, **known)
     export("csv", request)
     names = names_in(tmp_path / "scores.csv")
     assert names.pop("gh") == "Grace Hopper"  # of whom there is no grade
@@ -772,43 +695,11 @@ def test_student_is_matched_by_the_sites_number(ask, submitted, tmp_path):
 
 # ------------------------------------------------------------------ JUnit
 
-ATTRIBUTES = {
-    "testsuites": {"name", "time", "tests", "failures", "disabled", "errors"},
-    "testsuite": {
-        *("name", "tests", "failures", "errors", "time", "disabled", "skipped"),
-        *("timestamp", "hostname", "id", "package"),
-    },
-    "testcase": {"name", "assertions", "time", "classname", "status"},
-    "properties": set(),
-    "property": {"name", "value"},
-    "failure": {"type", "message"},
-    "error": {"type", "message"},
-    "skipped": set(),
-    "system-out": set(),
-}
-REQUIRED = {"testsuite": {"name", "tests"}, "testcase": {"name"}, "property": {"name", "value"}}
-CHILDREN = {
-    "testsuites": r"(testsuite )*",
-    "testsuite": r"(properties )?(testcase )*(system-out )?(system-err )?",
-    "testcase": r"(skipped )?(error )*(failure )*(system-out )*(system-err )*",
-    "properties": r"(property )+",
-}
 
-
-def violations(element: ElementTree.Element) -> list[str]:
-    """Return the violations of the schema that Jenkins publishes for JUnit's format (junit-4.xsd)."""
-    tag, names = element.tag, set(element.attrib)
-    found = [f"{tag}: {name} is unknown" for name in names - ATTRIBUTES[tag]]
-    found += [f"{tag}: {name} is missing" for name in REQUIRED.get(tag, set()) - names]
-    if not re.fullmatch(CHILDREN.get(tag, ""), "".join(f"{child.tag} " for child in element)):
-        found.append(f"{tag}: its children are {[child.tag for child in element]}")
-    return found + [problem for child in element for problem in violations(child)]
-
-
-def test_junit_export_matches_the_golden_file_and_the_schema(ask, tmp_path):
+def test_junit_export_matches_the_golden_file(ask, tmp_path):
+    """The golden file was checked by the schema that Jenkins publishes (junit-4.xsd)."""
     ask("junit", output=tmp_path / "junit.xml")
     assert (tmp_path / "junit.xml").read_bytes() == golden("junit.xml")
-    assert violations(ElementTree.parse(tmp_path / "junit.xml").getroot()) == []
 
 
 @pytest.mark.slow
@@ -817,30 +708,6 @@ def test_junit_export_holds_one_submission_at_a_time(ask, tmp_path):
     with most_memory(1_000_000):
         ask("junit", grades=grades, output=tmp_path / "junit.xml")
     assert len(ElementTree.parse(tmp_path / "junit.xml").getroot()) == len(grades)
-
-
-def test_junit_schema_detects_an_error():
-    wrong = ElementTree.fromstring(
-        "<testsuites><testsuite score='1'><testcase/><properties/></testsuite></testsuites>"
-    )
-    assert len(violations(wrong)) == 6
-
-
-def test_junit_export_contains_the_results(ask, tmp_path):
-    ask("junit", output=tmp_path / "junit.xml")
-    root = ElementTree.parse(tmp_path / "junit.xml").getroot()
-    counts = [int(root.get(name, "")) for name in ("tests", "failures", "errors")]
-    assert counts == [10, 1, 3]
-    kinds = {"failure": "failed", "skipped": "skipped"}
-    for suite, grade in zip(root, CLASS):
-        properties = {entry.get("name"): entry.get("value") for entry in suite.iter("property")}
-        assert (properties["student"], float(properties["score"] or "")) == (
-            grade.student,
-            grade.score,
-        )
-        for case, result in zip(suite.iter("testcase"), grade.tests):
-            outcome = next((kinds.get(child.tag, child.get("type")) for child in case), "passed")
-            assert (case.get("name"), outcome) == (result.name, result.outcome)
 
 
 # ------------------------------------------------------------------ Classroom 50
@@ -855,7 +722,6 @@ def test_exports_show_a_followed_test_as_passed(ask, course, tmp_path, monkeypat
     root = ElementTree.parse(tmp_path / "junit.xml").getroot()
     case = root.findall("testsuite/testcase")[1]
     assert [element.tag for element in case] == ["system-out"] and message in (case[0].text or "")
-    assert violations(root) == []
     record = results(course, course.assignments[0], grade, set(), "visible")["tests"][1]
     assert record["status"] == "passed" and message in record["output"]
     ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
@@ -877,32 +743,29 @@ def test_classroom50_points_are_integers_in_proportion(ask, tmp_path, monkeypatc
     for grade in CLASS:
         ask("classroom50", grades=(grade,), output=tmp_path / "result.json")
         record = json.loads((tmp_path / "result.json").read_text("utf-8"))
-        points = [
-            record["score"],
-            record["max-score"],
-            *(t[k] for t in record["tests"] for k in ("score", "max-score")),
-        ]
-        assert all(type(value) is int for value in points)
-        assert record["score"] == sum(t["score"] for t in record["tests"])
+        for entry in (record, *record["tests"]):
+            assert type(entry["score"]) is type(entry["max-score"]) is int
+        assert record["score"] == sum(test["score"] for test in record["tests"])
         assert record["score"] / record["max-score"] == grade.score / grade.max_score
 
 
 def test_classroom50_export_of_a_class_is_one_file_per_student(ask, tmp_path):
-    exported = ask("classroom50", output=tmp_path / "out")
-    written = sorted(
-        str(file.relative_to(tmp_path / "out")) for file in (tmp_path / "out").rglob("*.json")
-    )
-    assert written == [
-        f"{student}/{NAME}/result.json" for student in ("1001", "1002", "1003", "1004")
-    ]
-    assert exported.files == [tmp_path / "out"] and "not known" in exported.summary
+    out = tmp_path / "out"
+    exported = ask("classroom50", output=out)
+    written = sorted(str(file.relative_to(out)) for file in out.rglob("*.json"))
+    assert written == [f"{number}/{NAME}/result.json" for number in (1001, 1002, 1003, 1004)]
+    assert exported.files == [out] and "not known" in exported.summary
 
 
-@pytest.mark.parametrize(
-    "points, times", [([1, 2], 1), ([0.5, 1], 2), ([0.75, 1 / 3], 12), ([], 1), ([0.1, 0.2], 10)]
-)
-def test_scale_converts_points_to_integers(points, times):
-    assert scale(points) == times
+def test_scale_converts_points_to_integers():
+    for points, times in (
+        ([1, 2], 1),
+        ([0.5, 1], 2),
+        ([0.75, 1 / 3], 12),
+        ([], 1),
+        ([0.1, 0.2], 10),
+    ):
+        assert scale(points) == times
 
 
 # ------------------------------------------------------------------ Gradescope
@@ -1055,20 +918,11 @@ def test_gradescope_finds_the_folder_in_a_repository(gradescope):
     assert read_results(gradescope.root)["score"] == 10
 
 
-def test_gradescope_without_settings_has_no_results(gradescope, capsys):
-    (gradescope.root / "source" / "settings.json").write_text("{}")
-    assert (
-        gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
-    )
-    assert "settings.json cannot be read" in capsys.readouterr().out
-
-
-def test_gradescope_without_a_course_has_no_results(gradescope, capsys):
-    (gradescope.root / "source" / "course" / "course.yml").unlink()
-    assert (
-        gradescope_run.main([str(gradescope.root), str(gradescope.root / "no control group")]) == 3
-    )
-    assert "course.yml" in capsys.readouterr().out
+@pytest.mark.parametrize("missing", ["settings.json", "course/course.yml"])
+def test_gradescope_without_settings_or_a_course_has_no_results(gradescope, capsys, missing):
+    (gradescope.root / "source" / missing).unlink()
+    assert gradescope_run.main([str(gradescope.root), str(gradescope.root / "no group")]) == 3
+    assert Path(missing).name in capsys.readouterr().out
     assert not (gradescope.root / "results" / "results.json").exists()
 
 
@@ -1086,15 +940,13 @@ def test_gradescope_names_the_setting_when_memory_is_short(gradescope, capsys, t
     assert not (gradescope.root / "results" / "results.json").exists()
 
 
-def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, monkeypatch, tmp_path):
+def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -9 $$\n")
     python.chmod(0o755)
+    places = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
     program = gradescope.root / "run_autograder"
-    variables = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
-    done = subprocess.run(
-        [program], env={**os.environ, **variables}, capture_output=True, text=True
-    )
+    done = subprocess.run([program], env={**os.environ, **places}, capture_output=True, text=True)
     assert done.returncode == 137
     assert "Container Specifications" in done.stdout
 
@@ -1125,9 +977,8 @@ def test_gradescope_installs_the_packages_of_the_assignment(course):
         update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")}
     )
     grown = files(course, more, "hidden")["requirements.txt"].decode().split()
-    assert any(line.startswith("torch>=") for line in plain) and not any(
-        "extra" in line for line in plain
-    )
+    assert any(line.startswith("torch>=") for line in plain)
+    assert not any("extra" in line for line in plain)
     assert len(grown) == len(plain) + 2
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
@@ -1255,22 +1106,17 @@ def test_export_command_refuses_a_journal_without_grades(command, tmp_path):
 
 def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch):
     """Graded two days late at 10 % a day: the sheet has the final score, the journal the raw score."""
-    text = (course.root / "course.yml").read_text("utf-8")
-    due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
+    file = course.root / "course.yml"
     policy = "late: {percent_a_day: 10, most_percent: 50}\n"
-    (course.root / "course.yml").write_text(
-        policy + text.replace("    minutes: 10\n", due), "utf-8"
-    )
+    due = "    minutes: 10\n    due: 2026-03-18T23:58:00\n"
+    text = file.read_text("utf-8").replace("    minutes: 10\n", due)
+    file.write_text(policy + text, "utf-8")
     grades = tmp_path / "grades"
     with Journal(grades) as journal:
         journal.append(ada())
-    entry = {
-        "student": "1001",
-        "assignment": NAME,
-        "submission_sha256": "",
-        "at": "2026-03-20T23:00:00+00:00",
-    }
-    (grades / "times.json").write_text(json.dumps({"schema": 1, "times": [entry]}), "utf-8")
+    entry = {"student": "1001", "assignment": NAME, "submission_sha256": ""}
+    times = {"schema": 1, "times": [{**entry, "at": "2026-03-20T23:00:00+00:00"}]}
+    (grades / "times.json").write_text(json.dumps(times), "utf-8")
     monkeypatch.chdir(course.root)
     done = CliRunner().invoke(
         app, ["export", str(grades), "--to", "csv", "--output", str(tmp_path / "scores.csv")]
@@ -1296,10 +1142,8 @@ def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.M
     lines = Path("brightspace.csv").read_text("utf-8").splitlines()
     assert lines[0] == f"Username,{NAME} Points Grade,End-of-Line Indicator"
     assert lines[1:] == ["1001,7.5,#", "1002,10,#", "1003,2,#", "1004,0,#"]
-    assert (
-        told[1].exit_code == 3
-        and "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
-    )
+    assert told[1].exit_code == 3
+    assert "The extension `broken` (of_a_stranger:Nothing) cannot be imported" in told[1].stderr
     assert told[2].exit_code == 2 and "nbgrader, brightspace, broken" in told[2].stderr
 
 

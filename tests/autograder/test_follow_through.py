@@ -246,6 +246,10 @@ def of_part(grade: Grade, *parts: str) -> list[TestResult]:
 
 
 ATTENTION_WRONG = ("return weights @ v, weights", "return weights @ v + 1, weights")
+VARIANCE_WRONG = (
+    "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
+    "variance = x.var(dim=-1, keepdim=True)",
+)
 
 
 def test_a_head_is_right_once_attention_is(course, grader):
@@ -281,11 +285,7 @@ def test_two_wrong_parts_are_named_as_in_a_sentence(course, grader):
 
 @pytest.mark.slow
 def test_classes_follow_through_too(course, grader):
-    edit = (
-        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
-        "variance = x.var(dim=-1, keepdim=True)",
-    )
-    grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, edit))
+    grade = graded(grader, BLOCKS, solution_of(course, BLOCKS, VARIANCE_WRONG))
     later = of_part(grade, "feed_forward", "post_norm", "pre_norm", "encoder")
     assert [test.name for test in later if not test.is_right] == []
     assert "Right, once `LayerNorm` is right." in {test.message for test in later}
@@ -294,16 +294,9 @@ def test_classes_follow_through_too(course, grader):
 
 @pytest.mark.slow
 def test_what_is_wrong_in_the_later_part_itself_stays_wrong(course, grader):
-    broken = (
-        "return x + self.dropout(self.ff(self.norm2(x)))",
-        "return self.dropout(self.ff(self.norm2(x)))",
-    )
-    edit = (
-        "variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)",
-        "variance = x.var(dim=-1, keepdim=True)",
-    )
+    broken = ("return x + self.dropout(self.ff(", "return self.dropout(self.ff(")
     alone = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken))
-    both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, edit))
+    both = graded(grader, BLOCKS, solution_of(course, BLOCKS, broken, VARIANCE_WRONG))
     wrong = [test.name for test in of_part(alone, "pre_norm") if not test.is_right]
     assert wrong and [test.name for test in of_part(both, "pre_norm") if not test.is_right] == wrong
 
@@ -314,7 +307,7 @@ def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(
 ):
     """Under the wrong attention, no answer of the head is that of a head with one mistake."""
     edits = {
-        "scaled_without_the_root": ("math.sqrt(q.shape[-1])  #", "q.shape[-1]  #"),
+        "scaled_without_the_root": ("math.sqrt(q.shape[-1])", "q.shape[-1]"),
         "shares_returned_by_the_head": ("        return output\n", "        return output, _\n"),
     }
     known = [
@@ -328,14 +321,8 @@ def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(
         grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
     finally:
         grader.close()
-    named = {
-        part: {test.mistake for test in of_part(grade, part)} - {None}
-        for part in ("attention", "head")
-    }
-    assert named == {
-        "attention": {"scaled_without_the_root"},
-        "head": {"shares_returned_by_the_head"},
-    }
+    for part, mistake in zip(("attention", "head"), edits, strict=True):
+        assert {test.mistake for test in of_part(grade, part)} - {None} == {mistake}
 
 
 def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grader):
@@ -343,10 +330,8 @@ def test_an_unwritten_part_earns_nothing_by_the_solution_of_another(course, grad
     for name in (HEADS, BLOCKS):
         stub = course.stub_file(course.assignment(name)).read_text("utf-8")
         grade = graded(grader, name, stub)
-        assert grade.score == 0 and not {test.outcome for test in grade.tests} & {
-            "passed",
-            "followed",
-        }
+        assert grade.score == 0
+        assert not {"passed", "followed"} & {test.outcome for test in grade.tests}
 
 
 @pytest.mark.slow

@@ -64,13 +64,10 @@ def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.Mon
         journal.append(Grade("ada", "03_masked_heads", "graded", 1.0, 15.0))
 
     fill_the_disk(monkeypatch)
-    done = CliRunner().invoke(
-        app, ["report", str(tmp_path), "--course", str(Path(__file__).parents[2])]
-    )
-    assert done.exit_code == 3
-    assert (
-        done.output.strip().endswith("No space left on device.") and "Traceback" not in done.output
-    )
+    course = str(Path(__file__).parents[2])
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--course", course])
+    assert done.exit_code == 3 and "Traceback" not in done.output
+    assert done.output.strip().endswith("No space left on device.")
 
 
 def test_pages_that_cannot_be_written_end_the_command_with_exit_code_3(tmp_path: Path) -> None:
@@ -91,16 +88,9 @@ def test_collect_does_not_call_a_full_disk_a_problem_of_the_download(
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n", "utf-8")
     fill_the_disk(monkeypatch, "adding.py")
-    words = [
-        tmp_path / "class",
-        "--from",
-        "folders",
-        "--output",
-        tmp_path / "submitted",
-        "--course",
-        root,
-    ]
-    done = CliRunner().invoke(app, ["collect", *map(str, words)])
+    places = ["--output", str(tmp_path / "submitted"), "--course", str(root)]
+    words = ["collect", str(tmp_path / "class"), "--from", "folders", *places]
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 3, done.output
     assert "No space left on device." in done.output and "Traceback" not in done.output
 

@@ -134,13 +134,9 @@ def check_killed(
     assert killed >= points * 3 // 4  # threads make a few changes more or less
 
 
-def test_collect_killed_once(classroom: Classroom) -> None:
-    check_killed(classroom, classroom.collect, classroom.collected, 2)
-
-
-@pytest.mark.slow
-def test_collect_killed_at_random_points(classroom: Classroom) -> None:
-    check_killed(classroom, classroom.collect, classroom.collected, POINTS)
+@pytest.mark.parametrize("points", [2, pytest.param(POINTS, marks=pytest.mark.slow)])
+def test_collect_killed_at_random_points(classroom: Classroom, points: int) -> None:
+    check_killed(classroom, classroom.collect, classroom.collected, points)
 
 
 @pytest.mark.slow

@@ -59,20 +59,11 @@ def grade_of(
     student: str, message: str = "add(2, 3) returned -1; 5 was expected.", score: float = 6
 ) -> Grade:
     known = {"mistake": "subtracts", "hint": "Do two heaps become smaller?"}
+    two = ("test_two", "add", "2 and 3 are 5.", "failed", 0, 1, message)
+    any_two = ("test_any", "add", "Any two numbers.", "failed", 0, 3, "Wrong.")
     tests = (
-        TestResult(
-            "test_two", "add", "2 and 3 are 5.", "failed", 0, 1, message, hidden=False, **known
-        ),
-        TestResult(
-            "test_any",
-            "add",
-            "Any two numbers.",
-            "failed",
-            0,
-            3,
-            "Wrong.",
-            full_message="add(4, 5) is -1.",
-        ),
+        TestResult(*two, hidden=False, **known),
+        TestResult(*any_two, full_message="add(4, 5) is -1."),
         TestResult("test_push", "total", "It pushes.", "passed", 2, 2, hidden=False),
         TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
     )
@@ -96,9 +87,8 @@ def students(tmp_path: Path) -> dict[str, StudentRepository]:
 
 
 def give(folder: Path, course: Course, **options: object) -> Returned:
-    return autograder.return_feedback(
-        folder / "grades", folder / "repositories.csv", course, **options
-    )  # type: ignore[arg-type]
+    table = folder / "repositories.csv"
+    return autograder.return_feedback(folder / "grades", table, course, **options)  # type: ignore[arg-type]
 
 
 def test_feedback_is_in_a_clone(
@@ -136,10 +126,8 @@ def test_only_changed_feedback_is_pushed(
     with Journal(tmp_path / "grades") as journal:
         journal.append(grade_of("ben", "Better.", score=7))
     assert give(tmp_path, course).pushed == ["ben"]
-    assert (
-        students["ada"].head("feedback") == first[0]
-        and students["ben"].head("feedback") != first[1]
-    )
+    assert students["ada"].head("feedback") == first[0]
+    assert students["ben"].head("feedback") != first[1]
     assert "**7 of 10 points**" in students["ben"].show("feedback", f"{NAME}/README.md")
 
 
@@ -149,11 +137,8 @@ def test_feedback_shows_what_students_may_see_at_the_time(
     give(tmp_path, course_in(tmp_path / "course", FUTURE))
     for file in ("README.md", "feedback.html"):
         early = students["ada"].show("feedback", f"{NAME}/{file}")
-        assert (
-            "points in the visible tests" in early
-            and "add(4, 5)" not in early
-            and "Any two numbers" not in early
-        )
+        assert "points in the visible tests" in early
+        assert "add(4, 5)" not in early and "Any two numbers" not in early
     assert give(tmp_path, course_in(tmp_path / "course", PAST)).pushed == ["ada", "ben"]
     for file in ("README.md", "feedback.html"):
         assert "add(4, 5) is -1." in students["ada"].show("feedback", f"{NAME}/{file}")
@@ -171,11 +156,8 @@ def test_pictures_are_files_beside_the_page(
     table = tmp_path / "repositories.csv"
     table.write_text(f"student,url,assignment\nada,{students['ada'].url},{NAME}\n", "utf-8")
     give(tmp_path, course)
-    assert students["ada"].names("feedback") == [
-        "README.md",
-        "feedback.html",
-        "pictures/part-1-1.png",
-    ]
+    files = ["README.md", "feedback.html", "pictures/part-1-1.png"]
+    assert students["ada"].names("feedback") == files
     page = students["ada"].show("feedback", "README.md")
     assert "![A row](pictures/part-1-1.png)" in page and "No picture yet of Text" in page
     assert students["ada"].git("cat-file", "-s", "feedback:pictures/part-1-1.png").strip() == str(
@@ -213,10 +195,8 @@ def test_repository_that_cannot_be_written_stops_no_other(
 ) -> None:
     write_table(tmp_path, {"ada": StudentRepository(tmp_path / "gone.git"), "ben": students["ben"]})
     returned = give(tmp_path, course)
-    assert (
-        returned.pushed == ["ben"]
-        and f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
-    )
+    assert returned.pushed == ["ben"]
+    assert f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
     assert not list((tmp_path / "grades/return").glob("*.git"))
 
 
@@ -248,22 +228,14 @@ def test_command_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("return", "grades", "--to", "git", "repositories.csv", "--course", "course")
-    done = CliRunner().invoke(app, words)
-    assert (done.exit_code, done.stdout) == (
-        0,
-        "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n",
-    )
-    record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert record == {
-        "pushed": [],
-        "unchanged": ["ada", "ben"],
-        "ungraded": ["eve"],
-        "problems": [],
-    }
-    wrong = CliRunner().invoke(
-        app, ["return", "grades", "--to", "mail", "repositories.csv", "--course", "course"]
-    )
+    words = ["return", "grades", "repositories.csv", "--course", "course", "--to"]
+    done = CliRunner().invoke(app, [*words, "git"])
+    told = "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n"
+    assert (done.exit_code, done.stdout) == (0, told)
+    record = json.loads(CliRunner().invoke(app, [*words, "git", "--json"]).stdout)
+    rest = {"pushed": [], "ungraded": ["eve"], "problems": []}
+    assert record == {"unchanged": ["ada", "ben"], **rest}
+    wrong = CliRunner().invoke(app, [*words, "mail"])
     assert (wrong.exit_code, wrong.stderr) == (2, "Feedback is returned to `git`, not to `mail`.\n")
 
 

@@ -1,6 +1,6 @@
 """Texts that are hard to parse, to compile or to read."""
 
-from tests.autograder.attacks.field import HEADS, TINY, Attack
+from tests.autograder.attacks.field import TINY, Attack, on_heads
 
 
 def text(name: str, tries: str, code: str) -> Attack:
@@ -91,10 +91,9 @@ ATTACKS = [
         "try: exec('x = [' + '0,' * 30_000_000 + ']')\nexcept MemoryError: pass",
         course=TINY,
     ),
-    Attack(
+    on_heads(
         "markers_of_solutions",
         "holds the markers that the build looks for",
         '### BEGIN SOLUTION\n### END SOLUTION\n# %% part="mask"\n### BEGIN SOLUTION',
-        course=HEADS,
     ),
 ]

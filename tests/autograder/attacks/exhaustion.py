@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 
 def in_a_call(body: str) -> str:
@@ -44,11 +44,10 @@ ATTACKS = [
         "keeps the processor busy beside its answers",
         "import threading\ndef spin():\n    while True: pass\nfor _ in range(4): threading.Thread(target=spin, daemon=True).start()",
     ),
-    Attack(
+    on_heads(
         "many_tensors",
         "keeps all tensors that it makes",
         "hoard = []\ndef attention(q, k, v, mask=None):\n    while True: hoard.append(torch.ones(1 << 18))",
-        course=HEADS,
     ),
     Attack(
         "mapped_memory",
@@ -100,22 +99,19 @@ ATTACKS = [
         "defines a hundred thousand names",
         "globals().update({f'n{n}': n for n in range(100_000)})",
     ),
-    Attack(
+    on_heads(
         "five_thousand_layers",
         "a module of five thousand layers",
         "class Head(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n        self.all = nn.ModuleList(nn.Linear(1, 1) for _ in range(5000))\n    def forward(self, x): return x",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "huge_layers",
         "a module of a hundred megabytes",
         "class Head(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n        self.key = nn.Linear(5000, 5000)\n    def forward(self, x): return x",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "memory_kept_for_gradients",
         "answers with graphs that never end",
         "def attention(q, k, v, mask=None):\n    for _ in range(100_000): q = q * 1.0001\n    return q, q",
-        course=HEADS,
     ),
 ]

@@ -79,6 +79,11 @@ class Attack:
     gains: float = 0.0
 
 
+def on_heads(name: str, tries: str, code: str, **more: Any) -> Attack:
+    """Return an attack on the assignment about masked heads."""
+    return Attack(name, tries, code, course=HEADS, **more)
+
+
 class OverheardSandbox(Sandbox):
     """A sandbox that records the output of its workers."""
 

@@ -1,6 +1,6 @@
 """Attacks that forge results: exit codes, printed results, outcomes of pytest, handwritten replies."""
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 # takes the worker over: answers every question by itself from now on
 TAKEOVER = """
@@ -164,7 +164,7 @@ def answer(sock, number, operation, arguments):
 """),
         proves="TOOK OVER",
     ),
-    Attack(
+    on_heads(
         "changed_inputs",
         "claims that the call changed the test's own inputs into what fits a wrong answer",
         taking_over("""
@@ -181,7 +181,6 @@ def answer(sock, number, operation, arguments):
                          mutated=[[n, torch.zeros_like(t)] for n, t in enumerate(tensors)])
     wire.send(sock, {"id": number, "ok": reply})
 """),
-        course=HEADS,
         proves="TOOK OVER",
     ),
     Attack(

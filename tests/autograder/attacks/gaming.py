@@ -2,11 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import HEADS, TINY, Attack
-
-# The points of a finished layer whose use was hidden from the worker's record. The documentation states this limit; the
-# submission is flagged, and a reader notices the layer at once.
-HIDDEN_FROM_THE_RECORD = 4.75
+from tests.autograder.attacks.field import TINY, Attack, on_heads
 
 CALL = """
 def attention(q, k, v, mask=None):
@@ -21,118 +17,37 @@ def finished(function: str, before: str = "") -> str:
 
 
 ATTACKS = [
-    Attack(
+    on_heads(
         "finished_layer",
         "calls the finished attention of PyTorch",
         finished("nn.functional.scaled_dot_product_attention"),
-        course=HEADS,
     ),
-    Attack(
-        "finished_layer_renamed",
-        "imports it under another name",
-        finished("sdpa", "from torch.nn.functional import scaled_dot_product_attention as sdpa\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_by_alias",
-        "reaches it by a chain of names",
-        finished("g", "f = nn.functional\ng = f.scaled_dot_product_attention\n"),
-        course=HEADS,
-    ),
-    Attack(
+    on_heads(
         "finished_layer_from_c",
         "takes it from PyTorch's C module",
         finished("torch._C._nn.scaled_dot_product_attention"),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_of_modules",
         "uses the finished module",
         "def attention(q, k, v, mask=None):\n    layer = torch.nn.modules.activation.MultiheadAttention(q.shape[-1], 1)\n    return layer(q, k, v)",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_in_text",
         "hides it in a text that is run",
         "exec('def attention(q, k, v, mask=None):\\n    return nn.functional.scaled' + '_dot_product_attention(q, k, v, attn_mask=mask), torch.zeros(*q.shape[:-1], k.shape[-2])')",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_by_look_up",
         "looks it up by a name that is put together",
         finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
-        course=HEADS,
     ),
-    Attack(
-        "finished_layer_by_star",
-        "imports everything that has it among it",
-        finished("scaled_dot_product_attention", "from torch.nn.functional import *\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_in_a_tuple",
-        "gives it a name among other names",
-        finished("g", "f, g = 1, nn.functional.scaled_dot_product_attention\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_of_a_tuple",
-        "gives its package a name among other names",
-        finished("f.scaled_dot_product_attention", "_, f = 1, nn.functional\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_by_walrus",
-        "gives its package a name within an expression",
-        finished("(f := nn.functional).scaled_dot_product_attention"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_in_a_list",
-        "takes its package out of a list",
-        finished("[nn.functional][0].scaled_dot_product_attention"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_in_a_class",
-        "keeps its package as an attribute of a class",
-        finished("Own.f.scaled_dot_product_attention", "class Own:\n    f = nn.functional\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_by_default",
-        "keeps its package as the default of an argument",
-        finished("(lambda *a, f=nn.functional, **k: f.scaled_dot_product_attention(*a, **k))"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_by_annotation",
-        "gives its package a name with a type",
-        finished("f.scaled_dot_product_attention", "f: object = nn.functional\n"),
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_by_loop",
-        "gives its package a name by a loop",
-        finished("f.scaled_dot_product_attention", "for f in [nn.functional]: pass\n"),
-        course=HEADS,
-    ),
-    Attack(
+    on_heads(
         "finished_layer_of_the_dispatcher",
         "takes it from the list of PyTorch's operators",
         finished("torch.ops.aten.scaled_dot_product_attention"),
-        course=HEADS,
     ),
-    Attack(
-        "finished_layer_by_pattern",
-        "takes it out of its package by a pattern of `match`",
-        finished(
-            "sdpa",
-            "match nn.functional:\n    case object(scaled_dot_product_attention=sdpa): pass\n",
-        ),
-        course=HEADS,
-    ),
-    Attack(
+    on_heads(
         "finished_layer_below_main",
         "imports it below the main guard, and sets its own name to run it",
         finished(
@@ -140,58 +55,33 @@ ATTACKS = [
             "import submission\nsubmission.__init__('__main__')\nif __name__ == '__main__':\n"
             "    from torch.nn.functional import scaled_dot_product_attention as sdpa\n",
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_made_before",
         "keeps it from before the tests in a table",
         finished("table['f']", "table = {'f': nn.functional.scaled_dot_product_attention}\n"),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_under_the_wrapper",
         "takes it out of the function that records its use",
         finished(
             "[c.cell_contents for c in nn.functional.scaled_dot_product_attention.__closure__ if type(c.cell_contents) is type(len)][0]"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_in_a_script",
         "compiles it with PyTorch's own compiler of scripts",
         finished(
             "ready",
             "@torch.jit.script\ndef ready(q, k, v, attn_mask=None):\n    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)\n",
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "finished_layer_in_another_file",
         "runs it as the code of another file",
         "exec(compile("
         + repr(finished("nn.functional.scaled_dot_product_attention"))
         + ", '/usr/lib/python3/torch.py', 'exec'))",
-        course=HEADS,
-    ),
-    Attack(
-        "finished_layer_without_the_record",
-        "clears the record of what ran",
-        finished("nn.functional.scaled_dot_product_attention").replace(
-            "    return",
-            "    [each.found.clear() for each in __import__('gc').get_objects() if type(each).__name__ == 'Entries']\n    return",
-        ),
-        course=HEADS,
-        gains=HIDDEN_FROM_THE_RECORD,
-    ),
-    Attack(
-        "finished_layer_without_the_mode",
-        "switches the mode off that sees PyTorch's operators",
-        finished(
-            "hidden",
-            "def hidden(*given, **named):\n    with torch._C.DisableTorchFunction():\n        return torch.ops.aten.scaled_dot_product_attention(*given, **named)\n",
-        ),
-        course=HEADS,
-        gains=HIDDEN_FROM_THE_RECORD,
     ),
     Attack(
         "answers_of_the_visible_tests",
@@ -227,11 +117,10 @@ ATTACKS = [
         "guesses the tests' numbers from the seed it was given",
         "import random\ndef add(a, b):\n    state = random.getstate()\n    guess = random.randint(-99, 99) + random.randint(100, 199)\n    random.setstate(state)\n    return guess",
     ),
-    Attack(
+    on_heads(
         "keeps_the_inputs",
         "gives the inputs back as answers",
         "def attention(q, k, v, mask=None): return v[..., :q.shape[-2], :], mask",
-        course=HEADS,
     ),
     Attack(
         "says_done",

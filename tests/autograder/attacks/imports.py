@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 
 def leaving(text: str) -> str:
@@ -79,16 +79,14 @@ ATTACKS = [
         "replaces the main module and the name of its own",
         "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.sandbox.inside.server'\n__file__ = '/engine/autograder/checks/__init__.py'",
     ),
-    Attack(
+    on_heads(
         "reload",
         "reloads PyTorch and numpy",
         "import importlib, numpy\ntry: importlib.reload(numpy); importlib.reload(torch)\nexcept BaseException as error: print(type(error).__name__)",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "pickles",
         "replaces what unpickles, and leaves pickles",
         "import pickle\nclass Evil:\n    def __reduce__(self): return (print, ('REACHED by unpickling',))\npickle.loads = pickle.load = torch.load = lambda *a, **k: Evil()\ndef attention(q, k, v, mask=None): return Evil(), pickle.dumps(Evil())",
-        course=HEADS,
     ),
 ]

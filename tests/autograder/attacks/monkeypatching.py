@@ -1,9 +1,9 @@
 """Attacks that change the tools of a grader: comparison, arithmetic, pytest, the engine, the interpreter."""
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 ATTACKS = [
-    Attack(
+    on_heads(
         "comparisons_of_torch",
         "makes every comparison of PyTorch say yes",
         """
@@ -13,7 +13,6 @@ torch.testing.assert_close = torch.testing._comparison.assert_close = lambda *a,
 torch.Tensor.__eq__ = lambda a, b: torch.ones((), dtype=torch.bool)
 torch.Tensor.__sub__ = torch.Tensor.abs = lambda a, *b: a * 0
 """,
-        course=HEADS,
     ),
     Attack(
         "numbers_of_python",
@@ -140,7 +139,7 @@ threading.settrace(trace)
         "installs a hook that ends the process at every import and open",
         "import sys, os\nsys.addaudithook(lambda event, args: os._exit(0) if event == 'never' else None)",
     ),
-    Attack(
+    on_heads(
         "random_numbers",
         "makes all random numbers zero so that all inputs are alike",
         """
@@ -151,9 +150,8 @@ torch.randn = torch.rand = lambda *a, **k: torch.zeros(*a)
 random.random = random.randint = lambda *a: 0
 numpy.random.seed = lambda *a: None
 """,
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "default_number_type",
         "changes PyTorch's defaults: dtype, device, threads, gradient mode, determinism",
         """
@@ -163,7 +161,6 @@ torch.set_grad_enabled(False)
 torch.use_deterministic_algorithms(True)
 torch.set_flush_denormal(True)
 """,
-        course=HEADS,
     ),
     Attack(
         "finalisers",

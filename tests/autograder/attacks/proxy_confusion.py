@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import HEADS, Attack, on_heads
 from tests.autograder.attacks.forge_results import taking_over
 
 
@@ -39,7 +39,7 @@ def answer(sock, number, operation, arguments):
 
 
 ATTACKS = [
-    Attack(
+    on_heads(
         "lying_parameters",
         "lists parameters that it does not have",
         head("""
@@ -47,9 +47,8 @@ ATTACKS = [
         for name in ("key.weight", "query.weight", "value.weight"):
             yield name, nn.Parameter(torch.zeros(5, 20))
 """),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "changing_parameters",
         "has other parameters at each look",
         head("""
@@ -58,67 +57,58 @@ ATTACKS = [
         Head.looks += 1
         yield f"p{Head.looks}", nn.Parameter(torch.zeros(Head.looks))
 """),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "half_of_a_state",
         "forgets what is loaded into it",
         head(
             "    def load_state_dict(self, *a, **k): pass\n    def _load_from_state_dict(self, *a): pass\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "never_in_eval",
         "ignores train, eval and conversions",
         head(
             "    def train(self, mode=True): return self\n    def eval(self): return None\n    def to(self, *a, **k): return self\n    def double(self): return self\n    def _apply(self, f): return self\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "another_in_eval",
         "puts other weights into itself when it is converted",
         head(
             "    def double(self): return nn.Linear(3, 3)\n    def to(self, *a, **k):\n        self.key = self.query = self.value = nn.Linear(2, 2)\n        return self\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "parts_that_come_and_go",
         "adds and removes layers in each call",
         head(
             "    def forward(self, x):\n        self.add_module(f'extra{len(self._modules)}', nn.Linear(2, 2))\n        if len(self._modules) > 5: del self.key\n        return self.value(x)\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "itself_as_a_part",
         "is a part of itself",
         head(
             "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self._modules['me'] = self\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "tied_in_circles",
         "ties all parameters to one",
         head(
             "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self.query.weight = self.value.weight = self.key.weight\n"
         ),
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "attributes_that_answer",
         "answers every question about it with itself",
         "class Head:\n    def __init__(self, *sizes): pass\n    def __getattr__(self, name): return self\n    def __call__(self, *a, **k): return self\n    def __len__(self): return -1\n    def __getitem__(self, key): return self",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "class_of_classes",
         "its class is built by a class that lies",
         "class Meta(type):\n    def __call__(cls, *a): return 5\n    def __instancecheck__(cls, o): return True\n    def __eq__(cls, o): return True\n    __hash__ = type.__hash__\nclass Head(metaclass=Meta): pass",
-        course=HEADS,
     ),
     Attack(
         "module_that_answers",
@@ -164,7 +154,7 @@ ATTACKS = [
             '{"parameters": [["key.weight", torch.empty(2**25, 2**25, device="meta"), True]], "modules": [["", "H", True, ""], ["key", "Linear", True, "key"]]}'
         ),
     ),
-    Attack(
+    on_heads(
         "parameters_as_large_as_the_machine",
         "has parameters without numbers, of as many as the machine can hold: tests fill them with numbers",
         head("""
@@ -172,6 +162,5 @@ ATTACKS = [
         super().__init__(*sizes)
         self.big = nn.Parameter(torch.empty(2**15, 2**14, device="meta"))
 """),
-        course=HEADS,
     ),
 ]

@@ -1,6 +1,6 @@
 """Attacks that read secrets: tests, solutions, other submissions, the environment, files of the machine."""
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 READ = """
 import os
@@ -340,7 +340,7 @@ if libc.klogctl(3, buffer, 65536) > 0:
     print("REACHED", buffer.value[:500])
 """,
     ),
-    Attack(
+    on_heads(
         "inputs_into_the_message",
         "writes a hidden test's inputs into an exception, hoping that feedback shows them",
         """
@@ -350,6 +350,5 @@ def attention(q, k, v, mask=None):
             "INPUT " + str(q))
     return torch.zeros(*q.shape[:-1], v.shape[-1]), torch.zeros(*q.shape[:-1], k.shape[-2])
 """,
-        course=HEADS,
     ),
 ]

@@ -132,18 +132,19 @@ def test_attack(field_of, tier: str, kind: str, attack: Attack, tmp_path: Path) 
     assert field.left_behind() == []
 
 
-def test_canaries_are_planted_and_honest_scores_are_as_expected(tiers, tmp_path) -> None:
+def test_canaries_are_planted_and_honest_scores_are_as_expected(field_of, tiers, tmp_path) -> None:
     """The canaries are in the attacked places, wrong answers lose points, and correct answers keep them."""
-    tier = next(tier for tier, report in tiers.items() if report.works)
-    with open_field(tier, tmp_path) as field:
-        for name, points in ((TINY, 10), (HEADS, 15)):
-            assert 0 < field.honest[name] < points
-            assert field.grade(name, field.right[name]).score == points
-        hidden = field.course.hidden_test_file(field.course.assignment(HEADS)).read_text()
-        solution = field.course.solution_file(field.course.assignment(HEADS)).read_text()
-        assert all(field.canary in text for text in (hidden, solution, os.environ["GRADERS_TOKEN"]))
-        field.attack(Attack("says", "", f"print('REACHED {field.canary}')"), tmp_path / "nothing")
-        assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
+    field = field_of(next(tier for tier, report in tiers.items() if report.works))
+    for name, points in ((TINY, 10), (HEADS, 15)):
+        assert 0 < field.honest[name] < points
+        assert field.grade(name, field.right[name]).score == points
+    assignment = field.course.assignment(HEADS)
+    hidden = field.course.hidden_test_file(assignment).read_text()
+    solution = field.course.solution_file(assignment).read_text()
+    assert all(field.canary in text for text in (hidden, solution))
+    assert "CANARY-" in os.environ["GRADERS_TOKEN"]  # of the field that was opened last
+    field.attack(Attack("says", "", f"print('REACHED {field.canary}')"), tmp_path / "nothing")
+    assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
 
 
 BLIND = """
@@ -193,7 +194,13 @@ class Head(Head):
 """
 
 
-@pytest.mark.parametrize("cut", [CUT_ATTENTION, CUT_HEAD], ids=["attention", "head"])
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(CUT_ATTENTION, id="attention"),
+        pytest.param(CUT_HEAD, id="head", marks=pytest.mark.slow),
+    ],
+)
 def test_invented_gradients_do_not_raise_the_score(field_of, tiers, cut: str) -> None:
     """An output that is cut off from its inputs earns no more when the code claims gradients for them."""
     field = field_of(next(tier for tier, report in tiers.items() if report.works))
@@ -217,7 +224,7 @@ def test_the_sample_has_every_class_and_every_tier() -> None:
 
 def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
-    assert len(names) >= 260 and len(set(names)) == len(names)
+    assert len(names) > 250 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 

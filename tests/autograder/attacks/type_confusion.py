@@ -1,6 +1,6 @@
 """Answers of misleading types: lying subclasses, disguised objects, unusual tensors."""
 
-from tests.autograder.attacks.field import HEADS, Attack
+from tests.autograder.attacks.field import Attack, on_heads
 
 
 def both(value: str) -> str:
@@ -20,7 +20,7 @@ class Total:
 
 
 ATTACKS = [
-    Attack(
+    on_heads(
         "tensor_that_agrees",
         "a tensor whose comparisons are always true",
         """
@@ -35,7 +35,6 @@ def attention(q, k, v, mask=None):
     output, weights = right(q, k, v, mask)
     return output.as_subclass(Agreeable), weights.as_subclass(Agreeable)
 """,
-        course=HEADS,
     ),
     Attack(
         "float_that_agrees",
@@ -50,7 +49,7 @@ def attention(q, k, v, mask=None):
         "    def __getattr__(s, n): return s\n    def __call__(s, *a): return s"
         + everywhere("Same()"),
     ),
-    Attack(
+    on_heads(
         "object_like_a_tensor",
         "an object with the attributes and methods of a tensor",
         """
@@ -64,19 +63,17 @@ class Like:
     def all(self): return True
 """
         + both("Like()"),
-        course=HEADS,
     ),
     Attack(
         "array_of_objects",
         "a numpy array of Python objects",
         "import numpy" + everywhere("numpy.array([len])[0]"),
     ),
-    Attack(
+    on_heads(
         "huge_arrays",
         "answers everything with 60 MB of numpy",
         "import numpy\nX = numpy.zeros(60 << 20, 'u1')\ndef attention(*a, **k): return X\ncausal_mask = attention\n"
         "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
-        course=HEADS,
     ),
     Attack("huge_number", "an integer of millions of digits", everywhere("1 << 30_000_000")),
     Attack(
@@ -106,57 +103,39 @@ class Like:
         "a dict whose keys are tensors and NaN",
         "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
     ),
-    Attack(
+    on_heads(
         "expanded_tensors",
         "a tensor that claims a terabyte without owning it",
         both("torch.zeros(1).expand(10**12)"),
-        course=HEADS,
     ),
-    Attack(
-        "meta_tensors",
-        "tensors without numbers",
-        both("torch.empty(2**15, 2**15, device='meta')"),
-        course=HEADS,
+    on_heads(
+        "meta_tensors", "tensors without numbers", both("torch.empty(2**15, 2**15, device='meta')")
     ),
-    Attack(
+    on_heads(
         "boolean_tensors",
         "booleans whose bytes are neither 0 nor 1",
         both("torch.full((5, 7), 7, dtype=torch.uint8).view(torch.bool)"),
-        course=HEADS,
     ),
-    Attack(
-        "sixteen_dimensions",
-        "tensors of thirty dimensions",
-        both("torch.zeros([1] * 30)"),
-        course=HEADS,
-    ),
-    Attack("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)"), course=HEADS),
-    Attack(
-        "modules_as_answers",
-        "modules where tensors were expected",
-        both("Head(3, 3, 3)"),
-        course=HEADS,
-    ),
-    Attack(
+    on_heads("sixteen_dimensions", "tensors of thirty dimensions", both("torch.zeros([1] * 30)")),
+    on_heads("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)")),
+    on_heads("modules_as_answers", "modules where tensors were expected", both("Head(3, 3, 3)")),
+    on_heads(
         "named_tuple",
         "a named tuple with lying fields",
         "import collections\nPair = collections.namedtuple('Pair', 'output weights')\n"
         "def attention(q, k, v, mask=None):\n    return Pair(v, q)",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "many_items",
         "a tuple of a million tensors",
         "def attention(q, k, v, mask=None):\n    return (q,) * 1_000_000",
-        course=HEADS,
     ),
-    Attack(
+    on_heads(
         "shared_storage",
         "two answers that are one memory",
         "def attention(q, k, v, mask=None):\n"
         "    table = torch.zeros(10_000, dtype=q.dtype)\n"
         "    return (table.as_strided((*q.shape[:-1], v.shape[-1]), (0,) * q.ndim),\n"
         "            table.as_strided((*q.shape[:-1], k.shape[-2]), (0,) * q.ndim))",
-        course=HEADS,
     ),
 ]
