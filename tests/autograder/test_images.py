@@ -16,13 +16,9 @@ from autograder.course.config import load_course
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 GUIDES = (
-    "README.md",
-    "docs/students.md",
-    "docs/grading.md",
-    "docs/authoring.md",
-    "docs/security.md",
+    "README.md", "docs/students.md", "docs/grading.md", "docs/authoring.md", "docs/security.md",
     "docs/performance.md",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

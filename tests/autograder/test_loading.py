@@ -304,18 +304,10 @@ def test_syntax_of_a_newer_python_is_recognised(line: str, version: tuple[int, i
 @pytest.mark.parametrize(
     "line",
     [
-        "def f(x: T:",
-        "class A(T:",
-        'x = f"{d["',
-        'x = f"{d}" + "a',
-        "x = f'{a!r}' 'b",
-        "type(x) = 3",
-        "y = x[a * b] = = 1",
-        "except ValueError",
-        "x = print 'a'",
-        "for t in 'abc'",
+        "def f(x: T:", "class A(T:", 'x = f"{d["', 'x = f"{d}" + "a', "x = f'{a!r}' 'b", "type(x) = 3",
+        "y = x[a * b] = = 1", "except ValueError", "x = print 'a'", "for t in 'abc'",
     ],
-)
+)  # fmt: skip
 def test_other_errors_are_not_blamed_on_python(line: str) -> None:
     with pytest.raises(SyntaxError):
         ast.parse(line)

@@ -94,18 +94,10 @@ def test_every_module_has_a_row_with_its_name_class_and_number() -> None:
     model = Model()
     drawing = draw_model(model)
     assert rows(drawing)[:11] == [
-        "Model 301 parameters",
-        "output",
-        "fc Linear 77 = 11 × 6 + 11",
-        "layers Layer × 3 144 = 3 × 48",
-        "norm LayerNorm 12 = 6 + 6",
-        "heads Head × 2 36 = 2 × 18",
-        "dropout Dropout 0",
-        "query Linear 18 = 3 × 6",
-        "word Embedding 66 = 11 × 6",
-        "scale Parameter 14 = 2 × 7",
-        "input",
-    ]
+        "Model 301 parameters", "output", "fc Linear 77 = 11 × 6 + 11", "layers Layer × 3 144 = 3 × 48",
+        "norm LayerNorm 12 = 6 + 6", "heads Head × 2 36 = 2 × 18", "dropout Dropout 0",
+        "query Linear 18 = 3 × 6", "word Embedding 66 = 11 × 6", "scale Parameter 14 = 2 × 7", "input",
+    ]  # fmt: skip
     assert drawing.parameters == sum(parameter.numel() for parameter in model.parameters()) == 301
 
 
@@ -210,13 +202,9 @@ def test_deeper_modules_are_not_drawn_but_counted() -> None:
     model.one.two.three.four = nn.Linear(2, 2)
     shown = rows(draw_model(model))
     assert shown[:6] == [
-        "Module 6 parameters",
-        "output",
-        "one Module 6",
-        "two Module 6",
-        "three Module … 6 = 2 × 2 + 2",
+        "Module 6 parameters", "output", "one Module 6", "two Module 6", "three Module … 6 = 2 × 2 + 2",
         "input",
-    ]
+    ]  # fmt: skip
     assert shown[-1] == "“…”: there are more modules inside."
     assert "“…”" not in " ".join(rows(draw_model(model.one)))
 

@@ -34,16 +34,8 @@ ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
 ABOUT = f"attention_by_hand-{autograder.__version__}.dist-info/"
 NOT_OF_THE_SOURCE = (
-    ".*",
-    "__pycache__",
-    "*.egg-info",
-    "build",
-    "dist",
-    "grades",
-    "grades-*",
-    "examples",
-    "demo",
-)
+    ".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples", "demo",
+)  # fmt: skip
 
 # What would install the package that is called autograder on PyPI, which is not this one.
 FOREIGN = re.compile(
@@ -354,15 +346,9 @@ def test_installed_wheel_can_be_packed_again(wheel, in_the_wheel, tmp_path, monk
 
 def install(wheel: Path, folder: Path) -> None:
     command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--no-deps",
+        sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps",
         "--no-index",
-    ]
+    ]  # fmt: skip
     done = subprocess.run(
         [*command, "--target", str(folder), str(wheel)], capture_output=True, text=True
     )

@@ -127,14 +127,9 @@ def plant_a_suite(grades: Path) -> None:
 
 
 PLANTED = [
-    forget_all_seals,
-    make_up_seals,
-    leave_only_pictures,
-    plant_a_seed,
-    plant_names,
-    plant_times,
+    forget_all_seals, make_up_seals, leave_only_pictures, plant_a_seed, plant_names, plant_times,
     plant_a_suite,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("plant", PLANTED)

@@ -182,16 +182,9 @@ def namespaces(started) -> Sandbox:
 
 
 HIDDEN = [
-    "/etc/passwd",
-    "/etc",
-    "/root",
-    "/home",
-    "/var",
-    "/sys",
-    "/proc/1/environ",
-    "/proc/self/cmdline",
+    "/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline",
     "/tmp",
-]
+]  # fmt: skip
 LOOK = """
     import os
     def attempt(*paths):
@@ -287,17 +280,8 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
             return written
     """
     folders = [
-        "/",
-        "/tmp",
-        "/usr",
-        "/usr/lib",
-        "/dev",
-        "/dev/shm",
-        "/etc",
-        "/var/tmp",
-        "/packages/0",
-        "/engine",
-    ]
+        "/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine",
+    ]  # fmt: skip
     folders += [
         "/engine/autograder",
         str(ROOT),

@@ -489,14 +489,7 @@ def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=True
     )
     needless = {
-        "matplotlib",
-        "IPython",
-        "jupytext",
-        "nbformat",
-        "transformers",
-        "jinja2",
-        "hypothesis",
-        "pandas",
-    }
+        "matplotlib", "IPython", "jupytext", "nbformat", "transformers", "jinja2", "hypothesis", "pandas",
+    }  # fmt: skip
     needless |= {"torch._dynamo", "torch._inductor"}
     assert needless & set(done.stdout.split()) == set()

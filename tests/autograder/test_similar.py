@@ -174,20 +174,8 @@ def twin(z):
 def test_names_of_libraries_stay(course, heads):
     tokens = own_code("masked = torch.softmax(scores, dim=-1)\n", stub_of(course, heads)).tokens
     assert tokens == (
-        NAME,
-        "=",
-        "torch",
-        ".",
-        "softmax",
-        "(",
-        "scores",
-        ",",
-        "dim",
-        "=",
-        "-",
-        "1",
-        ")",
-    )
+        NAME, "=", "torch", ".", "softmax", "(", "scores", ",", "dim", "=", "-", "1", ")",
+    )  # fmt: skip
 
 
 def test_unchanged_stub_has_no_own_code(course):

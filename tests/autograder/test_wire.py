@@ -453,19 +453,10 @@ def generator_state(seed=3, left=1, seeded=1, position=0, numbers=b""):
 @pytest.mark.parametrize(
     "left, position",
     [
-        (624, 2),
-        (624, 624),
-        (2, 624),
-        (0, 0),
-        (-1, 0),
-        (-(2**31), 5),
-        (2**31 - 1, 0),
-        (626, 0),
-        (1, 2**63),
-        (1, 2**32),
-        (1, 625),
+        (624, 2), (624, 624), (2, 624), (0, 0), (-1, 0), (-(2**31), 5), (2**31 - 1, 0), (626, 0),
+        (1, 2**63), (1, 2**32), (1, 625),
     ],
-)
+)  # fmt: skip
 def test_generator_position_beyond_its_state_is_refused(left, position):
     state = generator_state(left=left, position=position)
     refused({"!generator": ["uint8", len(state)]}, state)

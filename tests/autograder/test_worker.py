@@ -226,14 +226,9 @@ def test_forged_mutation_changes_only_arguments_of_the_call(hostile, index):
 
 
 GENERATORS = [
-    "[3]",
-    "[None]",
-    "3",
-    "None",
-    "[torch.zeros(9)]",
-    "[torch.Generator().get_state()]",
+    "[3]", "[None]", "3", "None", "[torch.zeros(9)]", "[torch.Generator().get_state()]",
     "[wire.Handle(0, None)]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("generators", GENERATORS)
@@ -259,29 +254,13 @@ forge("call", poison)
 
 
 GRADIENTS = [
-    "[]",
-    "None",
-    "3",
-    "'abc'",
-    "{}",
-    "torch.ones(4)",
-    "wire.Handle(0, None)",
-    "[None]",
-    "[None] * 9",
-    "[3] * 4",
-    "['x'] * 4",
-    "{0: 1, 1: 1, 2: 1, 3: 1}",
-    "tuple(reply['ok'])",
-    "[torch.ones(7)] * 4",
-    "[g.double() for g in reply['ok']]",
-    "[g.long() for g in reply['ok']]",
-    "[g.to('meta') for g in reply['ok']]",
-    "[g[None] for g in reply['ok']]",
-    "[g.numpy() for g in reply['ok']]",
-    "[g + 1j for g in reply['ok']]",
-    "[torch.tensor(1.0)] * 4",
+    "[]", "None", "3", "'abc'", "{}", "torch.ones(4)", "wire.Handle(0, None)", "[None]", "[None] * 9",
+    "[3] * 4", "['x'] * 4", "{0: 1, 1: 1, 2: 1, 3: 1}", "tuple(reply['ok'])", "[torch.ones(7)] * 4",
+    "[g.double() for g in reply['ok']]", "[g.long() for g in reply['ok']]",
+    "[g.to('meta') for g in reply['ok']]", "[g[None] for g in reply['ok']]",
+    "[g.numpy() for g in reply['ok']]", "[g + 1j for g in reply['ok']]", "[torch.tensor(1.0)] * 4",
     "reply['ok'][::-1]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("gradients", thinned(GRADIENTS, 5))
@@ -562,16 +541,10 @@ def test_forbidden_callbacks_are_refused(hostile, number, path):
 @pytest.mark.parametrize(
     "name",
     [
-        "_answer",
-        "__class__",
-        "__dict__",
-        "load_state_dict",
-        "apply",
-        "_parameters",
-        "__module__",
+        "_answer", "__class__", "__dict__", "load_state_dict", "apply", "_parameters", "__module__",
         "T_destination",
     ],
-)
+)  # fmt: skip
 def test_private_attributes_of_the_tests_model_are_not_sent(hostile, name):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
     assert student.use(Fake())[1:3] == [["error", "type"], "AttributeError"]
