@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import runpy
 from pathlib import Path
@@ -52,12 +51,3 @@ def test_picture_of_the_road_matches_the_course(draw: SimpleNamespace) -> None:
     assert drawn == draw.road_in_words(load_course(ROOT)), (
         "draw it anew: python docs/images/draw.py road"
     )
-
-
-def test_picture_of_the_road_shows_all_assignments_in_order(draw: SimpleNamespace) -> None:
-    stops = [draw.place(number) for number in range(13)]
-    line = draw.bends(stops)
-    places = [line.index(stop) for stop in stops]
-    assert places == sorted(places)
-    steps = [math.dist(one, other) for one, other in zip(line, line[1:])]
-    assert max(steps) <= 1 + 1e-9

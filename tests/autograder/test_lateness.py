@@ -275,23 +275,13 @@ REFUSED = replace(graded(score=0, text="two"), status="refused", problem="Not UT
 # of an attempt "one" and a later one, the number of the one that counts as the best
 ATTEMPTS = {
     "the better one": (graded(score=9, text="one"), graded(score=5, text="two"), {}, 0),
-    "the better one after lateness": (
-        graded(score=7, text="one"),
-        graded(score=9, text="two"),
-        TIMES,
-        0,
-    ),
+    "the better one after lateness": (graded(score=7, text="one"), graded(score=9, text="two"), TIMES, 0),
     "the later of two equal ones": (graded(text="one"), graded(text="two"), {}, 1),
     "a text that was graded again": (graded(score=9, text="one"), graded(text="one"), {}, 1),
-    "one of the newest suite": (
-        graded(score=9, text="one", suite="old"),
-        graded(text="two", suite="new"),
-        {},
-        1,
-    ),
+    "one of the newest suite": (graded(score=9, text="one", suite="old"), graded(text="two", suite="new"), {}, 1),
     "none that was refused": (graded(text="one"), REFUSED, {}, 0),
     "one that was refused, if all were": (REFUSED, REFUSED, {}, 1),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("one, other, times, best_one", ATTEMPTS.values(), ids=ATTEMPTS)
@@ -306,43 +296,19 @@ def test_the_last_attempt_counts_or_the_best(course, one, other, times, best_one
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        (
-            "Europe/Berlin",
-            "Berlin",
-            "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`",
-        ),
-        (
-            "percent_a_day: 10",
-            "percent_a_day: 101",
-            "line 5: `percent_a_day` of `late` must be at most 100, not 101.",
-        ),
-        (
-            "grace_minutes: 15",
-            "grace_minutes: -1",
-            "line 5: `grace_minutes` of `late` must be at least 0, not -1.",
-        ),
-        (
-            "2026-11-27 23:59",
-            "friday",
-            "line 8: `due` of the assignment `01_adding` must be a date and time such as",
-        ),
-        (
-            "50}",
-            "50, extensions: [{student: ada}]}",
-            "line 5: extension 1 must say either `due` or `days`.",
-        ),
-        (
-            "50}",
-            "50, extensions: [{student: ada, due: 2026-12-01}]}",
-            "it must say for which `assignment`.",
-        ),
+        ("Europe/Berlin", "Berlin", "line 4: `timezone` of the course must be a time zone such as `Europe/Berlin`"),
+        ("percent_a_day: 10", "percent_a_day: 101", "line 5: `percent_a_day` of `late` must be at most 100, not 101."),
+        ("grace_minutes: 15", "grace_minutes: -1", "line 5: `grace_minutes` of `late` must be at least 0, not -1."),
+        ("2026-11-27 23:59", "friday", "line 8: `due` of the assignment `01_adding` must be a date and time such as"),
+        ("50}", "50, extensions: [{student: ada}]}", "line 5: extension 1 must say either `due` or `days`."),
+        ("50}", "50, extensions: [{student: ada, due: 2026-12-01}]}", "it must say for which `assignment`."),
         (
             "50}",
             "50, extensions: [{student: ada, assignment: 01_ading, days: 1}]}",
             "line 5: the course has no assignment `01_ading`; did you mean `01_adding`?",
         ),
     ],
-)
+)  # fmt: skip
 def test_invalid_policy_is_reported(tmp_path, old, new, sentence):
     assert old in POLICY
     with pytest.raises(CourseError) as caught:

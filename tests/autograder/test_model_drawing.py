@@ -101,14 +101,6 @@ def test_every_module_has_a_row_with_its_name_class_and_number() -> None:
     assert drawing.parameters == sum(parameter.numel() for parameter in model.parameters()) == 301
 
 
-def test_the_drawing_says_what_it_does_not_know() -> None:
-    foot = " ".join(rows(draw_model(Model()))[11:])
-    assert "in the order in which you made them" in foot
-    assert "forward, which this drawing does not read" in foot
-    assert "own parameters are below the modules in it" in foot
-    assert "own parameters" not in " ".join(rows(draw_model(Layer())))
-
-
 def test_only_equal_neighbours_in_a_list_are_drawn_once() -> None:
     linear = [nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 5), nn.Linear(4, 4)]
     assert rows(draw_model(nn.Sequential(*linear)))[2:6] == [
@@ -143,10 +135,6 @@ def test_lists_in_a_list_keep_both_numbers() -> None:
         "grid ModuleList × 4 96 = 4 × 24",
         "0–1 Linear × 2 24 = 2 × 12",
     ]
-
-
-def test_a_list_of_one_block_is_drawn_as_the_block_once() -> None:
-    assert "layers Layer × 1 48" in rows(draw_model(Model(layers=1)))
 
 
 def test_shared_weights_count_once_and_are_noted() -> None:

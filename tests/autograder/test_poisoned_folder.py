@@ -78,9 +78,15 @@ COMMANDS = [  # `build` and `grade` have made the room
         "grade {root}/submitted --output {root}/local --cluster local:1", id="cluster", marks=SLOW
     ),
     pytest.param("report {root}/grades --pictures --jobs 1", id="pictures", marks=SLOW),
-    pytest.param("collect {root}/submitted --from folders --output {root}/collected", id="collect"),
     pytest.param(
-        "decide ada -a 01_adding --take 1 --reason late --by me --grades {root}/grades", id="decide"
+        "collect {root}/submitted --from folders --output {root}/collected",
+        id="collect",
+        marks=SLOW,
+    ),
+    pytest.param(
+        "decide ada -a 01_adding --take 1 --reason late --by me --grades {root}/grades",
+        id="decide",
+        marks=SLOW,
     ),
     pytest.param("decide --pick --grades {root}/grades", id="pick", marks=SLOW),
     pytest.param("compare {root}/grades {root}/grades", id="compare", marks=SLOW),

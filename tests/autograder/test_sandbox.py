@@ -436,12 +436,6 @@ def test_concurrent_workers_are_isolated_from_each_other(any_tier):
         worker.close()
 
 
-def test_large_messages_are_transferred(any_tier):
-    with any_tier.spawn(limits()) as worker:
-        answer = ask(worker, "def attempt(text): return text[::-1]", "ab" * 2_000_000)
-        assert answer["value"] == "ba" * 2_000_000
-
-
 def test_descriptors_cannot_be_sent(any_tier):
     text = """
         import os, socket
@@ -573,14 +567,7 @@ def test_a_sandbox_outlives_the_thread_that_made_it(tiers, entry):
         worker.close()
 
 
-def test_fork_server_is_warm_and_has_one_thread(tiers):
-    tier = next(tier for tier in ALL if tiers[tier].works)
-    with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
-        assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
-        worker.socket.shutdown(socket.SHUT_WR)
-        assert worker.end(kill=False) == Ending("exit", 0)
-
-
+@pytest.mark.slow
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
@@ -634,13 +621,6 @@ def test_failed_preload_does_not_affect_other_workers(tiers, entry):
 
 
 # ------------------------------------------------------------------ which tier
-
-
-def test_doctor_reports_all_tiers(tiers):
-    assert list(tiers) == list(ALL)
-    for report in tiers.values():
-        assert report.reason.endswith(".") and len(report.reason) > 30
-        assert report.works or report.hint
 
 
 def test_missing_bubblewrap_is_reported_with_its_installation(monkeypatch, tmp_path):
@@ -743,46 +723,3 @@ def test_an_unknown_tier_is_a_sentence():
 def test_course_inside_pythons_folders_is_refused(tier):
     with pytest.raises(SandboxUnavailableError, match="Move the course"):
         Sandbox(tier, hidden=[Path("/usr/share/course/tests")])
-
-
-ORDINARY = """
-import json
-from autograder.sandbox.doctor import doctor
-print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
-"""
-
-
-def test_ordinary_user_has_the_same_isolation(tiers):
-    if os.getuid() != 0:
-        pytest.skip("This user is an ordinary one: all other tests have shown it.")
-    python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
-    folders = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
-    command = [
-        "setpriv",
-        "--reuid=4321",
-        "--regid=4321",
-        "--clear-groups",
-        "env",
-        "-i",
-        f"PYTHONPATH={folders}",
-    ]
-    command += ["PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin", python, "-c"]
-    try:
-        trial = subprocess.run(
-            [*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/"
-        )
-    except FileNotFoundError:
-        pytest.skip("There is no setpriv to become an ordinary user with.")
-    if trial.returncode:
-        pytest.skip(
-            f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}"
-        )
-    done = subprocess.run(
-        [*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=HANGS
-    )
-    found = {tier: (works, reason) for tier, works, reason in json.loads(done.stdout)}
-    for tier in ALL:
-        works, reason = found[tier]
-        if tiers[tier].works and not works and "amespace" in reason:
-            pytest.skip(reason)
-        assert works == tiers[tier].works, reason

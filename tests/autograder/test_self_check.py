@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import re
 import subprocess
 import sys
@@ -416,12 +415,6 @@ def test_unparsable_parts_of_a_file_are_omitted() -> None:
 # -- the machinery ----------------------------------------------------------------------------------
 
 
-def test_reports_can_be_pickled(folder: Path) -> None:
-    write_answer(folder, SUBTRACTS)
-    report = check_target(folder)
-    assert pickle.loads(pickle.dumps(report)) == report
-
-
 def test_check_prints_json(folder: Path) -> None:
     write_answer(folder, SUBTRACTS)
     code, screen = run("check", "--json")
@@ -481,6 +474,7 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert re.fullmatch(sentence, check_target(folder).problem)
 
 
+@pytest.mark.slow
 def test_check_imports_no_unneeded_libraries(folder: Path) -> None:
     """Libraries that a check does not use would double its time."""
     write_answer(folder, SUBTRACTS)

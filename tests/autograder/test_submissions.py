@@ -703,26 +703,20 @@ HOSTILE_ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "cut off": (lambda: zipped({"adding.py": os.urandom(3000).hex()})[:1500], "broken"),
     "lies about its size": (declared_small, "broken"),
-    "a zero byte in a name": (
-        lambda: zipped({"adding.pyXtxt": CODE}).replace(*NULL_NAME),
-        "invalid name",
-    ),
+    "a zero byte in a name": (lambda: zipped({"adding.pyXtxt": CODE}).replace(*NULL_NAME), "invalid name"),
     "one name twice": (named_twice, "archive twice"),
     "a name in other letters": (lambda: zipped({"adding.py": CODE, "Adding.py": "x"}), "uppercase"),
     "a folder in other letters": (
         lambda: zipped({"01_adding/adding.py": CODE, "01_Adding/adding.py": CODE}),
         "uppercase",
     ),
-    "an archive inside": (
-        lambda: zipped({"inner.zip": zipped({"adding.py": CODE})}),
-        "archive inside an archive",
-    ),
+    "an archive inside": (lambda: zipped({"inner.zip": zipped({"adding.py": CODE})}), "archive inside an archive"),
     "the assignment's archive inside": (
         lambda: zipped({"01_adding.zip": zipped({"adding.py": CODE})}),
         "archive inside an archive",
     ),
     "a link": (linked, "a link or a device"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")

@@ -270,7 +270,7 @@ def run(*words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    "name", thinned(["adding copy.py", "Adding.py", "untitled.py", "Copy of adding.ipynb"], 3)
+    "name", thinned(["adding copy.py", "Adding.py", "untitled.py", "Copy of adding.ipynb"], 4)
 )
 def test_check_and_pack_take_the_changed_copy(folder: Path, name: str) -> None:
     text = notebook(RIGHT) if name.endswith(".ipynb") else RIGHT

@@ -240,13 +240,10 @@ def test_recognised_mistake_is_named(assignment, release):
     [
         ("`add` is not written yet (line 3).", "○"),
         ("This part is not written yet.", "○"),
-        (
-            'Below your code, `add` still has the line `raise NotImplementedError("add is not written yet.")`',
-            "✗",
-        ),
+        ('Below your code, `add` still has the line `raise NotImplementedError("add is not written yet.")`', "✗"),
         ("add(2, 3) returned 4; 5 was expected.", "✗"),
     ],
-)
+)  # fmt: skip
 def test_unwritten_code_is_told_from_wrong_code(message, mark):
     result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
     assert f"{mark} It adds." in repr(Message("Two numbers", (result,)))
@@ -260,13 +257,8 @@ def test_one_cause_is_told_once():
     ]
     results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
     assert repr(Message("Two numbers", tuple(results))).splitlines() == [
-        "Two numbers",
-        "→ Why?",
-        cause,
-        "○ Title 1. (−1)",
-        "○ Title 2. (−1)",
-        "· Title 3.",
-    ]
+        "Two numbers", "→ Why?", cause, "○ Title 1. (−1)", "○ Title 2. (−1)", "· Title 3.",
+    ]  # fmt: skip
 
 
 def test_notebook_of_format_3_is_shown(assignment, release):
@@ -321,37 +313,13 @@ def test_attached_pictures_are_kept(assignment, release):
 # -- no cell becomes active ---------------------------------------------------------------------------------------
 
 LINE_ENDS = (
-    "\n",
-    "\r",
-    "\r\n",
-    "\v",
-    "\f",
-    "\x1c",
-    "\x1d",
-    "\x1e",
-    "\x85",
-    "\u2028",
-    "\u2029",
-    "\u2424",
-)
+    "\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\u2424",
+)  # fmt: skip
 SCRIPT = "<script>executed = true</script>"
 HARMLESS = {
-    "p",
-    "pre",
-    "code",
-    "span",
-    "div",
-    "em",
-    "strong",
-    "br",
-    "hr",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
+    "p", "pre", "code", "span", "div", "em", "strong", "br", "hr", "table", "thead", "tbody", "tr", "th",
     "td",
-}
+}  # fmt: skip
 HARMLESS |= {"ul", "ol", "li", "blockquote", "del", "section", "h1", "h2", "h3", "h4", "h5", "h6"}
 
 
