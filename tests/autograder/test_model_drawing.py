@@ -128,15 +128,6 @@ def test_equal_blocks_with_other_modules_inside_are_not_drawn_as_one() -> None:
     ]
 
 
-def test_lists_in_a_list_keep_both_numbers() -> None:
-    model = nn.Module()
-    model.grid = nn.ModuleList(nn.ModuleList(nn.Linear(3, 3) for _ in range(2)) for _ in range(4))
-    assert rows(draw_model(model))[2:4] == [
-        "grid ModuleList × 4 96 = 4 × 24",
-        "0–1 Linear × 2 24 = 2 × 12",
-    ]
-
-
 def test_shared_weights_count_once_and_are_noted() -> None:
     model = Model()
     model.fc.weight = model.word.weight
@@ -148,17 +139,6 @@ def test_shared_weights_count_once_and_are_noted() -> None:
         "out Linear weight is word.weight",
         "fc Linear 11 and weight is word.weight",
     ]
-
-
-def test_one_block_that_is_used_many_times_counts_once() -> None:
-    model = nn.Module()
-    model.layers = nn.ModuleList([Layer()] * 5)
-    model.again = model.layers[0]
-    shown = rows(draw_model(model))
-    assert shown[0] == "Module 48 parameters"
-    assert "layers Layer × 5 48 in all, some shared" in shown
-    assert "again Layer 0" in shown
-    assert "query Linear weight is layers.0.heads.0.query.weight" in shown
 
 
 def test_hostile_names_are_escaped() -> None:

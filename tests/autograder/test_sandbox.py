@@ -173,6 +173,13 @@ def any_tier(request, started) -> Sandbox:
     return started(request.param)
 
 
+@pytest.fixture(params=sampled(ALL, STRONGEST.__eq__))
+def tier(request, tiers) -> str:
+    if not tiers[request.param].works:
+        pytest.skip(tiers[request.param].reason)
+    return request.param
+
+
 @pytest.fixture
 def namespaces(started) -> Sandbox:
     return started("namespaces")
@@ -479,10 +486,7 @@ def test_dead_fork_server_is_restarted(any_tier, entry):
         assert attempt(sandbox, "def attempt(): return 'alive'") == {"value": "alive"}
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_fork_server_that_fails_to_start_reports_its_output(tier):
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
     with pytest.raises(
         SandboxUnavailableError, match="(?s)failed inside the sandbox.*No module named 'no'"
@@ -491,10 +495,7 @@ def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
     sandbox.close()
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_close_leaves_no_process(tiers, entry, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_close_leaves_no_process(entry, tier):
     before = descendants(os.getpid())
     open_files = len(os.listdir("/proc/self/fd"))
     with Sandbox(tier, **entry) as sandbox:
@@ -535,10 +536,7 @@ time.sleep(10**6)
 
 
 @pytest.mark.parametrize("threaded", sampled([False, True], lambda threaded: threaded))
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_no_process_survives_a_killed_grader(tiers, entry, tier, threaded):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_no_process_survives_a_killed_grader(entry, tier, threaded):
     code = GRADER.format(
         tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded
     )
@@ -587,10 +585,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
         assert attempt(sandbox, text) == {"value": [True, 1, True]}
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_preloaded_modules_are_imported_only_in_their_own_workers(tiers, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_preloaded_modules_are_imported_only_in_their_own_workers(tier):
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sandbox_entry.py").write_text(

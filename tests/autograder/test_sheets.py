@@ -370,9 +370,8 @@ def test_an_assignment_without_questions_says_what_to_do(tmp_path: Path) -> None
         sheets.require_questions(tiny, tiny.assignments[0])
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == NAME else pytest.mark.slow) for name in ASKED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ASKED)
 def test_each_what_if_has_one_right_option_for_every_right_answer(
     course: Course, at_hand: None, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -492,16 +492,6 @@ def test_page_overwrites_only_an_earlier_page(adders, tmp_path):
     assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0
 
 
-def test_long_line_wraps_beside_its_number(adders, tmp_path):
-    assert run(adders, "--output", tmp_path / "alike.html").exit_code == 0
-    html = (tmp_path / "alike.html").read_text("utf-8")
-    (row,) = re.findall(r"^\.side span {(.*)}", html, re.MULTILINE)
-    assert "text-indent: -6ch" in row and "6ch)" in row.partition("padding:")[2]
-    assert re.search(r">   2  +pile = ", html), (
-        "a number, right-aligned, takes six characters with its gap"
-    )
-
-
 def test_class_without_similar_pairs_lists_none(adders):
     (adders / "class" / "ben" / "01_adding" / "adding.py").write_text(
         "def add(a, b):\n    return a + b\n", "utf-8"
