@@ -24,7 +24,7 @@ from autograder.extras.lms.exports import gradescope_run
 from autograder.gradebook.journal import FILE_NAME, Reading
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 from tests.autograder.waiting import HANGS
 
 NAME = "01_adding"
@@ -38,10 +38,8 @@ class Room:
     def __init__(self, root: Path) -> None:
         self.root = write_tiny_course(root)
         self.submitted = root / "class"
-        for student, text in HONEST.items():
-            file = self.submitted / student / NAME / "adding.py"
-            file.parent.mkdir(parents=True)
-            file.write_text(text, "utf-8")
+        class_files = {f"{student}/{NAME}/adding.py": text for student, text in HONEST.items()}
+        write_files(self.submitted, class_files)
         self.hostile = make_hostile(self.submitted, NAME, "adding.py")
 
     def run(self, *words: object, codes: tuple[int, ...] = (0,)) -> str:

@@ -15,7 +15,7 @@ from tests.autograder.poisoned_folder import PoisonedFolder
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS, copy_of
 from tests.autograder.student_repositories import NEEDS_GIT
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 from tests.autograder.waiting import HANGS, wait_until
 
 NAME = "01_adding"
@@ -31,10 +31,8 @@ class Room:
         self.course = write_tiny_course(root / "course")
         (self.course / f"tests/assignments/{NAME}/pictures.py").write_text(PICTURES)
         self.poisoned = PoisonedFolder(root / "current")
-        for student, text in CLASS.items():
-            file = root / "submitted" / student / NAME / "adding.py"
-            file.parent.mkdir(parents=True)
-            file.write_text(text, "utf-8")
+        class_files = {f"{student}/{NAME}/adding.py": text for student, text in CLASS.items()}
+        write_files(root / "submitted", class_files)
         self.run("build", "--course", self.course)
         self.run("grade", root / "submitted", "--course", self.course, "--output", root / "grades")
 

@@ -25,6 +25,7 @@ from autograder.course.mistakes import load_mistakes
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
+from tests.autograder.tiny_course import write_files
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -194,10 +195,7 @@ def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, 
         "images/a.png": "a picture",
         "grading.md": "for instructors",
     }
-    for name, text in pages.items():
-        file = root / "docs" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+    write_files(root / "docs", pages)
     (root / "secret.md").write_text("for instructors", "utf-8")
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}

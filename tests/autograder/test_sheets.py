@@ -29,7 +29,7 @@ from autograder.records import RefusedError, SourceFile
 from autograder.runs.pool import Plan
 from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.at_hand import GraderAtHand
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
 NAME = "03_masked_heads"
@@ -163,10 +163,8 @@ def grades(
         "gil": course.stub_file(assignment).read_text("utf-8"),
         "hal": "def causal_mask(T:\n",
     }
-    for student, text in answers.items():
-        file = folder / "submitted" / student / NAME / "masked_heads.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(text, "utf-8")
+    class_files = {f"{student}/{NAME}/masked_heads.py": text for student, text in answers.items()}
+    write_files(folder / "submitted", class_files)
     api.grade(folder / "submitted", course, folder / "grades", seed=3, jobs=1)
     return folder / "grades"
 

@@ -35,7 +35,7 @@ from autograder.extras.similar.similar import (
 from autograder.extras.similar.similarity import contained
 from autograder.extras.similar.tokens import NAME, Stub, own_code
 from tests.autograder.sampling import sampled, thinned
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
 LEAST = 0.15  # what the command lists without being asked for more
@@ -409,10 +409,8 @@ def adders(tmp_path) -> Path:
         "ben": odd.format("heap") + "    return heap[0]\n",
         "cy": "def add(a, b):\n    return a + b\n",
     }
-    for student, text in texts.items():
-        file = root / "class" / student / "01_adding" / "adding.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(text, "utf-8")
+    class_files = {f"{student}/01_adding/adding.py": text for student, text in texts.items()}
+    write_files(root / "class", class_files)
     return root
 
 
