@@ -279,7 +279,7 @@ ATTEMPTS = {
     "the later of two equal ones": (graded(text="one"), graded(text="two"), {}, 1),
     "a text that was graded again": (graded(score=9, text="one"), graded(text="one"), {}, 1),
     "one of the newest suite": (graded(score=9, text="one", suite="old"), graded(text="two", suite="new"), {}, 1),
-    "none that was refused": (graded(text="one"), REFUSED, {}, 0),
+    "none that was refused": (graded(score=0, text="one"), REFUSED, {}, 0),
     "one that was refused, if all were": (REFUSED, REFUSED, {}, 1),
 }  # fmt: skip
 
