@@ -24,7 +24,7 @@ from autograder.extras.lms.exports import gradescope_run
 from autograder.gradebook.journal import FILE_NAME, Reading
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 from tests.autograder.waiting import HANGS
 
 NAME = "01_adding"
@@ -38,10 +38,8 @@ class Room:
     def __init__(self, root: Path) -> None:
         self.root = write_tiny_course(root)
         self.submitted = root / "class"
-        for student, text in HONEST.items():
-            file = self.submitted / student / NAME / "adding.py"
-            file.parent.mkdir(parents=True)
-            file.write_text(text, "utf-8")
+        class_files = {f"{student}/{NAME}/adding.py": text for student, text in HONEST.items()}
+        write_files(self.submitted, class_files)
         self.hostile = make_hostile(self.submitted, NAME, "adding.py")
 
     def run(self, *words: object, codes: tuple[int, ...] = (0,)) -> str:
@@ -52,16 +50,8 @@ class Room:
     def grade(self) -> None:
         """Grade the class as an instructor does, in a process of its own."""
         words = (
-            "grade",
-            self.submitted,
-            "--output",
-            "grades",
-            "--seed",
-            3,
-            "--jobs",
-            1,
-            "--trust-timestamps",
-        )
+            "grade", self.submitted, "--output", "grades", "--seed", 3, "--jobs", 1, "--trust-timestamps",
+        )  # fmt: skip
         done = subprocess.run(
             [sys.executable, "-c", "from autograder.cli import main; main()", *map(str, words)],
             cwd=self.root,
@@ -112,17 +102,8 @@ def test_grade(room: Room) -> None:
     got_in = {student for student in room.hostile if student.startswith(("stamp_", "beside"))}
     refused = {student for student, score in scores.items() if score == 0}
     assert {
-        "pipe",
-        "zero",
-        "linked",
-        "socket",
-        "huge",
-        "hard",
-        "tree",
-        "away",
-        "moved",
-        "bytes",
-    } <= refused
+        "pipe", "zero", "linked", "socket", "huge", "hard", "tree", "away", "moved", "bytes",
+    } <= refused  # fmt: skip
     assert all(scores[student] == 4.0 for student in got_in), "their own `add` is right"
     assert "forged" not in json.dumps(
         list((room.root / "grades").rglob("names.json")), default=Path.read_text
@@ -190,37 +171,14 @@ def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
 
 
 OPENING = {
-    "open",
-    "fdopen",
-    "read_text",
-    "read_bytes",
-    "readlink",
-    "ZipFile",
-    "TarFile",
-    "memmap",
-    "fromfile",
-}
+    "open", "fdopen", "read_text", "read_bytes", "readlink", "ZipFile", "TarFile", "memmap", "fromfile",
+}  # fmt: skip
 OPENING |= {
-    "copy",
-    "copy2",
-    "copyfile",
-    "copyfileobj",
-    "copytree",
-    "getline",
-    "getlines",
-    "loadtxt",
-}
+    "copy", "copy2", "copyfile", "copyfileobj", "copytree", "getline", "getlines", "loadtxt",
+}  # fmt: skip
 ROOMS = (
-    "submissions",
-    "gradebook",
-    "grading",
-    "runs",
-    "feedback",
-    "source",
-    "nbgrader",
-    "extras",
-    "api.py",
-)
+    "submissions", "gradebook", "grading", "runs", "feedback", "source", "nbgrader", "extras", "api.py",
+)  # fmt: skip
 OTHERS_FILES = {
     "extras/git/concurrency.py": "written by a command, in the folder of the stores",
     "extras/git/seen.py": "written by `collect`: when a commit was first seen",

@@ -101,48 +101,34 @@ def test_machine_without_a_graphics_card_gets_the_cpu_build(pip, capsys):
     assert last == "PyTorch 2.13.0+cpu is installed."
 
 
-def test_silent_index_leads_to_the_usual_one(pip, capsys, monkeypatch):
-    monkeypatch.setattr(install, "answers", lambda index: False)
-    assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
-    said = capsys.readouterr().err
-    assert f"because {INDEX} does not answer" in said and "about 3 GB" in said
+# Each machine: what is wanted of PYTORCH, what differs from the Linux of the fixture, where pip takes PyTorch from,
+# the exit code, and what is said.
+CPU, USUAL = [["-q", "--extra-index-url", INDEX, "torch>=2.2"]], [["-q", "torch>=2.2"]]
+CARD, SILENT = {"has_graphics_card": lambda: True}, {"answers": lambda index: False}
+MACHINES = {
+    "silent index": ("", SILENT, USUAL, 0, f"because {INDEX} does not answer"),
+    "graphics card": ("", CARD, USUAL, 0, "There is a graphics card"),
+    "mac": ("", {"platform": "darwin"}, USUAL, 0, "PyTorch 2.13.0 is installed."),
+    "windows": ("", {"platform": "win32"}, USUAL, 0, "PyTorch 2.13.0 is installed."),
+    "cpu wanted beside a card": ("cpu", CARD, CPU, 0, "CPU build"),
+    "cuda wanted without a card": ("cuda", {}, USUAL, 0, "about 3 GB"),
+    "cpu wanted of a silent index": ("cpu", SILENT, [], 1, f"PYTORCH=cpu, but {INDEX} does not"),
+    "skip": ("skip", {}, [], 1, "PYTORCH=skip, but no PyTorch 2.2 or later is installed"),
+    "unknown choice": ("gpu", {}, [], 1, "PYTORCH is cpu, cuda or skip, not `gpu`.\n"),
+}
 
 
-def test_machine_with_a_graphics_card_gets_cuda(pip, capsys, monkeypatch):
-    monkeypatch.setattr(install, "has_graphics_card", lambda: True)
-    assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
-    said = capsys.readouterr().err
-    assert "There is a graphics card" in said and "about 3 GB" in said and "PYTORCH=cpu" in said
-
-
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_other_systems_get_the_only_build_there_is(pip, capsys, monkeypatch, platform):
-    monkeypatch.setattr(install.sys, "platform", platform)
-    assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == [["-q", "torch>=2.2"]]
-    assert "3 GB" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("wanted", "card", "options"),
-    [("cpu", True, ["--extra-index-url", INDEX]), ("cuda", False, [])],
-)
-def test_variable_decides_otherwise(pip, monkeypatch, wanted, card, options):
+@pytest.mark.parametrize("wanted, machine, taken, code, said", MACHINES.values(), ids=MACHINES)
+def test_machine_and_variable_decide(pip, capsys, monkeypatch, wanted, machine, taken, code, said):
     monkeypatch.setenv("PYTORCH", wanted)
-    monkeypatch.setattr(install, "has_graphics_card", lambda: card)
-    pip.at_hand = "2.13.0+cpu" if wanted == "cuda" else None
-    assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == [["-q", *options, "torch>=2.2"]]
-
-
-def test_cpu_build_that_cannot_be_had_is_not_replaced_by_the_large_one(pip, capsys, monkeypatch):
-    monkeypatch.setenv("PYTORCH", "cpu")
-    monkeypatch.setattr(install, "answers", lambda index: False)
-    assert install.main(["kit"]) == 1
-    assert pip.from_an_index() == []
-    assert f"PYTORCH=cpu, but {INDEX} does not answer." in capsys.readouterr().err
+    for name, value in machine.items():
+        monkeypatch.setattr(install.sys if name == "platform" else install, name, value)
+    assert install.main(["kit"]) == code
+    assert pip.from_an_index() == taken
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert ("3 GB" in shown) == (taken == USUAL and "platform" not in machine)
+    assert (["kit"] in pip.commands) == (code == 0)
 
 
 @pytest.mark.parametrize("wanted", ["", "cpu", "cuda", "skip"])
@@ -159,27 +145,16 @@ def test_installed_pytorch_stays(pip, capsys, monkeypatch, wanted):
 def test_pytorch_that_is_too_old_is_replaced(pip):
     pip.installed = "2.1.2"
     assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, "torch>=2.2"]]
+    assert pip.from_an_index() == CPU
 
 
-def test_wheel_at_hand_is_taken_before_any_index(pip, capsys):
+@pytest.mark.parametrize("wanted, taken", [("", []), ("cuda", USUAL)])
+def test_wheel_at_hand_is_taken_before_any_index(pip, capsys, monkeypatch, wanted, taken):
+    monkeypatch.setenv("PYTORCH", wanted)
     pip.at_hand = "2.13.0+cpu"
     assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == []
-    assert "PyTorch 2.13.0+cpu is installed from a wheel at hand." in capsys.readouterr().err
-
-
-def test_skip_without_pytorch_installs_nothing(pip, capsys, monkeypatch):
-    monkeypatch.setenv("PYTORCH", "skip")
-    assert install.main(["kit"]) == 1
-    assert pip.commands == []
-    assert "PYTORCH=skip, but no PyTorch 2.2 or later is installed" in capsys.readouterr().err
-
-
-def test_unknown_choice_is_refused(pip, capsys, monkeypatch):
-    monkeypatch.setenv("PYTORCH", "gpu")
-    assert install.main(["kit"]) == 1
-    assert capsys.readouterr().err == "PYTORCH is cpu, cuda or skip, not `gpu`.\n"
+    assert pip.from_an_index() == taken
+    assert ("installed from a wheel at hand" in capsys.readouterr().err) == (not wanted)
 
 
 def test_without_arguments_the_usage_is_printed(pip, capsys):
@@ -197,46 +172,27 @@ def test_options_for_pip_count_for_pytorch_too(pip, tmp_path):
     assert pip.commands[-1] == [*common, "kit"]
 
 
-@pytest.mark.parametrize(
-    ("failure", "newest", "sentence"),
-    [
-        (
-            NONE_FOUND.format("none"),
-            (3, 9),
-            "PyTorch has no release for Python {python} yet: use an older Python",
-        ),
-        (
-            NONE_FOUND.format("0.1.2, 0.1.2.post2"),
-            (3, 9),
-            "PyTorch has no release for Python {python} yet: use an older",
-        ),
-        (
-            NONE_FOUND.format("2.14.0"),
-            (3, 9),
-            "The PyTorch that is pinned here has no release for Python {python}: use",
-        ),
-        (NONE_FOUND.format("none"), (9, 9), "PyTorch has no release for Python {python} on "),
-        (
-            RETRYING + NONE_FOUND.format("none"),
-            (3, 9),
-            "PyTorch could not be installed; pip's message above says why.",
-        ),
-        (
-            "ERROR: No space left on device\n",
-            (3, 9),
-            "PyTorch could not be installed; pip's message above says why.",
-        ),
-    ],
-)
+NO_RELEASE = "PyTorch has no release for Python {python} "
+SEE_ABOVE = "PyTorch could not be installed; pip's message above says why."
+FAILURES = [
+    (NONE_FOUND.format("none"), (3, 9), NO_RELEASE + "yet: use an older Python"),
+    (NONE_FOUND.format("0.1.2, 0.1.2.post2"), (3, 9), NO_RELEASE + "yet: use an older"),
+    (NONE_FOUND.format("2.14.0"), (3, 9), "The PyTorch that is pinned here has no release for Python {python}: use"),
+    (NONE_FOUND.format("none"), (9, 9), NO_RELEASE + "on "),
+    (RETRYING + NONE_FOUND.format("none"), (3, 9), SEE_ABOVE),
+    ("ERROR: No space left on device\n", (3, 9), SEE_ABOVE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("failure, newest, sentence", FAILURES)
 def test_failure_of_pip_is_explained(pip, capsys, monkeypatch, failure, newest, sentence):
     monkeypatch.setattr(install, "NEWEST_PYTHON", newest)
     pip.failure = failure
     assert install.main(["kit"]) == 1
     said = capsys.readouterr().err
     assert failure in said
-    assert said.splitlines()[-1].startswith(
-        sentence.format(python="{}.{}".format(*sys.version_info))
-    )
+    python = "{}.{}".format(*sys.version_info)
+    assert said.splitlines()[-1].startswith(sentence.format(python=python))
     assert ["kit"] not in pip.commands
 
 
@@ -269,12 +225,6 @@ def test_versions_are_those_of_the_project():
         install.NEWEST_PYTHON,
     ]
     assert PROJECT["requires-python"] == ">={}.{}".format(*install.LOWEST_PYTHON)
-
-
-def test_guide_names_the_index():
-    assert f"`--extra-index-url {install.CPU_INDEX}`" in (
-        ROOT / "docs" / "jupyterhub.md"
-    ).read_text("utf-8")
 
 
 # ---------------------------------------------------------------------- with a real pip

@@ -167,8 +167,6 @@ def test_line_without_its_suite_is_not_taken_for_a_partial_one(tmp_path: Path) -
 
 
 def test_file_of_lines_whose_suite_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
-    from autograder.gradebook.journal import grades_at
-
     write(tmp_path, graded())
     (tmp_path / FOLDER / f"{SUITE}.json").unlink()
     with pytest.raises(RefusedError, match=f"suites/{SUITE}.json"):
@@ -184,6 +182,8 @@ def test_file_of_lines_whose_suite_is_missing_is_refused_with_the_reason(tmp_pat
         ('"suite_sha256":"5', '"suite_sha256":"../5'),
         ('"schema":2,', ""),
         ('"schema":2,', '"schema":1,'),
+        ('"status":"graded"', '"status":"lost"'),
+        ('"outcome":"followed"', '"outcome":"banana"'),
     ],
 )
 def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
@@ -260,19 +260,6 @@ def test_suite_with_a_maximum_that_is_no_number_cannot_be_read(tmp_path: Path, v
     )
     journal = Reading(tmp_path / FILE_NAME)
     assert list(journal) == [] and journal.missing == {file}
-
-
-@pytest.mark.parametrize(
-    ("old", "new"), [('"status":"graded"', '"status":"lost"'), ("followed", "banana")]
-)
-def test_status_or_outcome_that_there_is_not_makes_its_line_unreadable(
-    tmp_path: Path, old: str, new: str
-) -> None:
-    (line,) = write(tmp_path, some_failures())
-    assert old in line
-    (tmp_path / FILE_NAME).write_text(line.replace(old, new) + "\n", "utf-8")
-    journal = Reading(tmp_path / FILE_NAME)
-    assert list(journal) == [] and journal.damaged == [1]
 
 
 def test_suite_that_cannot_be_written_is_an_infrastructure_error(tmp_path: Path) -> None:

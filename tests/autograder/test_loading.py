@@ -31,7 +31,7 @@ from autograder.sandbox.shared.errors import (
     told_exception,
 )
 from autograder.selfcheck.check import check_target
-from autograder.source.python_versions import newer_name, newer_syntax, newer_than_oldest
+from autograder.source.python_versions import newer_syntax, newer_than_oldest
 from tests.autograder.student_folder import RIGHT, copy_of
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
@@ -304,32 +304,14 @@ def test_syntax_of_a_newer_python_is_recognised(line: str, version: tuple[int, i
 @pytest.mark.parametrize(
     "line",
     [
-        "def f(x: T:",
-        "class A(T:",
-        'x = f"{d["',
-        'x = f"{d}" + "a',
-        "x = f'{a!r}' 'b",
-        "type(x) = 3",
-        "y = x[a * b] = = 1",
-        "except ValueError",
-        "x = print 'a'",
-        "for t in 'abc'",
+        "def f(x: T:", "class A(T:", 'x = f"{d["', 'x = f"{d}" + "a', "x = f'{a!r}' 'b", "type(x) = 3",
+        "y = x[a * b] = = 1", "except ValueError", "x = print 'a'", "for t in 'abc'",
     ],
-)
+)  # fmt: skip
 def test_other_errors_are_not_blamed_on_python(line: str) -> None:
     with pytest.raises(SyntaxError):
         ast.parse(line)
     assert newer_syntax(line, (3, 10)) is None
-
-
-def test_names_of_newer_libraries_are_recognised() -> None:
-    assert (
-        newer_name("typing.override", (3, 11)).needs
-        == "`typing.override` needs Python 3.12 or later"
-    )
-    assert (
-        newer_name("typing.override", (3, 12)) is None and newer_name("typing.Any", (3, 10)) is None
-    )
 
 
 def test_the_table_of_names_is_true_here() -> None:

@@ -347,42 +347,30 @@ def test_missing_or_unreadable_file_gives_no_hints(course: Course) -> None:
         assert finding.result.hint is None
 
 
-def test_mistake_that_explains_all_failures_is_preferred() -> None:
-    a, b = hint("a", 0), hint("b", 1)
-    found = {"one": [a, b], "two": [b], "three": []}
-    assert choose(found, list(found), []) == {"one": b, "two": b}
+A, B = hint("a", 0), hint("b", 1)
+FAILS_ONE, FAILS_BOTH = (hint("a", 0, fails=("one",)), hint("b", 1, fails=("one", "two")))
+CHOICES = {
+    "one that explains all failures": ({"one": [A, B], "two": [B], "three": []}, [], {"one": B, "two": B}),
+    "one that fails just these": ({"one": [FAILS_ONE, FAILS_BOTH], "two": []}, [], {"one": FAILS_BOTH}),
+    "none that fails a passed test": ({"one": [FAILS_ONE, FAILS_BOTH]}, ["two"], {"one": FAILS_ONE}),
+    "nobody": ({"one": [FAILS_BOTH]}, ["two"], {}),
+    "the first of one idea": ({"one": [A, replace(B, title="a")]}, [], {"one": A}),
+}  # fmt: skip
 
 
-def test_mistake_that_fails_just_these_tests_is_preferred() -> None:
-    a, b = hint("a", 0, fails=("one",)), hint("b", 1, fails=("one", "two"))
-    found = {"one": [a, b], "two": []}
-    assert choose(found, ["one", "two"], []) == {"one": b}
-
-
-def test_mistake_that_fails_a_passed_test_is_not_the_one() -> None:
-    a, b = hint("a", 0, fails=("one", "two")), hint("b", 1, fails=("one",))
-    assert choose({"one": [a, b]}, ["one"], ["two"]) == {"one": b}
-    assert choose({"one": [a]}, ["one"], ["two"]) == {}
+@pytest.mark.parametrize("found, passed, chosen", CHOICES.values(), ids=CHOICES)
+def test_mistake_that_fits_best_is_chosen(found, passed, chosen) -> None:
+    assert choose(found, list(found), passed) == chosen
 
 
 def test_mistakes_with_equal_answers_get_their_questions_without_a_name() -> None:
-    a, b = hint("a", 0), hint("b", 1)
-    chosen = choose({"one": [b, a]}, ["one"], [])["one"]
+    chosen = choose({"one": [B, A]}, ["one"], [])["one"]
     assert (chosen.id, chosen.title, chosen.place) == ("", "", "f")
     assert chosen.hint.endswith("What about a? Or: What about b?")
-    elsewhere = replace(b, place="g")
-    assert choose({"one": [a, elsewhere]}, ["one"], [])["one"].place == ""
-
-
-def test_mistakes_of_one_idea_with_equal_answers_keep_what_they_share() -> None:
-    a, b = hint("a", 0), hint("b", 1)
-    assert choose({"one": [a, replace(b, title="a")]}, ["one"], []) == {"one": a}
-    assert choose({"one": [a, replace(b, hint=a.hint)]}, ["one"], [])["one"].hint == a.hint
-
-
-def test_many_mistakes_with_equal_answers_get_no_list_of_questions() -> None:
-    hints = [hint(name, order) for order, name in enumerate("abcd")]
-    assert choose({"one": hints}, ["one"], [])["one"].hint == MANY_CAUSES
+    assert choose({"one": [A, replace(B, place="g")]}, ["one"], [])["one"].place == ""
+    assert choose({"one": [A, replace(B, hint=A.hint)]}, ["one"], [])["one"].hint == A.hint
+    many = [hint(name, order) for order, name in enumerate("abcd")]
+    assert choose({"one": many}, ["one"], [])["one"].hint == MANY_CAUSES
 
 
 # -- fingerprints -----------------------------------------------------------------------------------

@@ -97,13 +97,6 @@ def test_all_words_of_the_text_are_in_the_picture() -> None:
     assert len([path for path in picture.iter(f"{SVG}path") if path.get("class") == "arrow"]) == 2
 
 
-def test_picture_has_colours_for_light_and_dark() -> None:
-    style = str(drawing(with_map_picture(SMALL)).findtext(f"{SVG}style"))
-    light, dark = style.split("@media (prefers-color-scheme: dark)")
-    coloured = re.findall(r"^ *(\S+) \{.*#\w{6}", light, re.MULTILINE)
-    assert coloured == re.findall(r"^ *(\S+) \{.*#\w{6}", dark, re.MULTILINE)
-
-
 def test_text_of_the_map_stays_below_its_picture() -> None:
     prose = with_map_picture(SMALL)
     before, block, after = re.split(r"(```.*```)", SMALL, flags=re.DOTALL)

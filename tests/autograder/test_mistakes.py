@@ -79,13 +79,10 @@ def test_mistake_can_have_a_title_and_several_edits(course: Course, adding: Assi
             '"self.value = self.value + number\\n        return self.value"',
             '"if number > 5:\\n            self.value += number\\n        return self.value"',
         ),
-        (
-            "self.value = self.value + number",
-            "|\n    if number > 5:\n        self.value += number\n",
-        ),
+        ("self.value = self.value + number", "|\n    if number > 5:\n        self.value += number\n"),
     ],
     ids=["blocks", "with its own indentation", "one line by several"],
-)
+)  # fmt: skip
 def test_edit_can_replace_several_lines(
     course: Course, adding: Assignment, old: str, new: str
 ) -> None:

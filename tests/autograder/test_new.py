@@ -19,7 +19,8 @@ from autograder.authoring.kit import kit
 from autograder.authoring.new import new, with_entry
 from autograder.cli import app
 from autograder.course.config import CourseError, course_schema, load_course
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.at_hand import build_at_hand
+from tests.autograder.tiny_course import write_files, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
 ENTRY = "- name: 02_new\n  title: New\n"
@@ -201,17 +202,14 @@ def test_unknown_site_for_workflows_is_refused(tmp_path):
         ("14", "such as `02_name`."),
         ("02_../../x", "such as `02_x`."),
         ("02_class", "`class` is a word of Python"),
-        (
-            "02_random",
-            "`random` is a module of Python's own, which a student's random.py would hide;",
-        ),
+        ("02_random", "`random` is a module of Python's own, which a student's random.py would hide;"),
         ("02_torch", "`torch` is a module that the kit needs"),
         ("02_pictures", "`pictures` is the name of a file of the kit's"),
         ("02_pluggy", "`pluggy` is a module of the package pluggy, which is installed here"),
         ("01_other", "01 is the number of `01_adding`, and tables show only numbers; 02 is free."),
         ("001_other", "001 is the number of `01_adding`"),
     ],
-)
+)  # fmt: skip
 def test_invalid_names_are_refused(tmp_path, name, sentence):
     root = write_tiny_course(tmp_path)
     before = sorted(root.rglob("*"))
@@ -304,14 +302,24 @@ def follow(folder: Path, heading: str) -> dict[str, str]:
     return said
 
 
+FIRST = "Your first assignment"
+
+
 def test_first_assignment_of_the_guide_is_three_files(tmp_path):
-    files = [file for file, _, _ in steps_of("Your first assignment") if file]
-    assert files == [
+    files = {file: text for file, _, text in steps_of(FIRST) if file}
+    assert list(files) == [
         "course.yml",
         "solutions/01_median/median.py",
         "tests/assignments/01_median/test_visible.py",
     ]
-    said = follow(tmp_path, "Your first assignment")
+    course = load_course(write_files(tmp_path, files))
+    build_at_hand(course)
+    assert "is not written yet" in course.stub_file(course.assignments[0]).read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_commands_for_the_first_assignment_of_the_guide_run(tmp_path):
+    said = follow(tmp_path, FIRST)
     assert list(said) == ["build", "grade", "audit"]
     assert "1 graded, 0 refused" in said["grade"]
     grades = (tmp_path / "grades" / "grades.csv").read_text("utf-8").splitlines()
@@ -321,7 +329,7 @@ def test_first_assignment_of_the_guide_is_three_files(tmp_path):
 
 @pytest.mark.slow
 def test_what_buys_trust_in_the_guide_runs(tmp_path):
-    steps = steps_of("Your first assignment")
+    steps = steps_of(FIRST)
     for file, place, text in [step for step in steps if step[0]]:
         write_step(tmp_path / file, place, text)
     said = follow(tmp_path, "What buys trust")

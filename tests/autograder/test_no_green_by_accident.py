@@ -42,7 +42,6 @@ NAMES = [assignment.name for assignment in COURSE.assignments]
 QUICK = ("12_rotary_positions",)
 GRADED = {"grade": (), "grade --cluster": ("--cluster", "local:1")}
 FULL = "renamed copy"
-SOME_STATES = list(STATES)[::3]
 
 
 @dataclass(frozen=True)
@@ -251,9 +250,10 @@ def _uploaded(root: Path, material: Material, state: str) -> Seen:
 
 
 def in_sample(case: tuple[str, ...]) -> bool:
-    """`check` meets every state, the other commands meet each third one."""
+    """Each command meets another third of the states."""
     door, state, name = case
-    return name in QUICK and (door == "check" or state in SOME_STATES)
+    numbers = list(STUDENTS).index(door), list(STATES).index(state)
+    return name in QUICK and sum(numbers) % 3 == 0
 
 
 def cases(*axes: object) -> list:

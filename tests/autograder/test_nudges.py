@@ -17,6 +17,7 @@ from autograder.selfcheck.check import check_target
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import find_work
+from tests.autograder.at_hand import build_at_hand
 from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, write_answer
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
@@ -30,7 +31,7 @@ ALL_STEPS = 9  # more than there are
 def nudged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     course = load_course(write_tiny_course(tmp_path_factory.mktemp("nudges")))
     course.nudges_file(course.assignments[0]).write_text(f"add: {NUDGE}\n", "utf-8")
-    building.build(course)
+    build_at_hand(course)
     return course.root / "assignments"
 
 

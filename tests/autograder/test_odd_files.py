@@ -47,11 +47,7 @@ CONFLICT = "x = 1\n<<<<<<< HEAD\ny = 1\n=======\ny = 2\n>>>>>>> other\n"
 ODD = [
     ("a.py", b"%PDF-1.7\n%\xe2\xe3", "a.py is a PDF document, not Python text."),
     ("a.py", zipped({"a.py": "x = 1"}), "a.py is a zip archive, not Python text."),
-    (
-        "a.py",
-        zipped({"[Content_Types].xml": "", "word/document.xml": ""}),
-        "a document of Word or another office",
-    ),
+    ("a.py", zipped({"[Content_Types].xml": "", "word/document.xml": ""}), "a document of Word or another office"),
     ("a.py", gzip.compress(b"x = 1", mtime=0), "a.py is a gzip archive"),
     ("a.py", b"\x89PNG\r\n\x1a\n", "a.py is a picture"),
     ("a.py", b"{\\rtf1\\ansi x = 1}", "a.py is a document of a word processor"),
@@ -59,21 +55,9 @@ ODD = [
     ("a.py", b"<!DOCTYPE html>\n<html></html>", "a.py is a web page"),
     ("a.py", notebook("x = 1"), "a.py is a notebook, not Python: rename it to a.ipynb."),
     ("a.py", CONFLICT.encode(), "a.py holds the marks of a merge conflict (line 2)"),
-    (
-        "a.py",
-        CONFLICT.replace("\n", "\r\n").encode(),
-        "a.py holds the marks of a merge conflict (line 2)",
-    ),
-    (
-        "a.py",
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
-        "a.py is a pointer of Git LFS",
-    ),
-    (
-        "a.ipynb",
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
-        "is a pointer of Git LFS",
-    ),
+    ("a.py", CONFLICT.replace("\n", "\r\n").encode(), "a.py holds the marks of a merge conflict (line 2)"),
+    ("a.py", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "a.py is a pointer of Git LFS"),
+    ("a.ipynb", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "is a pointer of Git LFS"),
     ("a.ipynb", b"\n <!doctype HTML><html></html>", "a.ipynb is a web page"),
     ("a.ipynb", b"\xef\xbb\xbf<html lang='en'>", "a.ipynb is a web page"),
     (
@@ -81,21 +65,13 @@ ODD = [
         b'{\n <<<<<<< HEAD\n"cells": [],\n=======\n"cells": [1]\n>>>>>>> b\n}',
         "marks of a merge conflict (line 2)",
     ),
-    (
-        "a.ipynb",
-        b'{\n <<<<<<< HEAD\n"cells": [],\n',
-        "a.ipynb holds the marks of a merge conflict (line 2)",
-    ),
+    ("a.ipynb", b'{\n <<<<<<< HEAD\n"cells": [],\n', "a.ipynb holds the marks of a merge conflict (line 2)"),
     ("a.ipynb", b"%PDF-1.4", "a.ipynb is a PDF document, not a notebook."),
     ("a.ipynb", zipped({"a.ipynb": "{}"}), "a.ipynb is a zip archive, not a notebook."),
     ("a.ipynb", RIGHT.encode(), "a.ipynb is Python text, not a notebook: rename it to a.py."),
-    (
-        "a.ipynb",
-        notebook("x = 1")[:-9],
-        "a.ipynb is not a readable notebook. Was it saved completely?",
-    ),
+    ("a.ipynb", notebook("x = 1")[:-9], "a.ipynb is not a readable notebook. Was it saved completely?"),
     ("A.IPYNB", b"%PDF-1.4", "A.IPYNB is a PDF document, not a notebook."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "data", "sentence"), ODD)
@@ -216,19 +192,13 @@ def test_a_tar_is_read(tmp_path: Path, course: Course, ending: str, mode: str, w
 TARS = {
     "way up": (lambda: tarball({"../adding.py": RIGHT.encode()}), "invalid name"),
     "from the root": (lambda: tarball({"/etc/adding.py": RIGHT.encode()}), "invalid name"),
-    "a link": (
-        lambda: tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"),
-        "a link or a device",
-    ),
+    "a link": (lambda: tarball({"adding.py": b""}, type=tarfile.SYMTYPE, linkname="/etc/passwd"), "a link or a device"),
     "a hard link": (
         lambda: tarball({"adding.py": b""}, type=tarfile.LNKTYPE, linkname="/etc/passwd"),
         "a link or a device",
     ),
     "a device": (lambda: tarball({"adding.py": b""}, type=tarfile.CHRTYPE), "a link or a device"),
-    "a bomb": (
-        lambda: tarball({"adding.py": bytes(files.STUDENT_BYTES + (8 << 20))}),
-        "holds more than",
-    ),
+    "a bomb": (lambda: tarball({"adding.py": bytes(files.STUDENT_BYTES + (8 << 20))}), "holds more than"),
     "too large": (lambda: tarball({"adding.py": b"#" * (FILE_BYTES + 1)}), "larger than 4 MB"),
     "too many": (
         lambda: tarball({f"{n}.py": b"" for n in range(files.STUDENT_ENTRIES + 1)}),
@@ -237,7 +207,7 @@ TARS = {
     "cut off": (lambda: tarball({"adding.py": os.urandom(5000)})[:3000], "broken"),
     "cut off, plain": (lambda: tarball({"adding.py": b"#" * 5000}, "w")[:3000], "broken"),
     "no tar": (lambda: gzip.compress(b"x" * 100, mtime=0), "broken"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TARS)

@@ -220,14 +220,8 @@ def skip_unless_it_works(prefix: tuple[str, ...], purpose: str) -> None:
 def without_namespaces(folder, tiers) -> Surroundings:
     """Surroundings in which no user namespace can be created, as in many containers."""
     prefix = (
-        "bwrap",
-        "--unshare-user",
-        "--disable-userns",
-        "--die-with-parent",
-        "--dev-bind",
-        "/",
-        "/",
-    )
+        "bwrap", "--unshare-user", "--disable-userns", "--die-with-parent", "--dev-bind", "/", "/",
+    )  # fmt: skip
     skip_unless_it_works(prefix, "namespaces off")
     if not tiers["landlock"].works:
         pytest.skip("There is no Landlock here to fall back to.")

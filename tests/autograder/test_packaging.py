@@ -34,16 +34,8 @@ ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
 ABOUT = f"attention_by_hand-{autograder.__version__}.dist-info/"
 NOT_OF_THE_SOURCE = (
-    ".*",
-    "__pycache__",
-    "*.egg-info",
-    "build",
-    "dist",
-    "grades",
-    "grades-*",
-    "examples",
-    "demo",
-)
+    ".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples", "demo",
+)  # fmt: skip
 
 # What would install the package that is called autograder on PyPI, which is not this one.
 FOREIGN = re.compile(
@@ -65,7 +57,7 @@ GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the na
 }
 
 each_assignment = pytest.mark.parametrize(
-    "assignment", thinned(COURSE.assignments, 4), ids=lambda a: a.name
+    "assignment", thinned(COURSE.assignments, 9), ids=lambda a: a.name
 )
 
 
@@ -308,10 +300,6 @@ def installing_a_foreign_package(folder: Path) -> list[str]:
     ]
 
 
-def test_cpu_build_of_torch_matches_its_pin():
-    assert pins()["torch"] == "2.13.0"
-
-
 def test_help_does_not_import_torch():
     program = (
         "import sys; from autograder.cli import app; app(['--help'], standalone_mode=False); "
@@ -354,15 +342,9 @@ def test_installed_wheel_can_be_packed_again(wheel, in_the_wheel, tmp_path, monk
 
 def install(wheel: Path, folder: Path) -> None:
     command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--no-deps",
+        sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps",
         "--no-index",
-    ]
+    ]  # fmt: skip
     done = subprocess.run(
         [*command, "--target", str(folder), str(wheel)], capture_output=True, text=True
     )

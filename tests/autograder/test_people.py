@@ -12,7 +12,6 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect
-from autograder.extras.lms.collecting.canvas import readings
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.exports.canvas import _plain as canvas_title
 from autograder.extras.lms.exports.moodle_feedback import _name as feedback_name
@@ -300,15 +299,6 @@ def test_the_other_files_tell_how_large_canvas_numbers_are(packed, gather, tmp_p
         "10418": "lab = 1\n",
         "10419": "alan = 1\n",
     }
-
-
-def test_readings_of_canvas_names():
-    assert [(one.name, one.student, one.file) for one in readings("anna_2_303_9003_x.py")] == [
-        ("anna", "2", "9003_x.py"),
-        ("anna_2", "303", "x.py"),
-    ]
-    assert [one.student for one in readings("liskovbarbara_1004_5004_01_adding.zip")] == ["1004"]
-    assert readings("notes of the tutor.txt") == [] == readings("adding_01.py")
 
 
 def test_folders_keep_the_names_of_students(packed, gather, fill, table, course, tmp_path):

@@ -38,6 +38,7 @@ from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden
+from tests.autograder.tiny_course import write_files
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = load_course(ROOT)
@@ -79,10 +80,8 @@ def autograder(*words: object) -> subprocess.CompletedProcess[str]:
 def graded(course: Course, sandbox: Sandbox) -> tuple[Path, str]:
     """The folder of a graded class with its pictures, and the output of the command."""
     handed_in, grades = course.root.parent / "class", course.root.parent / "grades"
-    for student, text in CLASS.items():
-        folder = handed_in / student / NAME
-        folder.mkdir(parents=True)
-        (folder / "adding.py").write_text(text, "utf-8")
+    class_files = {f"{student}/{NAME}/adding.py": text for student, text in CLASS.items()}
+    write_files(handed_in, class_files)
     (handed_in / "zoe" / NAME).mkdir(parents=True)
     (handed_in / "zoe" / NAME / "adding.py").write_bytes(b"# caf\xe9\n")
     words = ["grade", handed_in, "--output", grades, "--pictures"]

@@ -39,6 +39,7 @@ def two_loops(node: ast.AST) -> bool:
     return isinstance(node, COMPREHENSIONS) and len(node.generators) > 1
 
 
+LOOKED_AT = (*COMPREHENSIONS, ast.IfExp, ast.Assign, ast.Name, ast.arg)
 VAGUE = {"each", "found", "known", "made", "one", "own", "told"}
 
 
@@ -54,11 +55,12 @@ MOST = {nested_conditions: 0, assigned_inside: 2, packed: 0, two_loops: 18, vagu
 
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
-    """All nodes of the engine's files, with the file's name."""
+    """The nodes of the engine's files that a rule looks at, with the file's name."""
     every: list[tuple[str, ast.AST]] = []
     for file in sorted(ENGINE.rglob("*.py")):
         name = str(file.relative_to(ENGINE))
-        every += [(name, node) for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+        tree = ast.parse(file.read_text("utf-8"))
+        every += [(name, node) for node in ast.walk(tree) if isinstance(node, LOOKED_AT)]
     return every
 
 

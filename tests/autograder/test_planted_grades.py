@@ -24,7 +24,7 @@ from autograder.gradebook.seals import FILE_NAME as SEALS
 from autograder.gradebook.seals import check_owner, seal
 from autograder.records import RefusedError
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 from tests.autograder.waiting import HANGS
 
 NAME = "01_adding"
@@ -36,10 +36,11 @@ def graded(tmp_path_factory: pytest.TempPathFactory, grader_at_hand: None) -> Pa
     """A folder with a course, the work of two students, and their grades."""
     root = tmp_path_factory.mktemp("planted")
     write_tiny_course(root / "course")
-    for student, text in {"ada": RIGHT, "ben": SUBTRACTS}.items():
-        file = root / "submitted" / student / NAME / "adding.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(text, "utf-8")
+    class_files = {
+        f"{student}/{NAME}/adding.py": text
+        for student, text in {"ada": RIGHT, "ben": SUBTRACTS}.items()
+    }
+    write_files(root / "submitted", class_files)
     api.grade(root / "submitted", root / "course", root / "grades", jobs=1)
     return root
 
@@ -127,14 +128,9 @@ def plant_a_suite(grades: Path) -> None:
 
 
 PLANTED = [
-    forget_all_seals,
-    make_up_seals,
-    leave_only_pictures,
-    plant_a_seed,
-    plant_names,
-    plant_times,
+    forget_all_seals, make_up_seals, leave_only_pictures, plant_a_seed, plant_names, plant_times,
     plant_a_suite,
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("plant", PLANTED)

@@ -26,6 +26,7 @@ from autograder.sandbox.shared.errors import (
     told_exception,
 )
 from tests.autograder.both_sides import SIDES, connected
+from tests.autograder.sampling import thinned
 
 NET = Path(__file__).with_name("net.py")
 spec = importlib.util.spec_from_file_location("plain_net", NET)
@@ -209,14 +210,6 @@ def test_modules_can_be_arguments(student):
     torch.testing.assert_close(theirs.a.weight.grad, mine.a.weight.grad)
 
 
-def test_a_function_that_changes_a_module(student):
-    _, source = pair(student, d=4)
-    _, target = pair(student, d=4)
-    assert not torch.equal(source.a.weight, target.a.weight)
-    student.copy_weights(source, target)
-    assert torch.equal(source.a.weight, target.a.weight)
-
-
 def test_functions_return_the_same_results(student):
     x, y = torch.randn(3, requires_grad=True), torch.randn(3)
     student.product(x, y).sum().backward()
@@ -273,14 +266,6 @@ def test_exceptions_keep_their_type_and_line(student):
 def test_missing_name_raises_missing_name_error(student):
     with pytest.raises(MissingNameError, match="There is no `nothing` in the submission"):
         student.nothing  # noqa: B018
-
-
-def test_backward_can_run_twice(student):
-    x = torch.randn(3, requires_grad=True)
-    y = student.product(x, torch.ones(3)).sum()
-    y.backward(retain_graph=True)
-    y.backward()
-    torch.testing.assert_close(x.grad, torch.full((3,), 2.0))
 
 
 def test_second_derivatives_are_refused(student):
@@ -665,7 +650,7 @@ def test_returned_function_can_be_called(student):
     assert student.returns("lambda")(torch.ones(1)) == 2
 
 
-@pytest.mark.parametrize("kind", ["deep", "many", "long", "big", "huge"])
+@pytest.mark.parametrize("kind", thinned(["deep", "many", "long", "big", "huge"], 5))
 def test_too_large_result_is_reported_and_the_worker_continues(connection, student, kind):
     with pytest.raises(StudentCrashedError, match="too much, or nested too deeply"):
         student.returns(kind)
@@ -730,15 +715,6 @@ def test_random_generators_of_both_sides_are_independent(student):
     inside = []
     student.tell(lambda _: inside.append(draw()), 1)
     assert [first, *inside] == expected
-
-
-def test_equal_seeds_give_equal_random_numbers(connection, student):
-    drawn = []
-    for _ in range(2):
-        connection.start_test(7)
-        drawn.append(student.draw(4, None))
-        torch.rand(3)
-    assert torch.equal(*drawn)
 
 
 def of_text(text, filename):

@@ -25,6 +25,7 @@ from autograder.course.mistakes import load_mistakes
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
+from tests.autograder.tiny_course import write_files
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -194,10 +195,7 @@ def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, 
         "images/a.png": "a picture",
         "grading.md": "for instructors",
     }
-    for name, text in pages.items():
-        file = root / "docs" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+    write_files(root / "docs", pages)
     (root / "secret.md").write_text("for instructors", "utf-8")
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
@@ -231,63 +229,46 @@ def test_packages_that_assignments_preload_are_required(root, wheel, tmp_path):
     assert required == f"./kit/{KIT}\nnobody-has\npygments\n"
 
 
-def test_only_named_assignments_are_released(root, wheel, tmp_path):
-    done = release(root, wheel, tmp_path / "out", "02_nothing")
-    assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
+OCCUPIED, FOREIGN = (
+    "already exists and is not empty",
+    "already exists, and `release` did not write it.",
+)
+NO_ARCHIVE = "is a folder, or an archive that ends in .zip."
+# the output, and why nothing is written there
+OUTPUTS = {
+    "course": OCCUPIED, "dist": OCCUPIED, "rel.tar.gz": NO_ARCHIVE, "rel.TGZ": NO_ARCHIVE, "rel.7z": NO_ARCHIVE,
+    "notes": "is a file; a release", "thesis.zip": FOREIGN, "others.zip": FOREIGN, "empty.zip": FOREIGN,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("output", ["course", "dist"])
-def test_existing_files_are_not_overwritten(root, wheel, tmp_path, output):
-    before = files(tmp_path)
-    done = release(root, wheel, tmp_path / output)
-    assert (done.exit_code, "already exists and is not empty" in done.stderr) == (2, True)
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("output", ["rel.tar.gz", "rel.TGZ", "rel.7z"])
-def test_output_file_must_end_in_zip(root, wheel, tmp_path, output):
-    done = release(root, wheel, tmp_path / output)
-    assert (done.exit_code, "is a folder, or an archive that ends in .zip." in done.stderr) == (
-        2,
-        True,
-    )
-    assert not (tmp_path / output).exists()
-
-
-@pytest.mark.parametrize("output", ["notes", "thesis.zip", "others.zip", "empty.zip"])
-def test_foreign_files_are_not_overwritten(root, wheel, tmp_path, output):
+@pytest.mark.parametrize("output, said", OUTPUTS.items(), ids=OUTPUTS)
+def test_nothing_is_overwritten_and_no_other_archive_written(root, wheel, tmp_path, output, said):
     (tmp_path / "notes").write_text("mine", "utf-8")
     (tmp_path / "thesis.zip").write_text("mine", "utf-8")
     with zipfile.ZipFile(tmp_path / "others.zip", "w") as archive:
         archive.writestr("others/requirements.txt", "numpy\n")
     (tmp_path / "empty.zip").touch()
-    before = {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
     done = release(root, wheel, tmp_path / output)
-    said = (
-        "is a file; a release"
-        if output == "notes"
-        else "already exists, and `release` did not write it."
-    )
     assert (done.exit_code, said in done.stderr) == (2, True)
-    assert before == {file: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    assert before == {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
 
 
-def test_earlier_release_is_overwritten(root, wheel, tmp_path):
+def test_unknown_assignment_and_file_that_is_not_a_wheel_are_refused(root, wheel, tmp_path):
+    done = release(root, wheel, tmp_path / "out", "02_nothing")
+    assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
+    done = release(root, root / "course.yml", tmp_path / "out")
+    assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
+
+
+def test_earlier_release_and_an_empty_repository_are_written(root, wheel, tmp_path):
+    (tmp_path / "out" / ".git").mkdir(parents=True)
+    assert release(root, wheel, tmp_path / "out").exit_code == 0
     assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
     before = (tmp_path / "course.ZIP").read_bytes()
     (root / "constraints.txt").write_text("numpy==2.2.5\n", "utf-8")
     assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
     assert (tmp_path / "course.ZIP").read_bytes() != before
-
-
-def test_output_may_be_an_empty_repository(root, wheel, tmp_path):
-    (tmp_path / "out" / ".git").mkdir(parents=True)
-    assert release(root, wheel, tmp_path / "out").exit_code == 0
-
-
-def test_file_that_is_not_a_wheel_is_refused(root, tmp_path):
-    done = release(root, root / "course.yml", tmp_path / "out")
-    assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow
@@ -354,44 +335,33 @@ def test_stale_stub_is_refused(root, wheel, tmp_path):
     assert "adding.py (as it is)" in refused(root, wheel, tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (f"# {SECRET}", "constraints.txt gives away line"),
-        ("# test_any_two_numbers", "constraints.txt names the hidden test `test_any_two_numbers`."),
-        (
-            "# What happens to the numbers of earlier pushes?",
-            "the mistake `forgets_what_came_before` of 01_adding",
-        ),
-        ("### BEGIN SOLUTION", "constraints.txt contains a marker of a solution."),
-    ],
-)
-def test_leak_beside_the_assignments_is_refused(root, wheel, tmp_path, text, problem):
-    with (root / "constraints.txt").open("a", encoding="utf-8") as file:
-        file.write(f"{text}\n")
-    assert problem in refused(root, wheel, tmp_path / "out.zip")
+LEAKS = {
+    "a line of the solution": (f"    {SECRET}", "gives away line"),
+    "a hidden test": ("# test_any_two_numbers", "names the hidden test `test_any_two_numbers`."),
+    "a hint": (
+        "# What happens to the numbers of earlier pushes?",
+        "the mistake `forgets_what_came_before` of 01_adding",
+    ),
+    "a marker": ("### BEGIN SOLUTION", "contains a marker of a solution."),
+}
 
 
-@pytest.mark.parametrize(
-    ("member", "text", "problem"),
-    [
-        (
-            "autograder/notes.py",
-            f"def push(self, number):\n    {SECRET}\n",
-            "notes.py gives away line",
-        ),
-        ("autograder/notes.py", "def test_any_two_numbers(): ...\n", "names the hidden test"),
-        (
-            "solutions/01_adding/adding.py",
-            "",
-            f"kit/{KIT}:solutions/01_adding/adding.py must not be released.",
-        ),
-        ("tests/assignments/01_adding/mistakes.yml", "", "mistakes.yml must not be released."),
-    ],
-)
-def test_leak_in_the_wheel_is_refused(root, tmp_path, member, text, problem):
-    wheel = write_wheel(tmp_path / "dist", {"autograder/__init__.py": "", member: text})
-    assert problem in refused(root, wheel, tmp_path / "out")
+@pytest.mark.parametrize("text, problem", LEAKS.values(), ids=LEAKS)
+def test_leak_in_a_file_or_in_the_wheel_is_named(root, wheel, text, problem):
+    course = load_course(root)
+    (named,) = leaks(course, course.assignments, {"notes.txt": text.encode()})
+    assert named.startswith("notes.txt ") and problem in named
+    packed = write_wheel(wheel.parent, {"autograder/notes.py": f"def push():\n{text}\n"})
+    found = list(leaks(course, course.assignments, {f"kit/{KIT}": packed.read_bytes()}))
+    assert bool(found) == ("marker" not in problem), "the engine itself contains the markers"
+
+
+def test_leak_in_the_wheel_is_refused(root, tmp_path):
+    secret = ("solutions/01_adding/adding.py", "tests/assignments/01_adding/mistakes.yml")
+    said = refused(
+        root, write_wheel(tmp_path / "dist", dict.fromkeys(secret, "")), tmp_path / "out"
+    )
+    assert all(f"kit/{KIT}:{name} must not be released." in said for name in secret)
 
 
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
@@ -515,6 +485,7 @@ def release_of_kit(course: Course) -> dict[str, bytes]:
     return {name: content for name, content in made.items() if not name.startswith("assignments/")}
 
 
+@pytest.mark.slow
 def test_wheel_is_built_with_the_files_that_are_not_programs(root, tmp_path):
     done = CliRunner().invoke(app, ["release", "--course", str(root), "-o", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output

@@ -173,6 +173,13 @@ def any_tier(request, started) -> Sandbox:
     return started(request.param)
 
 
+@pytest.fixture(params=sampled(ALL, STRONGEST.__eq__))
+def tier(request, tiers) -> str:
+    if not tiers[request.param].works:
+        pytest.skip(tiers[request.param].reason)
+    return request.param
+
+
 @pytest.fixture
 def namespaces(started) -> Sandbox:
     return started("namespaces")
@@ -182,16 +189,9 @@ def namespaces(started) -> Sandbox:
 
 
 HIDDEN = [
-    "/etc/passwd",
-    "/etc",
-    "/root",
-    "/home",
-    "/var",
-    "/sys",
-    "/proc/1/environ",
-    "/proc/self/cmdline",
+    "/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline",
     "/tmp",
-]
+]  # fmt: skip
 LOOK = """
     import os
     def attempt(*paths):
@@ -287,17 +287,8 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
             return written
     """
     folders = [
-        "/",
-        "/tmp",
-        "/usr",
-        "/usr/lib",
-        "/dev",
-        "/dev/shm",
-        "/etc",
-        "/var/tmp",
-        "/packages/0",
-        "/engine",
-    ]
+        "/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine",
+    ]  # fmt: skip
     folders += [
         "/engine/autograder",
         str(ROOT),
@@ -452,12 +443,6 @@ def test_concurrent_workers_are_isolated_from_each_other(any_tier):
         worker.close()
 
 
-def test_large_messages_are_transferred(any_tier):
-    with any_tier.spawn(limits()) as worker:
-        answer = ask(worker, "def attempt(text): return text[::-1]", "ab" * 2_000_000)
-        assert answer["value"] == "ba" * 2_000_000
-
-
 def test_descriptors_cannot_be_sent(any_tier):
     text = """
         import os, socket
@@ -501,10 +486,7 @@ def test_dead_fork_server_is_restarted(any_tier, entry):
         assert attempt(sandbox, "def attempt(): return 'alive'") == {"value": "alive"}
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_fork_server_that_fails_to_start_reports_its_output(tier):
     sandbox = Sandbox(tier, entry="no.such.module:serve", warm=False)
     with pytest.raises(
         SandboxUnavailableError, match="(?s)failed inside the sandbox.*No module named 'no'"
@@ -513,10 +495,7 @@ def test_fork_server_that_fails_to_start_reports_its_output(tiers, tier):
     sandbox.close()
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_close_leaves_no_process(tiers, entry, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_close_leaves_no_process(entry, tier):
     before = descendants(os.getpid())
     open_files = len(os.listdir("/proc/self/fd"))
     with Sandbox(tier, **entry) as sandbox:
@@ -557,10 +536,7 @@ time.sleep(10**6)
 
 
 @pytest.mark.parametrize("threaded", sampled([False, True], lambda threaded: threaded))
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_no_process_survives_a_killed_grader(tiers, entry, tier, threaded):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_no_process_survives_a_killed_grader(entry, tier, threaded):
     code = GRADER.format(
         tier=tier, folder=str(entry["folders"][0]), numbers=NUMBERS, threaded=threaded
     )
@@ -589,14 +565,7 @@ def test_a_sandbox_outlives_the_thread_that_made_it(tiers, entry):
         worker.close()
 
 
-def test_fork_server_is_warm_and_has_one_thread(tiers):
-    tier = next(tier for tier in ALL if tiers[tier].works)
-    with Sandbox(tier) as sandbox, sandbox.spawn(limits()) as worker:
-        assert all(len(os.listdir(f"/proc/{pid}/task")) == 1 for pid in descendants(os.getpid()))
-        worker.socket.shutdown(socket.SHUT_WR)
-        assert worker.end(kill=False) == Ending("exit", 0)
-
-
+@pytest.mark.slow
 def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
@@ -616,10 +585,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
         assert attempt(sandbox, text) == {"value": [True, 1, True]}
 
 
-@pytest.mark.parametrize("tier", sampled(ALL, STRONGEST.__eq__))
-def test_preloaded_modules_are_imported_only_in_their_own_workers(tiers, tier):
-    if not tiers[tier].works:
-        pytest.skip(tiers[tier].reason)
+def test_preloaded_modules_are_imported_only_in_their_own_workers(tier):
     question = "import sys\ndef attempt(): return 'preloaded_one' in sys.modules"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sandbox_entry.py").write_text(
@@ -650,13 +616,6 @@ def test_failed_preload_does_not_affect_other_workers(tiers, entry):
 
 
 # ------------------------------------------------------------------ which tier
-
-
-def test_doctor_reports_all_tiers(tiers):
-    assert list(tiers) == list(ALL)
-    for report in tiers.values():
-        assert report.reason.endswith(".") and len(report.reason) > 30
-        assert report.works or report.hint
 
 
 def test_missing_bubblewrap_is_reported_with_its_installation(monkeypatch, tmp_path):
@@ -759,46 +718,3 @@ def test_an_unknown_tier_is_a_sentence():
 def test_course_inside_pythons_folders_is_refused(tier):
     with pytest.raises(SandboxUnavailableError, match="Move the course"):
         Sandbox(tier, hidden=[Path("/usr/share/course/tests")])
-
-
-ORDINARY = """
-import json
-from autograder.sandbox.doctor import doctor
-print(json.dumps([[r.tier, r.works, r.reason] for r in doctor.examine()]))
-"""
-
-
-def test_ordinary_user_has_the_same_isolation(tiers):
-    if os.getuid() != 0:
-        pytest.skip("This user is an ordinary one: all other tests have shown it.")
-    python = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
-    folders = os.pathsep.join([str(ROOT), sysconfig.get_path("purelib")])
-    command = [
-        "setpriv",
-        "--reuid=4321",
-        "--regid=4321",
-        "--clear-groups",
-        "env",
-        "-i",
-        f"PYTHONPATH={folders}",
-    ]
-    command += ["PYTHONDONTWRITEBYTECODE=1", "PATH=/usr/bin:/bin", python, "-c"]
-    try:
-        trial = subprocess.run(
-            [*command, "import autograder, numpy"], capture_output=True, text=True, cwd="/"
-        )
-    except FileNotFoundError:
-        pytest.skip("There is no setpriv to become an ordinary user with.")
-    if trial.returncode:
-        pytest.skip(
-            f"An ordinary user can reach no Python with our packages: {trial.stderr[-200:]}"
-        )
-    done = subprocess.run(
-        [*command, ORDINARY], capture_output=True, text=True, cwd="/", timeout=HANGS
-    )
-    found = {tier: (works, reason) for tier, works, reason in json.loads(done.stdout)}
-    for tier in ALL:
-        works, reason = found[tier]
-        if tiers[tier].works and not works and "amespace" in reason:
-            pytest.skip(reason)
-        assert works == tiers[tier].works, reason

@@ -71,28 +71,20 @@ def test_empty_and_vanished_folders_are_never_complete(tmp_path: Path, clock: Cl
     assert not settling.is_waiting
 
 
-def test_entry_that_vanished_and_came_back_counts_again(tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize("is_read", [True, False])
+def test_entry_that_vanished_or_could_not_be_read_counts_again(clock: Clock, is_read: bool) -> None:
     settling = Settling(0.5, clock)
     stamp = (("adding.py", 5, 1, 1, 1),)
     assert not settling.see("ada", stamp)
     clock.seconds = 1
     assert settling.see("ada", stamp)
-    settling.see("ada", ())
+    if is_read:
+        settling.see("ada", ())
+    else:
+        settling.forget("ada")
     assert not settling.see("ada", stamp)
     clock.seconds = 2
     assert settling.due == ["ada"] and settling.see("ada", stamp)
-
-
-def test_entry_that_could_not_be_read_counts_again(clock: Clock) -> None:
-    settling = Settling(0.5, clock)
-    stamp = (("adding.py", 5, 1, 1, 1),)
-    settling.see("ada", stamp)
-    clock.seconds = 1
-    assert settling.see("ada", stamp)
-    settling.forget("ada")
-    settling.see("ada", stamp)
-    clock.seconds = 2
-    assert settling.see("ada", stamp)
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

@@ -29,18 +29,14 @@ from autograder.records import RefusedError, SourceFile
 from autograder.runs.pool import Plan
 from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.at_hand import GraderAtHand
-from tests.autograder.tiny_course import write_tiny_course
+from tests.autograder.tiny_course import write_files, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
 NAME = "03_masked_heads"
 ASKED = [
-    "02_positional_encoding",
-    "03_masked_heads",
-    "04_multi_head_concat",
-    "05_encoder_block",
-    "07_mini_gpt",
+    "02_positional_encoding", "03_masked_heads", "04_multi_head_concat", "05_encoder_block", "07_mini_gpt",
     "12_rotary_positions",
-]
+]  # fmt: skip
 MOST_EQUAL = 0.4  # of the pairs of right answers
 CODE = '''\
 def attention(q, k, mask=None):
@@ -176,10 +172,8 @@ def grades(
         "gil": course.stub_file(assignment).read_text("utf-8"),
         "hal": "def causal_mask(T:\n",
     }
-    for student, text in answers.items():
-        file = folder / "submitted" / student / NAME / "masked_heads.py"
-        file.parent.mkdir(parents=True)
-        file.write_text(text, "utf-8")
+    class_files = {f"{student}/{NAME}/masked_heads.py": text for student, text in answers.items()}
+    write_files(folder / "submitted", class_files)
     api.grade(folder / "submitted", course, folder / "grades", seed=3, jobs=1)
     return folder / "grades"
 
@@ -391,9 +385,8 @@ def test_an_assignment_without_questions_says_what_to_do(tmp_path: Path) -> None
         sheets.require_questions(tiny, tiny.assignments[0])
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == NAME else pytest.mark.slow) for name in ASKED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ASKED)
 def test_each_what_if_has_one_right_option_for_every_right_answer(
     course: Course, at_hand: None, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,7 @@ def threads_of(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
 
 
+@pytest.mark.slow
 def test_a_grader_has_one_thread(tmp_path):
     course = load_course(write_tiny_course(tmp_path))
     submission = Submission("ada", "01_adding", (SourceFile("adding.py", ALTERNATIVE),))

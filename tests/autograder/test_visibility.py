@@ -98,17 +98,11 @@ def test_the_last_extension_and_the_grace_time_delay_the_level_for_everybody(tmp
             "part",
             'must be `visible`, `parts`, `hints` or `full`, or a block of these, not the text "part"; did you mean',
         ),
-        (
-            "{before_due: none}",
-            "`before_due` of `feedback` must be `visible`, `parts`, `hints` or `full`",
-        ),
-        (
-            "{befor_due: parts}",
-            "`befor_due` is not a setting of `feedback`; did you mean `before_due`?",
-        ),
+        ("{before_due: none}", "`before_due` of `feedback` must be `visible`, `parts`, `hints` or `full`"),
+        ("{befor_due: parts}", "`befor_due` is not a setting of `feedback`; did you mean `before_due`?"),
         ("3", "`feedback` of the course must be a block of `name: value` lines, not 3."),
     ],
-)
+)  # fmt: skip
 def test_wrong_settings_are_sentences(tmp_path, feedback, sentence):
     with pytest.raises(CourseError) as refusal:
         course(tmp_path, feedback)
@@ -201,12 +195,7 @@ def test_grader_stores_both_messages_and_the_seconds(wrong):
 @pytest.mark.parametrize(
     ("due", "feedback", "there", "not_there"),
     [
-        (
-            "2099-01-01",
-            "{before_due: visible}",
-            "3 <small>of 3 points in the visible tests",
-            "Any two whole numbers",
-        ),
+        ("2099-01-01", "{before_due: visible}", "3 <small>of 3 points in the visible tests", "Any two whole numbers"),
         (
             "2099-01-01",
             "{before_due: parts, after_due: full}",
@@ -214,14 +203,9 @@ def test_grader_stores_both_messages_and_the_seconds(wrong):
             "Any two whole numbers",
         ),
         ("2099-01-01", "{after_due: full}", "Any two whole numbers", "was expected"),
-        (
-            "2020-01-01",
-            "{before_due: visible, after_due: full}",
-            "was expected",
-            "in the visible tests",
-        ),
+        ("2020-01-01", "{before_due: visible, after_due: full}", "was expected", "in the visible tests"),
     ],
-)
+)  # fmt: skip
 def test_page_shows_what_the_date_allows(tmp_path, wrong, due, feedback, there, not_there):
     found = course(tmp_path / "course", feedback, due)
     with Journal(tmp_path / "grades") as journal:

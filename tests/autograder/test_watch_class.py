@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from autograder.cli import app
 from autograder.gradebook.journal import Reading
 from autograder.records import Grade
-from tests.autograder.sampling import thinned
 from tests.autograder.student_repositories import NEEDS_GIT, make_repository
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 from tests.autograder.waiting import wait_until
@@ -162,27 +163,21 @@ def all_are_graded(folder: Path, texts: dict[str, str]) -> bool:
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    thinned(
-        [
-            (["--cluster", "local:2"], "--watch and --cluster do not go together"),
-            (["--seed", "3"], "--watch and --seed do not go together"),
-            (["--assignment", "02_none"], "has no assignment `02_none`"),
-            (["--output", "submitted"], "is the folder of the submissions"),
-            (["--output", "submitted/grades"], "lies among the submissions that are watched"),
-        ],
-        5,
-    ),
-)
-def test_options_that_do_not_fit_are_a_sentence(folder: Path, words: list[str], said: str) -> None:
-    process = start(folder, *words)
-    assert said in process.communicate()[1] and process.returncode == 2
-
-
-def test_missing_folder_is_a_sentence(folder: Path) -> None:
-    os.rmdir(folder / "submitted")
-    process = start(folder)
-    assert "There is no folder submitted." in process.communicate()[1]
-    assert process.returncode == 2
+    [
+        (["submitted", "--cluster", "local:2"], "--watch and --cluster do not go together"),
+        (["submitted", "--seed", "3"], "--watch and --seed do not go together"),
+        (["submitted", "--assignment", "02_none"], "has no assignment `02_none`"),
+        (["submitted", "--output", "submitted"], "is the folder of the submissions"),
+        (["submitted", "--output", "submitted/grades"], "lies among the submissions that are watched"),
+        (["nowhere"], "There is no folder nowhere."),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(app, ["grade", *words, "--watch", "--jobs", "1"])
+    assert said in done.stderr and done.exit_code == 2
 
 
 @NEEDS_GIT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -387,9 +386,3 @@ def test_status_page_loads_itself_again_and_names_nobody(room: Room) -> None:
     assert "ada" not in page.replace("grada", "")
     assert "test_" not in page
     assert not re.search(r"\d of 10\b", page), "no score"
-
-
-def test_line_of_an_ordinary_grading_has_no_time(room: Room) -> None:
-    with Journal(room.grades) as journal:
-        journal.append(Grade("ada", NAME, "graded", 1.0, 10.0))
-    assert "graded_at" not in json.loads((room.grades / "grades.jsonl").read_text())

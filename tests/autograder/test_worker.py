@@ -123,30 +123,22 @@ def use_net(student):
 
 
 # ---------------------------------------------------------------------- replies
+# One lie for each line of the engine that notices one, and what one validator takes in several ways.
 
 CALLS = [
     "mutated=[[99, torch.ones(2, 3)]]",
     "mutated=[[-1, torch.ones(2, 3)]]",
     "mutated=[['0', torch.ones(2, 3)]]",
-    "mutated=[[True, torch.ones(2, 3)]]",
     "mutated=[[0, 'x']]",
-    "mutated=[[0]]",
     "mutated=[0]",
     "mutated=5",
-    "mutated=None",
-    "mutated=[[float('nan'), torch.ones(2, 3)]]",
-    "mutated=[[torch.tensor(0), torch.ones(2, 3)]]",
-    "mutated=[[0, None]]",
     "mutated=[[0, torch.ones(2, 3, device='meta')]]",
     "mutated=[[0, torch.ones(5, dtype=torch.int64)]]",
     "refilled=[[9, []]]",
     "refilled=[[-1, {}]]",
     "refilled=[['0', {}]]",
     "refilled=[[0, []]]",
-    "refilled=[[0, torch.ones(2)]]",
-    "refilled=[[0]]",
     "refilled=5",
-    "refilled=None",
     "modules=[[99, {'values': {}, 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {}]]",
     "modules=[[0, None]]",
@@ -157,33 +149,17 @@ CALLS = [
     "modules=[[0, {'values': {}, 'flags': {'nope': True}, 'modes': {}}]]",
     "modules=[[0, {'values': {}, 'flags': {}, 'modes': {'nope': True}}]]",
     "modules=[[0, {'values': [], 'flags': {}, 'modes': {}}]]",
-    "modules=[[torch.ones(2), {}]]",
     "modules=[[0, {'description': {}}]]",
     "modules=[[0, {'description': None}]]",
-    "modules=[[0, {'description': 3}]]",
     "modules=[[0, {'description': {'modules': [], 'parameters': [['a.b', torch.ones(1), True]], 'buffers': []}}]]",
     "differentiable=[]",
-    "differentiable=[True, True]",
     "differentiable=torch.ones(1, 2)",
-    "differentiable=True",
     "differentiable=[torch.ones(2)]",
-    "differentiable=None",
-    "call='x'",
-    "call=None",
     "call=float('nan')",
-    "call=float('inf')",
     "call=torch.ones(2)",
-    "call=[1]",
     "result=wire.Handle(0, None)",
-    "result=wire.Handle(0, {})",
-    "result=wire.Handle(0, 3)",
     "result=wire.Handle(1, {'kind': 'module'})",
-    "result=wire.Handle(5, {'kind': 'object'})",
-    "result=wire.CallableHandle(0, {})",
-    "result=wire.CallableHandle(9, None)",
-    "result=wire.Handle(7, {'kind': torch.ones(2), 'type': 1})",
     "result=[torch.ones(1)] * 2",
-    "result=torch.ones(2, dtype=torch.int64), differentiable=[True], mutated=9",
 ]
 
 
@@ -226,14 +202,9 @@ def test_forged_mutation_changes_only_arguments_of_the_call(hostile, index):
 
 
 GENERATORS = [
-    "[3]",
-    "[None]",
-    "3",
-    "None",
-    "[torch.zeros(9)]",
-    "[torch.Generator().get_state()]",
+    "[3]", "[None]", "3", "None", "[torch.zeros(9)]", "[torch.Generator().get_state()]",
     "[wire.Handle(0, None)]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("generators", GENERATORS)
@@ -259,29 +230,13 @@ forge("call", poison)
 
 
 GRADIENTS = [
-    "[]",
-    "None",
-    "3",
-    "'abc'",
-    "{}",
-    "torch.ones(4)",
-    "wire.Handle(0, None)",
-    "[None]",
-    "[None] * 9",
-    "[3] * 4",
-    "['x'] * 4",
-    "{0: 1, 1: 1, 2: 1, 3: 1}",
-    "tuple(reply['ok'])",
-    "[torch.ones(7)] * 4",
-    "[g.double() for g in reply['ok']]",
-    "[g.long() for g in reply['ok']]",
-    "[g.to('meta') for g in reply['ok']]",
-    "[g[None] for g in reply['ok']]",
-    "[g.numpy() for g in reply['ok']]",
-    "[g + 1j for g in reply['ok']]",
-    "[torch.tensor(1.0)] * 4",
+    "[]", "None", "3", "'abc'", "{}", "torch.ones(4)", "wire.Handle(0, None)", "[None]", "[None] * 9",
+    "[3] * 4", "['x'] * 4", "{0: 1, 1: 1, 2: 1, 3: 1}", "tuple(reply['ok'])", "[torch.ones(7)] * 4",
+    "[g.double() for g in reply['ok']]", "[g.long() for g in reply['ok']]",
+    "[g.to('meta') for g in reply['ok']]", "[g[None] for g in reply['ok']]",
+    "[g.numpy() for g in reply['ok']]", "[g + 1j for g in reply['ok']]", "[torch.tensor(1.0)] * 4",
     "reply['ok'][::-1]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("gradients", thinned(GRADIENTS, 5))
@@ -312,15 +267,10 @@ ANSWERS = [
     "{}",
     "{'ok': 1, 'error': 2}",
     "{'id': 99, 'ok': 1}",
-    "{'id': '1', 'ok': 1}",
     "{'id': torch.ones(2), 'ok': 1}",
-    "{'id': None, 'ok': 1}",
     "{'id': float('nan'), 'ok': 1}",
-    "{'id': [1], 'ok': 1}",
     "{'ok': None}",
-    "{'ok': 'kind'}",
     "{'ok': {}}",
-    "{'ok': []}",
     "{'ok': torch.ones(3)}",
     "{'ok': {'kind': 'value'}}",
     "{'ok': {'kind': torch.ones(2)}}",
@@ -328,13 +278,10 @@ ANSWERS = [
     "{'ok': {'kind': 'value', 'value': wire.Handle(3, None)}}",
     "{'ok': {'kind': 'value', 'value': wire.CallableHandle(3, None)}}",
     "{'error': None}",
-    "{'error': 3}",
     "{'error': {}}",
     "{'error': {**ODD, 'bases': 5}}",
     "{'error': {**ODD, 'frames': [1]}}",
     "{'error': {**ODD, 'frames': [[1, 'x', 3, 4]]}}",
-    "{'error': [1, 2]}",
-    "{'error': 'text'}",
     "{'error': {**ODD, 'frames': [['f', float('inf'), 'a', 'b']]}}",
     "{'error': torch.ones(2)}",
 ]
@@ -383,18 +330,14 @@ forge("find", lambda reply, arguments: {"error": claim})
 ROW = "['', 'Net', True, '']"
 DESCRIPTIONS = [
     "modules=3",
-    "modules=None",
     "modules=[3]",
     "modules=[['', 'Net']]",
-    "modules=[[3, 'Net', True, 3]]",
     f"modules=[{ROW}, ['a.b', 'X', True, 'a.b']]",
     f"modules=[{ROW}, ['__class__', 'X', True, '__class__']]",
     f"modules=[{ROW}, ['a\\n', 'X', True, 'a\\n']]",
-    f"modules=[{ROW}, ['a\\u202eb', 'X', True, 'a\\u202eb']]",
     f"modules=[{ROW}, ['a', 'X', True, 'nobody']]",
     f"modules=[{ROW}, ['a', 'X', True, '']]",
     f"modules=[{ROW}, *[[n, '', True, of] for n, of in (('a', 'a'), ('b', 'b'), ('a.b', 'b'), ('b.a', 'a'))]]",
-    f"modules=[{ROW}, ['.', 'X', True, '.']]",
     f"modules=[{ROW}, ['a.', 'X', True, 'a.']]",
     f"modules=[{ROW}, ['a' * 501, 'X', True, 'a' * 501]]",
     f"modules=[{ROW}, ['a', 'X', torch.ones(2), 'a']]",
@@ -402,7 +345,6 @@ DESCRIPTIONS = [
     "parameters=3",
     "parameters=[3]",
     "parameters=[['w', 3, True]]",
-    "parameters=[['w', None, True]]",
     "parameters=[['w', 'v', True]]",
     "parameters=[['nobody.w', torch.ones(1), True]]",
     "parameters=[['__class__', torch.ones(1), True]]",
@@ -410,21 +352,14 @@ DESCRIPTIONS = [
     "parameters=[['w', torch.ones(1, dtype=torch.int64), True]]",
     "parameters=[['w', torch.ones(1), torch.ones(2)]]",
     "parameters=[['', torch.ones(1), True]]",
-    "parameters=[['../../x\\n', torch.ones(1), True]]",
-    "parameters=[[('w',), torch.ones(1), True]]",
-    "parameters=[['a.b.c', torch.ones(1), True]]",
     "parameters=[['w\\x00', torch.ones(1), True]]",
-    "parameters={'w': torch.ones(1)}",
     "parameters=[[f'w{i}', torch.ones(1), True] for i in range(100_000)]",
     "buffers=3",
     "buffers=[['b', 3, True]]",
-    "buffers=[['b', torch.ones(1)]]",
     "buffers=[['b', 'nobody', True]]",
     "buffers=[['x.b', torch.ones(1), True]]",
     "buffers=[['b', torch.ones(1), torch.ones(2)]]",
     "kind=3",
-    "kind=None",
-    "type=3, modules=1",
 ]
 
 
@@ -562,16 +497,10 @@ def test_forbidden_callbacks_are_refused(hostile, number, path):
 @pytest.mark.parametrize(
     "name",
     [
-        "_answer",
-        "__class__",
-        "__dict__",
-        "load_state_dict",
-        "apply",
-        "_parameters",
-        "__module__",
+        "_answer", "__class__", "__dict__", "load_state_dict", "apply", "_parameters", "__module__",
         "T_destination",
     ],
-)
+)  # fmt: skip
 def test_private_attributes_of_the_tests_model_are_not_sent(hostile, name):
     student = hostile(ASK.format(frame=callback(0, "['__getattr__']", f"('{name}',)"), sock=SOCK))
     assert student.use(Fake())[1:3] == [["error", "type"], "AttributeError"]

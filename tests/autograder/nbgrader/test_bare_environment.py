@@ -58,16 +58,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def executed(python: Path, notebook: Path) -> list[str]:
     """Run all cells in a kernel of that environment; return the outputs of each code cell as text."""
     command = [
-        python,
-        "-m",
-        "nbconvert",
-        "--to",
-        "notebook",
-        "--stdout",
-        "--allow-errors",
-        "--execute",
+        python, "-m", "nbconvert", "--to", "notebook", "--stdout", "--allow-errors", "--execute",
         notebook.name,
-    ]
+    ]  # fmt: skip
     settings = {"IPYTHONDIR": str(notebook.parent / ".ipython"), "JUPYTER_NO_CONFIG": "1"}
     environment = {
         name: value

@@ -204,20 +204,6 @@ def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     assert not any(SECRET in file.read_text() for file in released.iterdir())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words, sentence",
-    [
-        (("grades", "--to", "paper"), "There is no export to `paper`; there is: "),
-        (("nowhere", "--to", "nbgrader"), "There is no journal nowhere"),
-    ],
-)
-def test_export_without_grades_is_reported_as_a_sentence(room, words, sentence):
-    output = room.autograder("export", *words, fails=True)
-    assert sentence in output
-    assert "Traceback" not in output
-
-
 def test_settings_set_this_course_and_no_hooks():
     """nbgrader hides the errors of hooks, so the settings must not use any."""
     assert "hook" not in (ROOT / "nbgrader_config.py").read_text()

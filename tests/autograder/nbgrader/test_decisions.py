@@ -22,15 +22,8 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Classroom:
     room.hand_in("ada", wrong, "adding.py")
     room.autograder("grade", "submitted", "--jobs", "1")
     about = (
-        "ada",
-        "--assignment",
-        TINY,
-        "--by",
-        "Grace",
-        "--reason",
-        "Shown in the tutorial.",
-        "--give",
-    )
+        "ada", "--assignment", TINY, "--by", "Grace", "--reason", "Shown in the tutorial.", "--give",
+    )  # fmt: skip
     room.autograder("decide", *about, "1", "--part", "total")
     room.autograder("decide", *about, "1.5")
     return room

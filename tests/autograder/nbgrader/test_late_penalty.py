@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -109,11 +108,3 @@ def test_extension_removes_the_late_penalty(room: Classroom):
     room.nbgrader("autograde", TINY, "--force")
     found: dict[str, float] = {student: minus for student, (_, minus) in penalties(room).items()}
     assert (found["ada"], found["ben"]) == (0.0, 2.0)
-
-
-@pytest.mark.slow
-def test_settings_set_the_late_penalty_plugin():
-    root = Path(__file__).resolve().parents[3]
-    assert "autograder.nbgrader.lateness.LatePenalties" in (root / "nbgrader_config.py").read_text(
-        "utf-8"
-    )
