@@ -314,6 +314,9 @@ class TransformerLanguageModel(nn.Module):
 # Yours is a little longer, because PyTorch's attention is called with three tensors and a mask, and returns a pair.
 # Put those into a method `attend`, and the two lines are left.
 #
+# `draw_model(TransformerLanguageModel(31, num_layers=4))` in a notebook draws all that you have built: a box for each
+# module, with the parameters that it owns. Where are most of them?
+#
 # The picture changes one character after the other and watches which logits move. Nothing may move to
 # the left of a change, that is, above the diagonal.
 

@@ -43,7 +43,8 @@ def idle_weights(module, output):
         kept = parameter.detach().clone()
         with torch.no_grad():
             parameter.copy_(torch.randn(kept.shape))
-            after = output()
+        after = output().detach()  # as before with gradients: without them, attention is computed otherwise
+        with torch.no_grad():
             parameter.copy_(kept)
         if torch.equal(after, before):
             idle.append(name)

@@ -172,7 +172,7 @@ def test_model_has_three_parts_of_its_own(student, seed):
     checks.close(model.bias.detach(), torch.zeros(V), "the bias of a fresh model")
 
 
-@task("model", 0.5)
+@task("model", 0.25)
 def test_model_gives_logits_at_every_position(student):
     """The model gives V logits at every position, in long and in short sentences, with padding and without."""
     B, V = 3, 13
@@ -182,9 +182,19 @@ def test_model_gives_logits_at_every_position(student):
         padding = torch.arange(T).repeat(B, 1) >= T - 1
         for logits in (model(ids), model(ids, padding)):
             checks.shape(logits, (B, T, V), f"the logits for {T} words", axes=("B", "T", "V"))
-            checks.dtype(logits, torch.float64, "the logits of a model in float64")
-    checks.input_untouched(model, ids, padding, what="the model")
+
+
+@task("model", 0.25, needs="test_model_gives_logits_at_every_position")
+def test_model_has_one_number_type_and_no_side_effects(student):
+    """Logits have the model's number type, inputs stay as they are, and training without dropout changes nothing."""
+    B, T, V = 3, 7, 13
+    model = a_model(student, V, dropout=0.0)
+    ids = torch.randint(V, (B, T))
+    padding = torch.arange(T).repeat(B, 1) >= T - 1
     logits = model(ids)
+    checks.dtype(logits, torch.float64, "the logits of a model in float64")
+    checks.dtype(model(ids, padding), torch.float64, "the logits of a model in float64")
+    checks.input_untouched(model, ids, padding, what="the model")
     checks.close(model.train()(ids), logits, "the logits in training with dropout=0.0", axes=LOGITS)
 
 
