@@ -161,3 +161,17 @@ def test_each_test_says_what_it_is_about_in_one_task(assignment):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 (decorator,) = node.decorator_list
                 assert ast.unparse(decorator).startswith("task("), f"{file.name}: {node.name}"
+
+
+@EACH
+def test_visible_tests_ask_for_no_answer_without_gradients(assignment):
+    """At home, PyTorch's attention rounds otherwise in `no_grad`; in the sandbox, student code does not run in it."""
+    file = COURSE.visible_test_file(assignment)
+    asked = [
+        ast.unparse(statement)
+        for block in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(block, ast.With) and "no_grad" in ast.unparse(block.items[0])
+        for statement in block.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    ]
+    assert not asked
