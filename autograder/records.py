@@ -129,6 +129,11 @@ class TestResult:
         return self.outcome in ("passed", "followed", "decided")
 
     @property
+    def sentence(self) -> str:
+        """The first line of the message, empty without one; the lines below it can be code."""
+        return (self.message or "").split("\n")[0]
+
+    @property
     def cause(self) -> object:
         """What results of one cause have in common: a known mistake's question, or else the message
         of a failure.

@@ -196,8 +196,8 @@ def _where_it_stopped(grade: Grade) -> str:
 
 
 def _sentence(test: TestResult) -> str:
-    """Return the first line of a message: the lines below it can be code."""
-    sentence = (test.message or test.title).split("\n")[0]
+    """Return what a test says, cut to what fits the page; its title if it says nothing."""
+    sentence = test.sentence or test.title
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…"
 
 

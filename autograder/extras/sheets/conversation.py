@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder.course.mistakes import Mistake, mistakes_by_id
-from autograder.extras.sheets.own_code import CodeLine, OwnCode, function_of, short_line
+from autograder.extras.sheets.own_code import MANY_LINES, CodeLine, OwnCode, function_of, short_line
 from autograder.extras.sheets.questions import (
     Question,
     QuestionFile,
@@ -81,6 +81,11 @@ class Sheet:
     follow_up: str = ""
     about_a_gap: bool = False
     problem: str = ""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the code needs smaller letters, so that the sheet stays one page."""
+        return sum(len(block) for block in self.code) > MANY_LINES
 
     def questions(self) -> tuple[object, ...]:
         """Return all that is asked, without the student's name and lines."""
@@ -208,14 +213,12 @@ class _Writer:
         """Return the first question about work that lost points, and the function it is about."""
         first = lost[0]
         if is_unwritten(first):
-            sentence = _first_line(first)
-            ask = (
-                f"{sentence} {UNWRITTEN_CLASS if '.__init__`' in sentence else UNWRITTEN_FUNCTION}"
-            )
+            is_class = ".__init__`" in first.sentence
+            question = UNWRITTEN_CLASS if is_class else UNWRITTEN_FUNCTION
             answer = "Any beginning is a good one here. Find out where the student got stuck."
-            return Asked(ask, answer, UNWRITTEN_POINTS), ""
+            return Asked(f"{first.sentence} {question}", answer, UNWRITTEN_POINTS), ""
         seen = (
-            f"One test says: {_first_line(first)}"
+            f"One test says: {first.sentence}"
             if first.message
             else f"One test does not pass: {first.title}"
         )
@@ -245,11 +248,6 @@ def _lost(grade: Grade) -> list[TestResult]:
         ),
         default=[],
     )
-
-
-def _first_line(test: TestResult) -> str:
-    """Return the sentence of a message: the lines below it can be code."""
-    return (test.message or "").split("\n")[0]
 
 
 def _asked(question: Question) -> Asked:

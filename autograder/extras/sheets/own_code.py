@@ -13,7 +13,7 @@ from autograder.source.magics import without_calls
 from autograder.source.text import cells
 
 MOST_LINES = 30  # of a student's code on a sheet
-MOST_WITH_CALLED = 18  # with functions that are only called, so that a sheet stays one page
+MANY_LINES = 18  # functions that are only called are left out beyond them
 LONGEST_LINE = 118
 _TOKEN = re.compile(r"\$\w+|\w+|[^\w\s]")
 # a name with attributes, an index or arguments
@@ -91,17 +91,21 @@ class OwnCode:
 
         Short functions of the file that they call by name come after them.
         """
-        names = list(functions)
-        blocks = []
-        seen = set[int]()
-        for name in [*names, *self._called_by(names)]:
-            numbers = [number for number in self._numbers(name) if number not in seen]
-            room = (MOST_LINES if name in names else MOST_WITH_CALLED) - len(seen)
-            shown = numbers[: max(0, room)] if name in names else numbers
-            if shown and len(shown) <= room:
-                blocks.append([short_line(self.line(number)) for number in shown])
-                seen.update(shown)
-        return blocks
+        named = list(functions)
+        chosen: list[list[int]] = []
+        shown = set[int]()
+        for name in named:
+            numbers = [number for number in self._numbers(name) if number not in shown]
+            chosen.append(numbers[: MOST_LINES - len(shown)])
+            shown.update(chosen[-1])
+        for name in self._called_by(named):
+            numbers = [number for number in self._numbers(name) if number not in shown]
+            if len(shown) + len(numbers) <= MANY_LINES:
+                chosen.append(numbers)
+                shown.update(numbers)
+        return [
+            [short_line(self.line(number)) for number in numbers] for numbers in chosen if numbers
+        ]
 
     def _called_by(self, functions: Sequence[str]) -> list[str]:
         """Return the functions of the file that these call by name, and those that they call."""
