@@ -365,6 +365,7 @@ def test_numbers_of_the_mixture_of_experts(answers):
     says("15", "E = 8 and k = 2: 46.7 billion parameters, of which a token uses 12.9 billion")
 
 
+@pytest.mark.slow
 def test_the_program_with_heads_says_what_is_missing(tmp_path):
     folder = HERE / "11_spot_the_cheat"
     for name in ("induction.py", "harder.py"):

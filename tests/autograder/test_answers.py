@@ -47,6 +47,7 @@ def test_every_question_has_an_answer(assignment: Assignment) -> None:
         assert 20 < len(answer) < 700 and "\n" not in answer
 
 
+@pytest.mark.slow
 def test_answers_are_unlocked_part_by_part(folder: Path) -> None:
     stub = (folder / "masked_heads.py").read_text("utf-8")
     solution = COURSE.read_solution(HEADS)

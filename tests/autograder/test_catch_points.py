@@ -80,6 +80,7 @@ def test_no_course_of_ours_has_such_points() -> None:
     assert suite_digest(WITHOUT, without) != suite_digest(COURSE, BLOCK)
 
 
+@pytest.mark.slow
 def test_the_authors_inputs_catch_every_program(grader: Grader) -> None:
     grade = graded(grader, catch_file_of_author(COURSE, BLOCK).text)
     assert (points(grade), grade.score, messages(grade)) == (4.5, 29.5, {})

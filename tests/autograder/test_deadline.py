@@ -216,6 +216,7 @@ def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Coun
         connection.close()
 
 
+@pytest.mark.slow
 def test_sleep_does_not_extend_the_deadline(sandbox):
     late, endless = call_in_vain(sandbox, "sleep")
     assert "seconds on the clock" in str(late)

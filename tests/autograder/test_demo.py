@@ -218,6 +218,7 @@ def of_kind(graded: Graded, kind: str) -> list[tuple[SampleAnswer, Grade]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_answer_gets_its_expected_marks(graded: Graded) -> None:
     for answer, grade in graded:
         assert (grade is None) == (answer.kind == "nothing")

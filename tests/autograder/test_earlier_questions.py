@@ -207,6 +207,7 @@ def test_the_memory_holds_no_answer_and_what_the_file_prints_stays_in_its_place(
             assert answer[:20] not in memory
 
 
+@pytest.mark.slow
 def test_a_student_can_switch_it_off_for_all_assignments_and_on_again(home: Path) -> None:
     write(home, HEADS, 1)
     check(HEADS)

@@ -456,7 +456,7 @@ def slow_server(scene: Scene) -> Outcome:
     )
 
 
-ONE_OF_A_KIND = [hooks, link, path_outside, tree_of_trees, inflated, silent_server]
+ONE_OF_A_KIND = [hooks, link, path_outside, tree_of_trees, inflated]
 FURTHER = [
     *(settings, file_system_monitor, alternates, included_settings, settings_among_the_work),
     *(filters, large_files_elsewhere, submodules, submodule_with_a_command),
@@ -466,6 +466,7 @@ FURTHER = [
     *(same_file_twice, large_file_from_little, many_files, tree_without_end, large_file),
     *(large_file_in_place_of_work, large_message, many_branches, tag_of_a_file, tags_of_tags),
     slow_server,
+    silent_server,
 ]
 
 

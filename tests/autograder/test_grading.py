@@ -473,6 +473,7 @@ def test_a_grader_computes_in_one_thread(tiny, sandbox):
     assert torch.get_num_threads() == 1
 
 
+@pytest.mark.slow
 def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox):
     """The suite breaks after the grader has begun: what the solution cannot pass here is no student's failure."""
     hidden = tiny.hidden_test_file(tiny.assignment(TINY))

@@ -96,6 +96,7 @@ def in_the_course(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         monkeypatch.chdir(request.getfixturevalue("room").root)
 
 
+@pytest.mark.slow
 def test_grade(room: Room) -> None:
     scores = room.scores("grades")
     assert (scores["ada"], 0 < scores["ben"] < 10) == (10.0, True)
@@ -111,6 +112,7 @@ def test_grade(room: Room) -> None:
     room.assert_nothing_leaked("grades")
 
 
+@pytest.mark.slow
 def test_compare_and_export(room: Room) -> None:
     room.run("compare", "grades", "grades")
     for tool, file in (("csv", "grades.csv"), ("junit", "grades.xml")):
@@ -118,11 +120,13 @@ def test_compare_and_export(room: Room) -> None:
         assert SECRET not in (room.root / file).read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_similar(room: Room) -> None:
     room.run("similar", room.submitted, "--assignment", NAME, "--output", "alike.html")
     assert SECRET not in (room.root / "alike.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_collect(room: Room) -> None:
     """Also into a folder that holds such things already."""
     said = room.run(

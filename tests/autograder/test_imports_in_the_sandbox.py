@@ -118,7 +118,8 @@ def test_an_import_may_do_what_packages_do(tiers, packages, habit, tier):
         assert temporary is None
 
 
-@pytest.mark.parametrize("tier", sampled(TIERS, STRONGEST.__eq__))
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", TIERS)
 def test_what_every_worker_imports_may_do_the_same(tiers, packages, tier):
     """PyTorch, IPython and the server are imported in the same way as the modules of `preload`."""
     if not tiers[tier].works:

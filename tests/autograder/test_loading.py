@@ -479,6 +479,7 @@ def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
     assert any("was stopped when the file was loaded" in flag for flag in grade.flags), grade.flags
 
 
+@pytest.mark.slow
 def test_code_that_disarms_the_limit_meets_the_hard_one(grader: Grader) -> None:
     text = f"import signal\nsignal.setitimer(signal.ITIMER_PROF, 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\n{SPINS}"
     grade = graded(

@@ -55,6 +55,7 @@ def run_cells(
         nbformat.write(opened, file)
 
 
+@pytest.mark.slow
 def test_hint_in_a_notebook_helps_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_cells(folder, monkeypatch, "return a - b")
     steps = [repr(notebook.hint("add")) for _ in range(5)]

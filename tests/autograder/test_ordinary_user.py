@@ -195,6 +195,7 @@ def test_attacks_fail_as_an_ordinary_user(as_nobody, tier):
     assert_attacks_fail(as_nobody, tier, at_least=20)
 
 
+@pytest.mark.slow
 def test_ordinary_user_can_grade(as_nobody):
     grade = grade_the_solution(as_nobody)
     assert grade["score"] == FULL

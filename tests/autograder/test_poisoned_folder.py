@@ -12,7 +12,6 @@ import pytest
 from autograder.gradebook.journal import FILE_NAME, Reading
 from autograder.sandbox.outside import trusted_process
 from tests.autograder.poisoned_folder import PoisonedFolder
-from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS, copy_of
 from tests.autograder.student_repositories import NEEDS_GIT
 from tests.autograder.tiny_course import write_files, write_tiny_course
@@ -21,6 +20,7 @@ from tests.autograder.waiting import HANGS, wait_until
 NAME = "01_adding"
 COMMAND = Path(sys.executable).parent / "autograder"
 CLASS = {"ada": RIGHT, "ben": SUBTRACTS}
+pytestmark = pytest.mark.slow
 
 
 class Room:
@@ -67,7 +67,6 @@ def test_the_witness_sees_an_import(room: Room) -> None:
     assert room.poisoned.opened() != []  # Python 3.13 imports its own `linecache` from there first
 
 
-SLOW = pytest.mark.slow
 COMMANDS = {  # `build` and `grade` have made the room
     "grade": "grade {root}/submitted --output {root}/again --regrade --jobs 2",
     "cluster": "grade {root}/submitted --output {root}/local --cluster local:1",
@@ -91,7 +90,7 @@ COMMANDS = {  # `build` and `grade` have made the room
 }
 
 
-@pytest.mark.parametrize("name", sampled(COMMANDS, lambda name: name in ("csv", "similar")))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_of_instructors_and_authors(name: str, room: Room) -> None:
     names = [word.format(root=room.root) for word in COMMANDS[name].split()]
     said = room.run(*names, "--course", str(room.course), codes=(0, 1))
@@ -99,7 +98,6 @@ def test_a_command_of_instructors_and_authors(name: str, room: Room) -> None:
 
 
 @NEEDS_GIT
-@pytest.mark.slow
 def test_watching_and_what_it_collects_with(room: Room) -> None:
     """The class is watched, and a process beside it collects from a repository that is not there."""
     pytest.importorskip("watchfiles")
@@ -124,7 +122,6 @@ def test_watching_and_what_it_collects_with(room: Room) -> None:
     assert "Traceback" not in (root / "said.txt").read_text()
 
 
-@pytest.mark.slow
 def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None:
     """The documented layout `<student>.py`, graded from within, with hand-ins that have the names of modules."""
     course = write_tiny_course(tmp_path / "course")
@@ -152,7 +149,6 @@ def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None
     assert len(scores) == 7 and max(scores.values()) < 10.0
 
 
-@pytest.mark.slow
 def test_pictures_do_not_follow_the_settings_of_the_current_folder(room: Room) -> None:
     """They are the same, to the byte, as those drawn elsewhere."""
     shutil.copytree(room.root / "grades", room.root / "elsewhere")
@@ -167,15 +163,13 @@ def _pictures(folder: Path) -> list[str]:
     return [file.read_text() for file in sorted(folder.glob("pictures/*"))]
 
 
-STUDENTS = sampled(["check .", "hint .", "answers .", "progress .", "pack ."], "check .".__eq__)
+STUDENTS = ["check .", "hint .", "answers .", "progress .", "pack ."]
 
 
 NOTEBOOK = trusted_process.python_command("from autograder.cli import main; main()")
 
 
-@pytest.mark.parametrize(
-    "command", [[str(COMMAND)], pytest.param(NOTEBOOK, marks=SLOW)], ids=["command", "notebook"]
-)
+@pytest.mark.parametrize("command", [[str(COMMAND)], NOTEBOOK], ids=["command", "notebook"])
 @pytest.mark.parametrize("words", STUDENTS)
 def test_a_command_of_students_beside_files_with_the_names_of_modules(
     words: str, command: list[str], released: Path, tmp_path: Path

@@ -150,6 +150,7 @@ def test_equal_answers_reuse_the_result_without_running_the_test(grader, ran):
     assert ran == []
 
 
+@pytest.mark.slow
 def test_nondeterministic_test_is_always_run(grader, ran):
     graded(grader, "return 2 * x")
     ran.clear()
@@ -169,6 +170,7 @@ def test_new_answer_runs_the_test(grader, ran):
     assert set(ran) == set(TESTS[1:])
 
 
+@pytest.mark.slow
 def test_wrong_first_submission_does_not_affect_later_ones(grader, ran):
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
@@ -176,6 +178,7 @@ def test_wrong_first_submission_does_not_affect_later_ones(grader, ran):
     assert outcomes(graded(grader, "return 3 * x")) == ["failed"] * 4
 
 
+@pytest.mark.slow
 def test_wrong_answers_leave_the_cache_of_right_ones_in_use(grader, ran):
     """The request for entered names, sent after the last test of a worker, belongs to no test."""
     graded(grader, "return 2 * x")

@@ -182,6 +182,7 @@ def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: flo
     monkeypatch.setattr(progress, "run_in_child", in_child)
 
 
+@pytest.mark.slow
 def test_check_above_several_assignments_lists_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -154,7 +154,7 @@ def outcomes(session, text=ALTERNATIVE):
     }
 
 
-@pytest.mark.parametrize("fixture", FIXTURES)
+@pytest.mark.parametrize("fixture", thinned(FIXTURES, 2))
 def test_fixtures_with_a_teardown_work_in_repeated_runs(tmp_path, fixture):
     session = session_of(tmp_path, USES.format(fixture=fixture, body=FIXTURES[fixture]))
     try:
@@ -241,7 +241,10 @@ def test_failing_teardown_fails_only_its_own_test(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "ending", ["pytest.exit('done')", "pytest.skip('no')", "pytest.fail('no')", "raise SystemExit"]
+    "ending",
+    thinned(
+        ["pytest.exit('done')", "pytest.skip('no')", "pytest.fail('no')", "raise SystemExit"], 4
+    ),
 )
 def test_pytest_outcome_ends_only_its_own_test(tmp_path, ending):
     session = session_of(tmp_path, USES.format(fixture="monkeypatch", body=ending))

@@ -208,6 +208,7 @@ def test_one_option_is_right_and_all_differ(prepared: dict[str, Sheet], student:
     assert are_distinct([option.table for option in pictures.options])
 
 
+@pytest.mark.slow
 def test_an_edit_without_an_effect_is_not_asked(
     course: Course, assignment: Assignment, at_hand: None, grades: Path, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ from autograder.course.config import load_course
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders
 from autograder.sandbox.outside.launcher import Sandbox
+from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
@@ -38,11 +39,12 @@ def test_a_grader_has_one_thread(tmp_path):
         assert threads_of(grader) == 1
 
 
-def test_fork_servers_have_one_thread():
+@pytest.mark.parametrize("module", sampled(["json", "torch._dynamo"], "json".__eq__))
+def test_fork_servers_have_one_thread(module):
     before = descendants(os.getpid())
     with Sandbox() as sandbox:
         sandbox.warm_up()
-        sandbox.warm_up(["torch._dynamo"])
+        sandbox.warm_up([module])
         servers = descendants(os.getpid()) - before
         assert servers and {threads_of(pid) for pid in servers} == {1}
 

@@ -73,6 +73,7 @@ def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.Monke
     assert not session.goes_on
 
 
+@pytest.mark.slow
 def test_watch_continues_after_a_loop_and_a_crash(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +140,7 @@ def test_watch_shows_only_the_first_failures_in_full(folder: Path) -> None:
     assert "✗ 2 more do not pass yet" in Session(folder).step()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Nothing can be forked here.")
 def test_watch_keeps_pytorch_loaded(folder: Path) -> None:
     """Each check is forked from this process, where PyTorch is loaded; a new process would load it again."""

@@ -79,6 +79,7 @@ def watching(
         process.communicate()
 
 
+@pytest.mark.slow
 def test_work_is_graded_as_it_comes_and_sigterm_ends_in_order(folder: Path) -> None:
     hand_in(folder, "ada")
     with watching(start(folder, "--json")) as process:

@@ -285,6 +285,7 @@ def test_check_and_pack_take_the_changed_copy(folder: Path, name: str) -> None:
     assert f"{name} is in it as {packed.file.name}." in run("pack")[1]
 
 
+@pytest.mark.slow
 def test_check_and_pack_refuse_several_answers_by_name(folder: Path) -> None:
     (folder / "one.py").write_text(RIGHT, "utf-8")
     (folder / "two.py").write_text(SUBTRACTS, "utf-8")

@@ -680,6 +680,7 @@ def test_large_replies_do_not_accumulate(hostile):
             student.use(1)
 
 
+@pytest.mark.slow
 def test_slow_replies_time_out(hostile):
     student = hostile('''
 def use(model):
@@ -690,6 +691,7 @@ def use(model):
         student.use(1)
 
 
+@pytest.mark.slow
 def test_reply_after_an_interrupted_call_is_discarded(hostile):
     student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=120)
     with pytest.raises(TestAlarm), alarm(0.5):

@@ -81,6 +81,7 @@ def apart(own, theirs) -> float:
         return (own(ids)[0] - theirs(ids).logits).abs().max().item()
 
 
+@pytest.mark.slow
 def test_own_layers_give_hugging_face_s_logits(given, gpt2, modules):
     weights = given("gpt2_weights")
     layers = layers_of(given("my_transformer"), modules)
@@ -193,6 +194,7 @@ def test_my_transformer_run_alone_says_which_layers_are_yours(tmp_path):
     assert "0 of the 6 layers are your own." in done.stdout and "python gpt2_weights.py" in done.stdout
 
 
+@pytest.mark.slow
 def test_gpt2_weights_explains_its_arguments(tmp_path):
     done = run_alone("gpt2_weights.py", "--help", folder=tmp_path)
     assert done.returncode == 0 and "FOLDER" in done.stdout and "how the text begins" in done.stdout
