@@ -74,7 +74,7 @@ test-all: lint
 
 cluster: .venv/.ready-test
 	$(call step,whole clusters on this machine and random kills)
-	CLUSTER_KILLS=$(or $(KILLS),20) $(PYTEST) -rs tests/autograder/test_cluster.py
+	CLUSTER_KILLS=$(or $(KILLS),20) $(PYTEST) -rs tests/autograder/extras/cluster/test_cluster.py
 	$(call step,simulated graders and the records of a large class)
 	.venv/bin/python -m benchmarks.cluster_load
 	.venv/bin/python -m benchmarks.large_class

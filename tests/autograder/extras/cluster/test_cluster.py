@@ -52,7 +52,7 @@ from tests.autograder.sampling import UNSTEADY
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 NAME = "01_adding"
 KILLS = int(os.environ.get("CLUSTER_KILLS", "0"))
 

@@ -26,7 +26,7 @@ from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
-from tests.autograder.git_daemon import served
+from tests.autograder.extras.git.git_daemon import served
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,

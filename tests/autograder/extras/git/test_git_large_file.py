@@ -19,7 +19,7 @@ from autograder.extras.git.repositories import Repository
 from autograder.extras.lms.collecting import CollectOptions
 from autograder.source.gate import MEGABYTE
 from autograder.submissions import find_submissions
-from tests.autograder.git_daemon import served
+from tests.autograder.extras.git.git_daemon import served
 from tests.autograder.student_repositories import (
     ENVIRONMENT,
     GIT,

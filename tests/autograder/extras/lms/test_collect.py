@@ -27,8 +27,8 @@ from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
 from autograder.submissions.identity import anything
 from autograder.text.names import graded_name, submission_folder
+from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.pages import write_all
-from tests.autograder.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tables import column, rows_of
 from tests.autograder.tiny_course import FILES, write_tiny_course
 

@@ -34,12 +34,12 @@ from autograder.installation.extensions import extensions
 from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
+from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.pages import write_all
-from tests.autograder.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tables import column, rows_of
 from tests.autograder.tiny_course import FILES, write_tiny_course
 
-GOLDENS = Path(__file__).parent / "goldens" / "exports"
+GOLDENS = Path(__file__).parent / "goldens"
 NAME = "01_adding"
 TESTS = {
     "adds_small_numbers": ("add", 1.5),
@@ -965,7 +965,7 @@ def test_gradescope_gives_no_score_when_the_system_killed_a_process(tmp_path, na
 @pytest.mark.slow
 def test_gradescope_rehearsal_of_one_assignment_fits():
     command = [sys.executable, "scripts/gradescope_rehearsal.py", "03_masked_heads"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    done = subprocess.run(command, cwd=Path(__file__).parents[4], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "15/15" in done.stdout and " named" in done.stdout
 
@@ -1158,7 +1158,7 @@ def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
         "--output",
         str(tmp_path / "large"),
     ]
-    done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    done = subprocess.run(words, cwd=Path(__file__).parents[4], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), (
         "a line for the journal and for each command"

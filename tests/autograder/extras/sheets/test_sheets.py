@@ -31,7 +31,7 @@ from autograder.sandbox.outside.launcher import Sandbox
 from tests.autograder.at_hand import GraderAtHand
 from tests.autograder.tiny_course import write_files, write_tiny_course
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 NAME = "03_masked_heads"
 ASKED = [
     "02_positional_encoding", "03_masked_heads", "04_multi_head_concat", "05_encoder_block", "07_mini_gpt",

@@ -37,7 +37,7 @@ from autograder.extras.similar.tokens import NAME, Stub, own_code
 from tests.autograder.sampling import sampled, thinned
 from tests.autograder.tiny_course import write_files, write_tiny_course
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 LEAST = 0.15  # what the command lists without being asked for more
 
 ORIGINAL = """\
