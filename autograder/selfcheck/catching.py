@@ -216,6 +216,12 @@ def summary(results: Sequence[PartCaught]) -> str:
     return f"{caught} of {counted(programs, 'unlocked program')} caught." if programs else ""
 
 
+ANOTHER_INPUT = (
+    "What does the part promise that none of your inputs tries yet? Change one thing at a time: a size, a sign, "
+    "equal numbers or very large ones, a mask or a flag."
+)
+
+
 def next_step(results: Sequence[PartCaught], command: str) -> str:
     """Return the command for a program that nothing separates; empty if there is none."""
     waiting = list(itertools.chain.from_iterable(result.waiting for result in results))

@@ -13,7 +13,14 @@ from rich.text import Text
 
 from autograder.feedback.render import by_cause, shared_message
 from autograder.selfcheck.catch import GivenUp
-from autograder.selfcheck.catching import Paragraph, PartCaught, about_giving_up, next_step, summary
+from autograder.selfcheck.catching import (
+    ANOTHER_INPUT,
+    Paragraph,
+    PartCaught,
+    about_giving_up,
+    next_step,
+    summary,
+)
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.earlier_questions import EarlierQuestion
@@ -221,6 +228,7 @@ def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
     if counts := summary(results):
         lines.append(Text(counts))
     if step := next_step(results, command):
+        lines.append(Text(ANOTHER_INPUT))
         lines.append(
             Text("Nothing separates a program from your code? Then it may make that mistake:")
         )
