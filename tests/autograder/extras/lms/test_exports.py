@@ -20,32 +20,31 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
-from autograder.extras.lms.exports import Exported, ExportRequest, export, gradescope_run
+from autograder.course.config import Course
+from autograder.extras.lms.exports import ExportRequest, export
 from autograder.extras.lms.exports.classroom50 import scale
-from autograder.extras.lms.exports.container_memory import ContainerMemory
-from autograder.extras.lms.exports.gradescope import files
 from autograder.extras.lms.exports.gradescope_run import results
 from autograder.extras.lms.roster import read_roster
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.lateness import Final
 from autograder.installation.extensions import extensions
-from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
+from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
+from tests.autograder.extras.lms.exported_class import (
+    CLASS,
+    GOLDENS,
+    NAME,
+    ada,
+    course_built,
+    eve,
+    golden,
+    grace,
+)
 from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
-from tests.autograder.pages import write_all
 from tests.autograder.tables import column, rows_of
-from tests.autograder.tiny_course import FILES, write_tiny_course
 
-GOLDENS = Path(__file__).parent / "goldens"
-NAME = "01_adding"
-TESTS = {
-    "adds_small_numbers": ("add", 1.5),
-    "adds_any_numbers": ("add", 2.5),
-    "remembers": ("total", 6),
-}
 RUNNER = {
     "CLASSROOM": "cs-principles",
     "ASSIGNMENT": "adding",
@@ -58,105 +57,6 @@ RUNNER = {
 }
 
 
-def outcome_of(name: str, outcome: str, score: float, message: str | None = None) -> TestResult:
-    title = f"{name.replace('_', ' ').capitalize()}."
-    part, most = TESTS[name]
-    return TestResult(name, part, title, outcome, score, most, message)  # type: ignore[arg-type]
-
-
-def ada() -> Grade:
-    message = 'add(2, 3) gave 6 < 7 & "five"; 5 was expected.\x1b[0m'
-    tests = (
-        outcome_of("adds_small_numbers", "passed", 1.5),
-        outcome_of("adds_any_numbers", "failed", 0, message),
-        outcome_of("remembers", "passed", 6),
-    )
-    times = {"seconds": 0.25, "test_seconds": (0.0125, 0.1, 0.03)}
-    return Grade("1001", NAME, "graded", 7.5, 10, tests, seed=7, isolation="namespaces", **times)
-
-
-def grace() -> Grade:
-    tests = tuple(outcome_of(name, "passed", most) for name, (_, most) in TESTS.items())
-    return Grade("1002", NAME, "graded", 10, 10, tests, seed=7, isolation="namespaces", seconds=0.5)
-
-
-def alan() -> Grade:
-    tests = (
-        outcome_of("adds_small_numbers", "timeout", 0, "It was still running after 2 seconds."),
-        outcome_of("adds_any_numbers", "skipped", 0, "This waits until another one passes."),
-        outcome_of("remembers", "crashed", 2, "The process ended."),
-    )
-    return Grade("1003", NAME, "graded", 2, 10, tests, seed=7, isolation="namespaces", seconds=2.0)
-
-
-def eve() -> Grade:
-    problem = "adding.py is not UTF-8 text (byte 3); save it as UTF-8."
-    return Grade("1004", NAME, "refused", 0, 10, problem=problem)
-
-
-CLASS = (ada(), grace(), alan(), eve())
-
-
-@pytest.fixture
-def course(tmp_path: Path) -> Course:
-    return load_course(write_tiny_course(tmp_path / "course"))
-
-
-@pytest.fixture
-def submitted(tmp_path: Path) -> Path:
-    """A collected folder: the names of three students are known, and the submission time of one."""
-    folder = tmp_path / "submitted"
-    folder.mkdir()
-    known = [
-        Collected("1001", NAME, "Ada Lovelace", submitted_at="2026-03-20T23:58:00+01:00"),
-        Collected("1002", NAME, "Grace Hopper"),
-        Collected("1004", NAME, "=cmd|' /C calc'!A0"),
-    ]
-    write_collected(folder, known)
-    return folder
-
-
-@pytest.fixture
-def ask(course: Course, submitted: Path, tmp_path: Path):
-    """Export the class, into a copy of the golden file `like` for a sheet."""
-
-    def exported(
-        tool: str, like: str = "", grades: tuple[Grade, ...] = CLASS, **options: object
-    ) -> Exported:
-        if like:
-            options["sheet"] = Path(shutil.copy(GOLDENS / like, tmp_path))
-        return export(tool, ExportRequest(course, grades, submitted, **options))  # type: ignore[arg-type]
-
-    return exported
-
-
-@pytest.fixture
-def fill(ask, tmp_path: Path):
-    """Export the grade of ada into a sheet with this text; return what was told, and the filled sheet."""
-
-    def filled(tool: str, text: str, **options: object) -> tuple[Exported, str]:
-        sheet = tmp_path / "sheet.csv"
-        sheet.write_text(text, "utf-8")
-        exported = ask(tool, sheet=sheet, **{"grades": (ada(),), **options})
-        new = tmp_path / "sheet-filled.csv"
-        return exported, new.read_text("utf-8") if new.exists() else ""
-
-    return filled
-
-
-@pytest.fixture
-def give_pages(ask, course: Course, tmp_path: Path):
-    """Export the pages of the class for Moodle; return what was told, and the zip."""
-
-    def given() -> tuple[Exported, Path]:
-        archive = tmp_path / "f.zip"
-        sheet = "moodle-downloaded.csv"
-        return ask("moodle-feedback", sheet, folder=tmp_path / "grades", output=archive), archive
-
-    write_all(tmp_path / "grades", course, CLASS)
-    return given
-
-
 @contextmanager
 def most_memory(limit: int) -> Iterator[None]:
     """Check that the block allocates less than this at any time."""
@@ -166,10 +66,6 @@ def most_memory(limit: int) -> Iterator[None]:
         assert tracemalloc.get_traced_memory()[1] < limit
     finally:
         tracemalloc.stop()
-
-
-def golden(name: str) -> bytes:
-    return (GOLDENS / name).read_bytes()
 
 
 # ------------------------------------------------------------------ Canvas
@@ -766,261 +662,6 @@ def test_scale_converts_points_to_integers():
         ([0.1, 0.2], 10),
     ):
         assert scale(points) == times
-
-
-# ------------------------------------------------------------------ Gradescope
-
-
-def test_gradescope_results_match_the_golden_file(course):
-    record = results(
-        course, course.assignment(NAME), ada(), {"adds_any_numbers"}, "after_published"
-    )
-    assert record == json.loads(golden("gradescope-results.json"))
-
-
-def test_gradescope_text_does_not_depend_on_hidden_tests(course):
-    """The text above the tests is the same whether hidden tests pass or fail."""
-    assignment, hidden = course.assignment(NAME), {"adds_any_numbers"}
-    worse, better = (
-        results(course, assignment, grade, hidden, "hidden") for grade in (ada(), grace())
-    )
-    assert worse["output"] == better["output"]
-    shown = results(course, assignment, ada(), hidden, "visible")
-    assert {test["visibility"] for test in shown["tests"]} == {"visible"}
-    assert shown["output"] != worse["output"]
-
-
-def test_gradescope_refused_submission_has_no_points_and_a_reason(course):
-    record = results(course, course.assignment(NAME), eve(), (), "hidden")
-    assert (record["score"], record["tests"]) == (0, [])
-    assert "not UTF-8" in record["output"]
-
-
-@pytest.fixture(scope="module")
-def archive(built_course, tmp_path_factory) -> Path:
-    """The zip for Gradescope; the course from which it was made is removed."""
-    folder = tmp_path_factory.mktemp("gradescope")
-    course = load_course(shutil.copytree(built_course, folder / "course"))
-    export(
-        "gradescope", ExportRequest(course, (), assignment=NAME, output=folder / "autograder.zip")
-    )
-    shutil.rmtree(course.root)
-    return folder / "autograder.zip"
-
-
-@pytest.fixture
-def gradescope(archive: Path, tmp_path: Path):
-    """A small model of Gradescope's machine: the zip is unpacked under a root, and `run_autograder` runs
-    there.
-    """
-    root = tmp_path / "autograder"
-    (root / "submission").mkdir(parents=True)
-    (root / "results").mkdir()
-    with zipfile.ZipFile(archive) as packed:
-        packed.extractall(root / "source")
-        (root / "run_autograder").write_bytes(packed.read("run_autograder"))
-    (root / "run_autograder").chmod(0o755)
-
-    def run(**texts: str) -> subprocess.CompletedProcess[str]:
-        for name, text in texts.items():
-            (root / "submission" / f"{name}.py").write_text(text, "utf-8")
-        variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        return subprocess.run(
-            [root / "run_autograder"],
-            cwd=root,
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-        )
-
-    run.root = root  # type: ignore[attr-defined]
-    return run
-
-
-def course_built(course: Course) -> Course:
-    """The course with a built stub, the only built file that the archive needs."""
-    stub = course.stub_file(course.assignment(NAME))
-    stub.parent.mkdir(parents=True)
-    stub.write_text("def add(a, b): ...\n", "utf-8")
-    return course
-
-
-def read_results(root: Path) -> dict:
-    return json.loads((root / "results" / "results.json").read_text("utf-8"))
-
-
-def test_gradescope_zip_has_its_programs_at_the_root(archive):
-    with zipfile.ZipFile(archive) as packed:
-        names = packed.namelist()
-        modes = {name: packed.getinfo(name).external_attr >> 16 & 0o777 for name in names}
-        programs = {name: packed.read(name) for name in ("setup.sh", "run_autograder")}
-    assert {name for name, mode in modes.items() if mode == 0o755} == {"setup.sh", "run_autograder"}
-    assert all(text.startswith(b"#!") and b"\r" not in text for text in programs.values())
-    assert "kit/autograder/grading/grader.py" in names
-    assert not [name for name in names if "__pycache__" in name or "alternatives" in name]
-    for name in ("setup.sh", "run_autograder"):
-        assert subprocess.run(["bash", "-n"], input=programs[name], check=False).returncode == 0
-
-
-@pytest.mark.slow
-def test_gradescope_grades_a_right_and_a_wrong_submission(gradescope):
-    done = gradescope(adding=FILES[f"solutions/{NAME}/adding.py"])
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    right = read_results(gradescope.root)
-    assert right["score"] == sum(test["score"] for test in right["tests"]) == 10
-    assert {test["visibility"] for test in right["tests"]} == {"visible", "after_published"}
-
-    wrong = FILES[f"solutions/{NAME}/adding.py"].replace("a + b", "a - b")
-    assert gradescope(adding=wrong).returncode == 0
-    failed = [test for test in read_results(gradescope.root)["tests"] if test["status"] == "failed"]
-    assert failed and read_results(gradescope.root)["score"] == 10 - sum(
-        test["max_score"] for test in failed
-    )
-    assert any("Do two heaps become smaller" in test["output"] for test in failed)
-
-
-@pytest.mark.slow
-def test_gradescope_neither_imports_nor_believes_planted_files(gradescope, tmp_path):
-    stolen, submission = tmp_path / "stolen.txt", gradescope.root / "submission"
-    theft = f"open({str(stolen)!r}, 'a').write(__name__)\n"
-    planted = dict.fromkeys(
-        ("multiprocessing", "signal", "torch", "autograder", "sitecustomize", "conftest"), theft
-    )
-    (submission / "grades").mkdir()
-    (submission / "grades" / "run.json").write_text('{"schema": 1, "seed": 42}\n')
-    (submission / "course.yml").write_text("title: Mine\nassignments: []\n")
-    wrong = FILES[f"solutions/{NAME}/adding.py"].replace("a + b", "a - b")
-    done = gradescope(adding=wrong, **planted)
-    assert done.returncode == 0, done.stdout + done.stderr
-    record = read_results(gradescope.root)
-    assert 0 < record["score"] < 10 and record["extra_data"]["seed"] != 42
-    assert not stolen.exists()
-
-
-@pytest.mark.slow
-def test_gradescope_refuses_unusable_submissions(gradescope):
-    assert gradescope(one="x = 1", two="x = 2").returncode == 0
-    record = read_results(gradescope.root)
-    assert record["score"] == 0 and "Found one.py and two.py" in record["output"]
-
-
-@pytest.mark.slow
-def test_gradescope_finds_the_folder_in_a_repository(gradescope):
-    for name in (NAME, "02_other", ".git"):
-        (gradescope.root / "submission" / name).mkdir()
-    (gradescope.root / "submission" / NAME / "adding.py").write_text(
-        FILES[f"solutions/{NAME}/adding.py"]
-    )
-    (gradescope.root / "submission" / "02_other" / "other.py").write_text("x = 1\n")
-    done = gradescope(setup="x = 1\n")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert read_results(gradescope.root)["score"] == 10
-
-
-@pytest.mark.parametrize("missing", ["settings.json", "course/course.yml"])
-def test_gradescope_without_settings_or_a_course_has_no_results(gradescope, capsys, missing):
-    (gradescope.root / "source" / missing).unlink()
-    assert gradescope_run.main([str(gradescope.root), str(gradescope.root / "no group")]) == 3
-    assert Path(missing).name in capsys.readouterr().out
-    assert not (gradescope.root / "results" / "results.json").exists()
-
-
-@pytest.mark.parametrize("name", ["memory.max", "memory/memory.limit_in_bytes"])
-def test_gradescope_names_the_setting_when_memory_is_short(gradescope, capsys, tmp_path, name):
-    limit = tmp_path / "control_group" / name
-    limit.parent.mkdir(parents=True)
-    limit.write_text(f"{512 << 20}\n")
-    (gradescope.root / "submission" / "adding.py").write_text(
-        FILES[f"solutions/{NAME}/adding.py"], "utf-8"
-    )
-    assert gradescope_run.main([str(gradescope.root), str(tmp_path / "control_group")]) == 3
-    said = capsys.readouterr().out
-    assert "512 MB" in said and "Container Specifications" in said
-    assert not (gradescope.root / "results" / "results.json").exists()
-
-
-def test_gradescope_names_the_setting_when_the_grader_is_killed(gradescope, tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nkill -9 $$\n")
-    python.chmod(0o755)
-    places = {"AUTOGRADER_ROOT": str(gradescope.root), "AUTOGRADER_PYTHON": str(python)}
-    program = gradescope.root / "run_autograder"
-    done = subprocess.run([program], env={**os.environ, **places}, capture_output=True, text=True)
-    assert done.returncode == 137
-    assert "Container Specifications" in done.stdout
-
-
-@pytest.mark.parametrize("name", ["memory.events", "memory/memory.oom_control"])
-def test_gradescope_gives_no_score_when_the_system_killed_a_process(tmp_path, name):
-    events = tmp_path / name
-    events.parent.mkdir(exist_ok=True)
-    events.write_text("oom 0\noom_kill 1\n")
-    memory = ContainerMemory(tmp_path)
-    memory.require_no_kill_since(1)
-    with pytest.raises(InfrastructureError, match="Container Specifications"):
-        memory.require_no_kill_since(0)
-
-
-@pytest.mark.slow
-def test_gradescope_rehearsal_of_one_assignment_fits():
-    command = [sys.executable, "scripts/gradescope_rehearsal.py", "03_masked_heads"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[4], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "15/15" in done.stdout and " named" in done.stdout
-
-
-def test_gradescope_installs_the_packages_of_the_assignment(course):
-    assignment = course.assignment(NAME)
-    plain = files(course_built(course), assignment, "hidden")["requirements.txt"].decode().split()
-    more = assignment.model_copy(
-        update={"preload": ("transformers.models.gpt2", "torch.nn", "tokenizers")}
-    )
-    grown = files(course, more, "hidden")["requirements.txt"].decode().split()
-    assert any(line.startswith("torch>=") for line in plain)
-    assert not any("extra" in line for line in plain)
-    assert len(grown) == len(plain) + 2
-    assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
-
-
-FAKE_PYTHON = """\
-#!/bin/sh
-case "$*" in
-    -c*) ;;
-    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
-    *) echo "$*" && test -f "$1" && test -f constraints.txt && test -f requirements.txt ;;
-esac
-"""
-
-
-def test_gradescope_set_up_installs_with_the_choice_of_pytorch(gradescope, tmp_path):
-    """With an apt-get and a Python that only record; the installer is that of the kit."""
-    for name, text in (("apt-get", "#!/bin/sh\n"), ("python3", FAKE_PYTHON)):
-        program = tmp_path / "programs" / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(text, "utf-8")
-        program.chmod(0o755)
-    variables = {
-        "AUTOGRADER_ROOT": str(gradescope.root),
-        "PATH": f"{tmp_path / 'programs'}:/usr/bin:/bin",
-    }
-    script = gradescope.root / "source" / "setup.sh"
-    done = subprocess.run(["bash", script], env=variables, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    installer = "kit/autograder/installation/install.py"
-    assert (
-        done.stdout
-        == f"{installer} --quiet --constraint constraints.txt --requirement requirements.txt\n"
-    )
-
-
-def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
-    with pytest.raises(RefusedError, match="--assignment"):
-        export("gradescope", ExportRequest(course, ()))
-    with pytest.raises(RefusedError, match="autograder build"):
-        export("gradescope", ExportRequest(course, (), assignment=NAME, output=tmp_path / "x.zip"))
-    with pytest.raises(RefusedError, match="--hidden is one of"):
-        export("gradescope", ExportRequest(course, (), assignment=NAME, hidden="never"))
 
 
 # ------------------------------------------------------------------ the command
