@@ -5,92 +5,39 @@ hostile is opened.
 from __future__ import annotations
 
 import errno
-import io
 import multiprocessing
 import os
 import re
-import stat
-import struct
 import textwrap
-import tracemalloc
-import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from autograder.course.config import Assignment, Course, Part
-from autograder.records import InfrastructureError, RefusedError, Submission
+from autograder.course.config import Course
+from autograder.records import InfrastructureError, RefusedError
 from autograder.source.gate import FILE_BYTES
-from autograder.submissions import find_submissions, folder_name, safe_name
-from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES, DiskFolder
-from autograder.text.names import student_name
-
-CODE = "def add(a, b):\n    return a + b\n"
-TOTAL = "class Total: pass\n"
-NOTEBOOK = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n'
-
-
-def make_course(root: Path) -> Course:
-    parts = (Part(name="all", title="All of it", points=10),)
-    names = ("01_adding", "02_totals")
-    assignments = tuple(Assignment(name=n, title=n, minutes=5, parts=parts) for n in names)
-    return Course(root=root, title="Tiny", assignments=assignments)
+from autograder.submissions import find_submissions
+from autograder.submissions.files import STUDENT_ENTRIES, DiskFolder
+from tests.autograder.hand_ins import (
+    CODE,
+    NOTEBOOK,
+    TOTAL,
+    found,
+    make_course,
+    only,
+    problem,
+    texts,
+    write,
+    zipped,
+)
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     return make_course(tmp_path)
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
-
-
-def zipped(files: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def found(
-    path: Path, course: Course, assignment: str | None = None
-) -> dict[tuple[str, str], Submission]:
-    """Return the submissions by student and assignment, after checking that each pair occurs once, in order."""
-    submissions = list(find_submissions(path, course, assignment))
-    keys = [(s.student, s.assignment) for s in submissions]
-    assert keys == sorted(set(keys))
-    for submission in submissions:
-        assert bool(submission.files) != bool(submission.problem)
-    return dict(zip(keys, submissions, strict=True))
-
-
-def texts(submissions: dict[tuple[str, str], Submission]) -> dict[tuple[str, str], dict[str, str]]:
-    return {key: {file.name: file.text for file in s.files} for key, s in submissions.items()}
-
-
-def problem(path: Path, course: Course, assignment: str | None = "01_adding") -> str:
-    """Return the problem of the only submission."""
-    (submission,) = find_submissions(path, course, assignment)
-    assert not submission.files and submission.problem
-    assert submission.problem.isprintable() and submission.problem.endswith((".", "?"))
-    return submission.problem
-
-
-def only(path: Path, course: Course, assignment: str | None = "01_adding") -> Submission:
-    (submission,) = find_submissions(path, course, assignment)
-    assert submission.problem is None
-    return submission
 
 
 # -- layouts ------------------------------------------------------------------------------------------
@@ -636,345 +583,6 @@ def test_folder_with_too_many_files_is_refused(tmp_path: Path, course: Course) -
     folder = write(tmp_path / "c", {f"ada/file{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)})
     write(folder, {"ada/adding.py": CODE})
     assert "more than 1000 files" in problem(folder, course)
-
-
-# -- hostile archives ---------------------------------------------------------------------------------
-
-
-def hand_in(tmp_path: Path, name: str, content: bytes) -> Path:
-    return write(tmp_path / "class", {name: content})
-
-
-def test_other_archives_are_refused(tmp_path: Path, course: Course) -> None:
-    for ending in ("tar.xz", "7z", "rar"):
-        folder = write(tmp_path / ending, {f"ada.{ending}": b"x"})
-        assert "hand in the file itself or a zip archive" in problem(folder, course)
-
-
-def encrypted(data: bytes) -> bytes:
-    changed = bytearray(data)
-    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
-        changed[data.index(signature) + offset] |= 1
-    return bytes(changed)
-
-
-def named_twice() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("adding.py", CODE)
-        archive.writestr("adding.py", "other = 1\n")
-    return buffer.getvalue()
-
-
-def linked() -> bytes:
-    info = zipfile.ZipInfo("adding.py")
-    info.external_attr = (stat.S_IFLNK | 0o777) << 16
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(info, "/etc/passwd")
-    return buffer.getvalue()
-
-
-def declared_small() -> bytes:
-    """The directory declares 40 bytes, and the data unpack to 100 MB."""
-    data = bomb("adding.py", 100)
-    start = data.index(b"PK\1\2")
-    return data[: start + 24] + struct.pack("<L", 40) + data[start + 28 :]
-
-
-def bomb(name: str, megabytes: int) -> bytes:
-    buffer = io.BytesIO()
-    with (
-        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive,
-        archive.open(name, "w") as entry,
-    ):
-        for _ in range(megabytes):
-            entry.write(bytes(1 << 20))
-    return buffer.getvalue()
-
-
-NULL_NAME = (b"adding.pyXtxt", b"adding.py\0txt")
-HOSTILE_ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "bzip2": (lambda: zipped({"adding.py": CODE}, zipfile.ZIP_BZIP2), "unusual way"),
-    "lzma": (lambda: zipped({"adding.py": CODE}, zipfile.ZIP_LZMA), "unusual way"),
-    "encrypted": (
-        lambda: encrypted(zipped({"adding.py": CODE})),
-        "adding.py is encrypted; pack it without a password.",
-    ),
-    "cut off": (lambda: zipped({"adding.py": os.urandom(3000).hex()})[:1500], "broken"),
-    "lies about its size": (declared_small, "broken"),
-    "a zero byte in a name": (lambda: zipped({"adding.pyXtxt": CODE}).replace(*NULL_NAME), "invalid name"),
-    "one name twice": (named_twice, "archive twice"),
-    "a name in other letters": (lambda: zipped({"adding.py": CODE, "Adding.py": "x"}), "uppercase"),
-    "a folder in other letters": (
-        lambda: zipped({"01_adding/adding.py": CODE, "01_Adding/adding.py": CODE}),
-        "uppercase",
-    ),
-    "an archive inside": (lambda: zipped({"inner.zip": zipped({"adding.py": CODE})}), "archive inside an archive"),
-    "the assignment's archive inside": (
-        lambda: zipped({"01_adding.zip": zipped({"adding.py": CODE})}),
-        "archive inside an archive",
-    ),
-    "a link": (linked, "a link or a device"),
-}  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-@pytest.mark.parametrize("name", HOSTILE_ZIPS)
-def test_a_hostile_zip_is_refused(tmp_path: Path, course: Course, name: str) -> None:
-    make, sentence = HOSTILE_ZIPS[name]
-    assert sentence in problem(hand_in(tmp_path, "ada.zip", make()), course)
-
-
-ODD_NAMES = [
-    "../adding.py", "/etc/adding.py", "a/../../adding.py", "..\\adding.py", "a//adding.py", "C:/adding.py",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [*ODD_NAMES, "d/" * 40 + "adding.py", "n" * 2000])
-def test_archive_paths_outside_of_the_folder_are_refused(
-    tmp_path: Path, course: Course, name: str
-) -> None:
-    folder = hand_in(tmp_path, "ada.zip", zipped({name: "x = 1\n", "adding.py": CODE}))
-    assert "invalid name" in problem(folder, course)
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"not an archive", b"PK\3\4" + bytes(30), b"\x1f\x8b\x08" + bytes(40)]
-)
-@pytest.mark.parametrize("ending", ["zip", "tar.gz"])
-def test_broken_archives_are_refused(
-    tmp_path: Path, course: Course, content: bytes, ending: str
-) -> None:
-    folder = hand_in(tmp_path, f"ada.{ending}", content)
-    write(folder, {"ben.py": CODE})
-    submissions = found(folder, course, "01_adding")
-    assert submissions["ben", "01_adding"].files and submissions["ada", "01_adding"].problem
-    with pytest.raises(RefusedError):  # it can be that of a whole class
-        find_submissions(folder / f"ada.{ending}", course, "01_adding")
-
-
-@pytest.mark.slow
-def test_archive_bombs_are_refused(tmp_path: Path, course: Course) -> None:
-    bombs = {
-        "ada.zip": bomb("adding.py", 100),
-        "ben.zip": bomb("data.bin", 100),
-        "eve.zip": zipped({f"{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}),
-        "gus.zip": b"x" * (STUDENT_BYTES + 1),
-    }
-    folder = write(tmp_path / "class", bombs)
-    del bombs
-    tracemalloc.start()
-    submissions = found(folder, course, "01_adding")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert all(
-        "files" in s.problem or "larger" in s.problem or "unpacks" in s.problem
-        for s in submissions.values()
-    )
-    assert len(submissions) == 4 and peak < 2 * STUDENT_BYTES
-
-
-def test_archive_with_too_many_entries_is_refused(tmp_path: Path, course: Course) -> None:
-    one = zipped({"x": ""})
-    start = one.index(b"PK\1\2")
-    entry = one[start : one.index(b"PK\5\6")]
-    many = (STUDENT_BYTES - len(one)) // len(entry) - 1
-    directory = entry * many
-    end = struct.pack(
-        "<4s4H2LH", b"PK\5\6", 0, 0, many & 0xFFFF, many & 0xFFFF, len(directory), start, 0
-    )
-    folder = hand_in(tmp_path, "ada.zip", one[:start] + directory + end)
-    tracemalloc.start()
-    assert "more than 1000 files" in problem(folder, course)
-    assert tracemalloc.get_traced_memory()[1] < STUDENT_BYTES
-    tracemalloc.stop()
-
-
-def test_invalid_archive_of_one_student_does_not_affect_the_class(
-    tmp_path: Path, course: Course
-) -> None:
-    files = {
-        "ada/01_adding/adding.py": CODE,
-        "ben/01_adding/../x.py": "x",
-        "ben/01_adding/adding.py": CODE,
-    }
-    files |= {f"cleo/junk/{i}.txt": "" for i in range(STUDENT_ENTRIES + 1)}
-    files |= {
-        "dan/01_adding/adding.py": "é".encode("latin-1"),
-        "eve/01_adding/adding.py": bytes(30 << 20),
-    }
-    archive = tmp_path / "class.zip"
-    archive.write_bytes(zipped(files))
-    submissions = found(archive, course, "01_adding")
-    assert {student: bool(s.files) for (student, _), s in submissions.items()} == {
-        "ada": True, "ben": False, "cleo": False, "dan": False, "eve": False,
-    }  # fmt: skip
-
-
-def test_class_archive_is_limited(tmp_path: Path, course: Course) -> None:
-    archive = tmp_path / "class.zip"
-    with archive.open("wb") as stream:
-        stream.truncate(CLASS_BYTES + 1)
-    with pytest.raises(RefusedError, match="larger than 200 MB"):
-        find_submissions(archive, course, "01_adding")
-
-
-def test_backslashes_and_unmarked_utf_8_in_a_zip_are_read(tmp_path: Path, course: Course) -> None:
-    """Some programs of Windows write their own separator, and others write UTF-8 without saying so."""
-    content = zipped(
-        {r"class\ada\01_adding\adding.py": CODE, r"class\b_n\01_adding\adding.py": CODE}
-    )
-    content = content.replace(b"b_n", b"b\xc3\xa9")
-    (tmp_path / "class.zip").write_bytes(content)
-    assert list(found(tmp_path / "class.zip", course)) == [
-        ("ada", "01_adding"),
-        ("bé", "01_adding"),
-    ]
-
-
-def test_reading_submissions_writes_no_files(tmp_path: Path, course: Course) -> None:
-    files = {name: "x = 1\n" for name in ODD_NAMES} | {"adding.py": CODE}
-    folder = write(tmp_path / "class", {"ada.zip": zipped(files), "ben.zip": zipped(files)})
-    before = sorted(tmp_path.rglob("*"))
-    assert len(found(folder, course, "01_adding")) == 2
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-# -- any bytes at all ---------------------------------------------------------------------------------
-
-VALID = zipped({"adding.py": CODE, "01_adding/adding.py": CODE, "sub/" + "n" * 120 + ".py": TOTAL})
-
-
-def check_any_bytes(folder: Path, content: bytes) -> None:
-    course = make_course(folder)
-    file = write(folder / "class", {"ada.zip": content}) / "ada.zip"
-    tracemalloc.start()
-    for path in (file, file.parent):
-        try:
-            submissions = list(find_submissions(path, course, "01_adding"))
-        except RefusedError:
-            assert path == file
-            continue
-        assert submissions and len({s.student for s in submissions}) == len(submissions)
-        for submission in submissions:
-            assert submission.assignment == "01_adding" and bool(submission.files) != bool(
-                submission.problem
-            )
-            assert submission.student.isprintable() and "/" not in submission.student
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    file.unlink()
-    assert peak < 2 * STUDENT_BYTES
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=2000))
-def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> None:
-    check_any_bytes(tmp_path_factory.mktemp("random"), content)
-
-
-@pytest.mark.slow
-@settings(max_examples=80, deadline=None)
-@given(st.data())
-def test_damaged_archives_raise_no_exception(tmp_path_factory, data: st.DataObject) -> None:
-    content = bytearray(VALID)
-    for _ in range(data.draw(st.integers(1, 6))):
-        at = data.draw(st.integers(0, len(content) - 1))
-        piece = data.draw(st.binary(min_size=1, max_size=8))
-        content[at : at + len(piece)] = piece
-    content = (
-        content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
-    )
-    check_any_bytes(tmp_path_factory.mktemp("changed"), bytes(content))
-
-
-NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith("\0"))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
-def test_any_names_in_archives_raise_no_exception(
-    tmp_path_factory, files: list[tuple[str, bytes]]
-) -> None:
-    named = {name.encode("utf-8", "replace").decode(): content for name, content in files}
-    check_any_bytes(tmp_path_factory.mktemp("names"), zipped(named))
-
-
-# -- names --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "name", ["ada", "Ada Lovelace", "zoë", "李雷", "a.b+c@uni.example", "s-123_x"]
-)
-def test_ordinary_names_are_unchanged(name: str) -> None:
-    assert student_name(name) == name == safe_name(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["", ".", "..", "../x", "a/b", "a\\b", "a\nb", "\x1b[31mred", ".hidden", "-rf", "con", "NUL.txt", "x" * 500,
-     "ada\u202egnp", " ada", "ada.", "<script>", "a:b", "*", "\udcff"],
-)  # fmt: skip
-def test_unusual_names_are_made_safe(name: str) -> None:
-    folder = safe_name(name)
-    assert folder.isprintable() and not set('/\\<>:"|?*\n') & set(folder)
-    assert (
-        folder not in ("", ".", "..")
-        and not folder.startswith((".", "-", " "))
-        and not folder.endswith((".", " "))
-    )
-    assert len(folder.encode()) <= 255 and folder.split(".")[0].lower() not in ("con", "nul")
-    assert folder != "ada"
-
-
-@pytest.mark.parametrize(
-    "name", ["::error::x", "##vso[task.complete]", ":::add-mask:::a", "a ##[error]b"]
-)
-def test_names_cannot_be_workflow_commands(name: str) -> None:
-    student = student_name(name)
-    assert student != name and "::" not in student and "##" not in student
-
-
-@settings(max_examples=80)
-@given(st.lists(st.text(max_size=20), min_size=2, max_size=6, unique=True))
-def test_different_names_have_different_folders(names: list[str]) -> None:
-    students = [student_name(name) for name in names]
-    assert len(set(students)) == len(names)
-    assert len({safe_name(student) for student in students}) == len(names)
-    changed = safe_name("a/b")
-    assert safe_name(changed) != changed
-    assert len({folder_name(student).casefold() for student in students}) == len(names)
-
-
-@pytest.mark.parametrize("name", ["Mueller: Anna", "a/b", "Ada-0123456789", "NUL.txt", "X" * 500])
-def test_name_with_a_digest_gets_no_second_one(name: str) -> None:
-    folder = folder_name(student_name(name))
-    assert folder == folder_name(folder)
-    assert len(re.findall(r"-[0-9a-f]{10}", folder.removeprefix("Ada-0123456789"))) == 1
-
-
-@settings(max_examples=80)
-@given(
-    st.lists(
-        st.text("aA<-0123456789abcdef", min_size=1, max_size=14),
-        min_size=1,
-        max_size=4,
-        unique=True,
-    )
-)
-def test_imitated_names_stay_distinct(names: list[str]) -> None:
-    """A student whose name imitates another's name or folder has a separate folder."""
-    others = [make(name) for name in names for make in (student_name, safe_name, folder_name)]
-    students = {student_name(name) for name in [*names, *others]}
-    assert len({folder_name(student).casefold() for student in students}) == len(students)
-
-
-def test_unusual_name_is_shown_on_one_printable_line(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"c/\x1b[2Jada/adding.py": CODE, "c/ben/\x07.py": b"\xff"})
-    submissions = list(find_submissions(tmp_path / "c", course, "01_adding"))
-    assert all(s.student.isprintable() and (s.problem or "").isprintable() for s in submissions)
-    assert {s.student.startswith("_[2Jada-") for s in submissions} == {True, False}
 
 
 def folder_and_secret(tmp_path: Path) -> tuple[Path, Path]:

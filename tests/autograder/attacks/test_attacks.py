@@ -1,7 +1,7 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
 An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_verify`,
-`test_seccomp`, `test_wire`, `test_worker`, `test_submissions`, `test_odd_files`.
+`test_seccomp`, `test_wire`, `test_worker`, `test_hostile_archives`, `test_odd_files`.
 
 All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
 attacks meet all tiers. `make test` takes a sample: of each class, the first attack; under Landlock, the first attacks
