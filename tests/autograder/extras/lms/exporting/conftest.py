@@ -11,7 +11,7 @@ from autograder.course.config import Course, load_course
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.records import Grade
 from autograder.submissions.collected import Collected, write_collected
-from tests.autograder.extras.lms.exported_class import CLASS, GOLDENS, NAME, ada
+from tests.autograder.extras.lms.exporting.exported_class import CLASS, GOLDENS, NAME, ada
 from tests.autograder.pages import write_all
 from tests.autograder.tiny_course import write_tiny_course
 

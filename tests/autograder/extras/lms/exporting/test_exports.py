@@ -32,7 +32,7 @@ from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, write_collected
 from benchmarks.large_class import commands
-from tests.autograder.extras.lms.exported_class import (
+from tests.autograder.extras.lms.exporting.exported_class import (
     CLASS,
     GOLDENS,
     NAME,
@@ -799,7 +799,7 @@ def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
         "--output",
         str(tmp_path / "large"),
     ]
-    done = subprocess.run(words, cwd=Path(__file__).parents[4], capture_output=True, text=True)
+    done = subprocess.run(words, cwd=Path(__file__).parents[5], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == 1 + len(commands(tmp_path)), (
         "a line for the journal and for each command"

@@ -18,7 +18,14 @@ from autograder.extras.lms.exports.container_memory import ContainerMemory
 from autograder.extras.lms.exports.gradescope import files
 from autograder.extras.lms.exports.gradescope_run import results
 from autograder.records import InfrastructureError, RefusedError
-from tests.autograder.extras.lms.exported_class import NAME, ada, course_built, eve, golden, grace
+from tests.autograder.extras.lms.exporting.exported_class import (
+    NAME,
+    ada,
+    course_built,
+    eve,
+    golden,
+    grace,
+)
 from tests.autograder.tiny_course import FILES
 
 
@@ -208,7 +215,7 @@ def test_gradescope_gives_no_score_when_the_system_killed_a_process(tmp_path, na
 @pytest.mark.slow
 def test_gradescope_rehearsal_of_one_assignment_fits():
     command = [sys.executable, "scripts/gradescope_rehearsal.py", "03_masked_heads"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[4], capture_output=True, text=True)
+    done = subprocess.run(command, cwd=Path(__file__).parents[5], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "15/15" in done.stdout and " named" in done.stdout
 

@@ -15,84 +15,31 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
-from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect, gradescope
+from autograder.course.config import Course
+from autograder.extras.lms.collecting import gradescope
 from autograder.extras.lms.collecting.choose import named_in
-from autograder.extras.lms.collecting.times import read_moment
-from autograder.extras.lms.exports import Exported, ExportRequest, export
-from autograder.extras.lms.roster import Roster, read_roster
+from autograder.extras.lms.exports import ExportRequest, export
 from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
-from autograder.submissions.identity import anything
 from autograder.text.names import graded_name, submission_folder
+from tests.autograder.extras.lms.collecting.downloads import (
+    CANVAS,
+    CANVAS_SHEET,
+    GRADESCOPE,
+    METADATA,
+    MOODLE,
+    MOODLE_SHEET,
+    NAME,
+    known,
+    tree,
+    unpacked,
+)
 from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
-from tests.autograder.pages import write_all
-from tests.autograder.tables import column, rows_of
-from tests.autograder.tiny_course import FILES, write_tiny_course
-
-NAME = "01_adding"
-OTHER = """\
-  - name: 02_many_heads
-    title: Many heads
-    minutes: 10
-    parts:
-      - {name: add, title: Two numbers, points: 4}
-"""
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory) -> Course:
-    """The tiny course with a second assignment that exists only in course.yml."""
-    root = write_tiny_course(tmp_path_factory.mktemp("course"))
-    (root / "course.yml").write_text(FILES["course.yml"] + OTHER, "utf-8")
-    return load_course(root)
-
-
-@pytest.fixture
-def gather(course: Course, tmp_path: Path) -> Callable[..., CollectReport]:
-    def run(*paths: Path, assignment: str | None = None, **options: object) -> CollectReport:
-        wanted = course.assignment(assignment) if assignment else None
-        return collect(paths, course, CollectOptions(tmp_path / "submitted", wanted, **options))  # type: ignore[arg-type]
-
-    return run
-
-
-def tree(folder: Path) -> dict[str, str]:
-    """Return every file below a folder with its text, except collected.json."""
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != "collected.json":
-            files[path.relative_to(folder).as_posix()] = path.read_text("utf-8", "replace")
-    return files
-
-
-def known(folder: Path) -> dict[str, Collected]:
-    """Return the record in collected.json by student."""
-    return {student: one for (student, _), one in read_collected(folder).items()}
-
-
-def unpacked(archive: Path) -> Path:
-    """Unpack the archive to a folder of the same name."""
-    folder = archive.with_suffix("")
-    with zipfile.ZipFile(archive) as files:
-        files.extractall(folder)
-    return folder
-
+from tests.autograder.tables import rows_of
 
 # ------------------------------------------------------------------ Canvas
-
-CANVAS = {
-    "lovelaceada_1001_5001_adding.py": "ada = 1\n",
-    "hoppergrace_LATE_1002_5002_adding-1.py": "grace = 1\n",
-    "turingalan_1003_5003_adding.ipynb": "{}\n",
-    "liskovbarbara_1004_5004_01_adding.zip": b"PK of Barbara",
-    "duchâteletélodie_1005_5005_essay.pdf": "%PDF",
-    "knuthdonald_1006_5006_text.html": "<p>typed</p>",
-    "notes of the tutor.txt": "…",
-    "__MACOSX/._lovelaceada_1001_5001_adding.py": "noise",
-}
 
 
 UNUSABLE = "a .py, an .ipynb or an archive is needed. It is kept, and `grade` refuses it."
@@ -226,17 +173,6 @@ def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp
 
 # ------------------------------------------------------------------ Moodle
 
-MOODLE = {
-    "Ada Lovelace_657831_assignsubmission_file/adding.py": "ada = 1\n",
-    "Grace Hopper_657832_assignsubmission_file_/adding (2).py": "grace = 1\n",
-    "Élodie du Châtelet_657833_assignsubmission_file/my work/deep/adding.ipynb": "{}\n",
-    "Alan Turing_657834_assignsubmission_file_adding.py": "alan = 1\n",
-    "Participant_657835_assignsubmission_file/test_adding.py": "given\n",
-    "Barbara Liskov_657836_assignsubmission_onlinetext/onlinetext.html": "<p>typed</p>",
-    "Donald Knuth_657837_assignsubmission_onlinetext/onlinetext.html": "<p>see the file</p>",
-    "Donald Knuth_657837_assignsubmission_file/adding.py": "donald = 1\n",
-}
-
 
 def test_moodle_download_is_collected(packed, gather, tmp_path):
     report = gather(packed("Maths-Week 1-4711.zip", MOODLE))
@@ -273,229 +209,7 @@ def test_file_names_like_moodles_folders_do_not_change_the_student(packed, gathe
     assert any("contains Moodle's mark" in sentence for sentence in report.odd)
 
 
-# ------------------------------------------------------------------ groups
-
-TEAMS = {  # as Moodle's downloader.php names them: the number is the group's
-    "Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n",
-    "Team Red_23_assignsubmission_file/adding.py": "red = 1\n",
-    "Default group_assignsubmission_file/adding.py": "default = 1\n",
-}
-TEAM_SHEET = """\
-Identifier,Full name,Email address,Status,Group,Grade,Maximum grade,Last modified (submission),Last modified (grade)
-"Participant 17","Ada Lovelace",ada@example.org,Submitted,"Team Red",,10.00,"Friday, 27 November 2026, 11:58 PM",-
-"Participant 18","Ben Ito",ben@example.org,Submitted,"Team Blue",,10.00,"Friday, 27 November 2026, 11:59 PM",-
-"Participant 23","Cleo Group",cleo@example.org,Submitted,"Team Blue",,10.00,"Friday, 27 November 2026, 11:59 PM",-
-"Participant 24","Dan Roe",dan@example.org,"No submission","Default group",,10.00,-,-
-"""
-
-
-@pytest.fixture
-def team_sheet(tmp_path: Path) -> Path:
-    (tmp_path / "worksheet.csv").write_text(TEAM_SHEET, "utf-8")
-    return tmp_path / "worksheet.csv"
-
-
-@pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
-def test_moodle_group_number_is_not_used_as_participant_number(
-    packed, gather, course, team_sheet, tmp_path, tool
-):
-    """Collected without a roster: Ada is participant 17, Team Blue is group 17, whose score she must not get."""
-    gather(packed("LIN101-adding-4712.zip", TEAMS))
-    exported = export_to(tool, course, tmp_path, team_sheet)
-    assert not (tmp_path / "worksheet-filled.csv").exists()
-    assert not (tmp_path / "pages.zip").exists()
-    hint = (
-        "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
-        "collect again with a roster that has a column `group`."
-    )
-    assert exported.problems == [
-        f"17 (Team Blue), {NAME}: that row of worksheet.csv is of Ada Lovelace; {hint}",
-        f"23 (Team Red), {NAME}: that row of worksheet.csv is of Cleo Group; {hint}",
-        f"Default group, {NAME}: not found in worksheet.csv.",
-    ]
-
-
-def export_to(
-    tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
-) -> Exported:
-    """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
-    students = sorted(known(tmp_path / "submitted"))
-    grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
-    write_all(tmp_path / "grades", course, grades)
-    output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
-    places = {"sheet": sheet, "folder": tmp_path / "grades", "output": output}
-    submitted = tmp_path / "submitted"
-    return export(
-        tool, ExportRequest(course, grades, submitted, roster=roster or Roster(), **places)
-    )
-
-
-def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
-    """The worksheet of a team assignment is a roster of its groups."""
-    report = gather(
-        packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet
-    )
-    assert tree(tmp_path / "submitted") == {
-        f"ada@example.org/{NAME}/adding.py": "red = 1\n",
-        f"ben@example.org/{NAME}/adding.py": "blue = 1\n",
-        f"cleo@example.org/{NAME}/adding.py": "blue = 1\n",
-        f"dan@example.org/{NAME}/adding.py": "default = 1\n",
-    }
-    where = "LIN101-adding-4712.zip"
-    assert report.notes == [
-        f"{where}: Default group is a group; its work is collected for Dan Roe.",
-        f"{where}: Team Blue is a group; its work is collected for Ben Ito, Cleo Group.",
-        f"{where}: Team Red is a group; its work is collected for Ada Lovelace.",
-    ]
-    facts = known(tmp_path / "submitted")
-    assert {(one.name, one.key, one.called) for one in facts.values()} == {
-        (name, "", "") for name in ("Ada Lovelace", "Ben Ito", "Cleo Group", "Dan Roe")
-    }
-    assert facts["cleo@example.org"].submitted_at == "2026-11-27T23:59:00+00:00"
-    assert not export_to("moodle", course, tmp_path, team_sheet).problems
-    scores = column(tmp_path / "worksheet-filled.csv", "Grade", by="Full name")
-    assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
-    assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
-    with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
-        names = sorted(pages.namelist())[:2]
-    kind = f"assignsubmission_file_{NAME}.html"
-    assert names == [f"Ada Lovelace_17_{kind}", f"Ben Ito_18_{kind}"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "student,name,moodle\nada42,Ada Lovelace,17\n",
-        "student,moodle\nada42,17\n",
-        "student,name\n17,Ada Lovelace\n",
-    ],
-)
-def test_roster_without_groups_assigns_group_work_to_no_student(
-    packed, gather, roster, tmp_path, text
-):
-    report = gather(packed("adding.zip", TEAMS), roster=roster(text))
-    assert not tree(tmp_path / "submitted")
-    assert "Team Blue was left out: its number is that of " in report.odd[1]
-    assert report.odd[1].endswith("If this is a group, add a column `group` to the roster.")
-    assert roster(text).graded("17", "Team Blue") is None
-
-
-def test_participants_time_is_not_used_for_a_group(packed, gather, team_sheet, tmp_path):
-    report = gather(packed("adding.zip", TEAMS), times=team_sheet)
-    assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
-    assert report.odd[-1].endswith("times, for: Default group, Team Blue, Team Red.")
-
-
-def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, tmp_path):
-    gather(packed("adding.zip", {"Ada Lovelace_17_assignsubmission_file/adding.py": "ada = 1\n"}))
-    many = {"Team Blue_17_assignsubmission_file/many_heads.py": "blue = 1\n"}
-    report = gather(packed("many heads.zip", many))
-    assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
-    assert "Team Blue was left out: 17 is Ada Lovelace in " in report.odd[0]
-
-
-def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
-    people = roster(
-        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
-    )
-    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
-
-
-def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(
-    packed, gather, course, tmp_path
-):
-    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
-    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-    assert problem.startswith(
-        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
-    )
-
-
-def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
-    people = roster("student,name,canvas\nada42,Countess King,1001\n")
-    gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
-    assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
-    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-
-
-def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
-    gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
-    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-    assert "If both are one person" in problem
-    people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
-    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
-
-
-def test_ambiguous_group_names_are_assigned_to_no_student(roster):
-    people = roster('student,groups\nada,"Team C, One"\nben,Team C++\ncleo,one\n')
-    assert people.members("Team C") == [] == people.members("Two")
-    assert [person.id for person in people.members("ONE")] == ["ada", "cleo"]
-
-
-def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
-    files = {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}
-    gather(packed("adding.zip", files))
-    sheet = tmp_path / "worksheet.csv"
-    titles = "Identifier,Status,Grade,Maximum grade"
-    for text in (MOODLE_SHEET, f'{titles}\n"Participant 657831",Submitted,,10\n'):
-        sheet.write_text(text, "utf-8")
-        assert not export_to("moodle", course, tmp_path, sheet).problems
-
-
-def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
-    gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
-    sheet = tmp_path / "worksheet.csv"
-    row = '"Participant 17",Submitted,,10'
-    sheet.write_text(f"Identifier,Status,Grade,Maximum grade\n{row}\n", "utf-8")
-    assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
-    assert not (tmp_path / "worksheet-filled.csv").exists()
-
-
 # ------------------------------------------------------------------ Gradescope
-
-METADATA = """\
----
-submission_1:
-  :submitters:
-  - :name: Ada Lovelace
-    :sid: '00123'
-    :email: ada@example.org
-  - :name: Grace Hopper
-    :email: grace@example.org
-  :created_at: 2026-03-20 23:58:00.123456000 -07:00
-  :score: 3.0
-  :status: processed
-  :results:
-    score: 3.0
-    tests: []
-  :history:
-  - :id: 7
-    :created_at: 2026-03-20 22:58:00.123456000 -07:00
-submission_2:
-  :submitters: []
-  :created_at: 2026-03-21 06:00:00.000000000 Z
-submission_3:
-  :submitters:
-  - :name: Alan Turing
-    :sid: 124
-  :created_at: '2026-03-21 07:00:00 UTC'
-submission_4:
-  :submitters:
-  - :name: Nobody
-"""
-GRADESCOPE = {
-    "assignment_5_export/submission_metadata.yml": METADATA,
-    "assignment_5_export/submission_1/adding.py": "both = 1\n",
-    "assignment_5_export/submission_1/.DS_Store": "noise",
-    "assignment_5_export/submission_2/src/adding.py": "unknown = 1\n",
-    "assignment_5_export/submission_3/adding.py": "alan = 1\n",
-    "assignment_5_export/submission_99/adding.py": "whose = 1\n",
-    "__MACOSX/assignment_5_export/._submission_metadata.yml": "noise",
-}
 
 
 def test_gradescope_export_is_collected(packed, gather, tmp_path):
@@ -755,90 +469,6 @@ def test_file_without_a_known_assignment_is_listed(packed, gather, tmp_path):
     assert tree(tmp_path / "submitted") == {f"1001/{NAME}/homework.py": "ada = 1\n"}
 
 
-# ------------------------------------------------------------------ rosters
-
-
-@pytest.fixture
-def roster(tmp_path: Path) -> Callable[[str], Roster]:
-    def read(text: str) -> Roster:
-        (tmp_path / "roster.csv").write_text(text, "utf-8")
-        return read_roster(tmp_path / "roster.csv")
-
-    return read
-
-
-def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
-    people = roster(
-        "student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n"
-    )
-    report = gather(packed("submissions.zip", CANVAS), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
-    assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
-    unknown_students = [problem for problem in report.odd if "was left out" in problem]
-    assert len(unknown_students) == 4
-    message = "turingalan was left out: the roster has no student called 1003 or turingalan."
-    assert f"submissions.zip: {message}" in unknown_students
-
-
-def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_path):
-    people = roster("student,full name,email,numbers\nada42,Ada Lovelace,ada@example.org,00123\n")
-    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE)):
-        gather(packed(f"{number}.zip", files), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42"}
-
-
-@pytest.mark.parametrize(
-    "titles, row, key, student",
-    [
-        ("Student,ID,SIS User ID,SIS Login ID", '"Lovelace, Ada",1001,S-1,ada1', "1001", "ada1"),
-        (
-            "Identifier,Full name,Email address",
-            "Participant 6,Ada Lovelace,a@x.org",
-            "6",
-            "a@x.org",
-        ),
-        ("Identifier;Vollständiger Name", "Teilnehmer/in6;Ada Lovelace", "6", "Teilnehmer/in6"),
-        ("First Name,Last Name,SID,Email", "Ada,Lovelace,01,a@x.org", "lovelaceada", "01"),
-        ("student,name", "ada42,Ada King Lovelace", "lovelaceadaking", "ada42"),
-    ],
-)
-def test_tables_of_all_sites_can_be_rosters(roster, titles, row, key, student):
-    person = roster(f"{titles}\n{row}\n").find(anything(key))
-    assert person is not None and person.id == student
-
-
-def test_name_of_two_students_identifies_neither(roster):
-    people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
-    assert people.find(anything("Ada Lovelace")) is None
-    assert people.find(anything("Ada Lovelace", "a2")).id == "a2"  # type: ignore[union-attr]
-
-
-def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
-    """Moodle's number of Ada equals Canvas's number of Grace, and the column does not tell the site."""
-    people = roster("student,name,number\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
-    report = gather(packed("moodle.zip", MOODLE), roster=people)
-    assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
-    why = "in the roster, 657831 and Ada Lovelace match more than one student: Ada Lovelace, Grace Hopper."
-    assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
-
-
-def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, roster, tmp_path):
-    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
-    gather(packed("moodle.zip", MOODLE), roster=people)
-    assert tree(tmp_path / "submitted") == {
-        f"ada42/{NAME}/adding.py": "ada = 1\n",
-        f"gh/{NAME}/adding.py": "grace = 1\n",
-    }
-
-
-@pytest.mark.parametrize(
-    "text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n']
-)
-def test_invalid_roster_is_reported(roster, text):
-    with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):
-        roster(text)
-
-
 # ------------------------------------------------------------------ again, and nothing is lost
 
 
@@ -900,128 +530,6 @@ def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
     before = record.read_bytes(), tree(tmp_path / "submitted")
     assert gather(archive).counts == {"unchanged": 6}
     assert (record.read_bytes(), tree(tmp_path / "submitted")) == before
-
-
-# ---------------------------------------------------------------------- submission times from a table
-
-WORKSHEET = """\
-Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (submission)","Last modified (grade)"
-"Participant 657831","Ada Lovelace",ada@example.org,Submitted,,10.00,"Friday, 27 November 2026, 11:58 PM",-
-"Participant 657832","Grace Hopper",grace@example.org,Submitted,,10.00,"Saturday, 28 November 2026, 12:05 AM",-
-"Participant 657833","Élodie du Châtelet",elodie@example.org,Submitted,,10.00,"Sunday, 29 November 2026, 9:00 AM",-
-"Participant 657834","Alan Turing",alan@example.org,Submitted,,10.00,-,-
-"""
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Callable[[str], Path]:
-    def write(text: str) -> Path:
-        (tmp_path / "times.csv").write_text(text, "utf-8")
-        return tmp_path / "times.csv"
-
-    return write
-
-
-def when(folder: Path) -> dict[str, str | None]:
-    return {student: one.submitted_at for student, one in known(folder).items()}
-
-
-def test_moodle_worksheet_provides_submission_times(packed, gather, table, tmp_path):
-    report = gather(packed("adding.zip", MOODLE), times=table(WORKSHEET))
-    assert when(tmp_path / "submitted") == {
-        "657831": "2026-11-27T23:58:00+00:00",
-        "657832": "2026-11-28T00:05:00+00:00",
-        "657833": "2026-11-29T09:00:00+00:00",
-        **dict.fromkeys(("657834", "657835", "657836", "657837")),
-    }
-    assert report.odd[-1] == (
-        "times.csv has no time, or several times, for: Alan Turing, Barbara Liskov, Donald Knuth, Participant."
-    )
-
-
-def test_german_worksheet_without_names_provides_submission_times(packed, gather, table, tmp_path):
-    sheet = 'ID;Bewertung;"Zuletzt geändert (Abgabe)"\nTeilnehmer/in657831;;"Freitag, 27. November 2026, 23:58"\n'
-    gather(packed("adding.zip", MOODLE), times=table(sheet))
-    assert when(tmp_path / "submitted")["657831"] == "2026-11-27T23:58:00+00:00"
-
-
-@pytest.mark.parametrize(
-    "key", ["1002", "hoppergrace", '"Hopper, Grace"', "gh", "grace@example.org"]
-)
-def test_times_are_matched_by_any_known_id(packed, gather, roster, table, tmp_path, key):
-    people = roster("student,name,email,canvas\ngh,Grace Hopper,grace@example.org,1002\n")
-    archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
-    times = table(f"student,submitted_at\n{key},2026-11-28T00:05:00+01:00\n")
-    assert not gather(archive, roster=people, times=times).odd
-    assert when(tmp_path / "submitted") == {"gh": "2026-11-28T00:05:00+01:00"}
-
-
-def test_times_are_kept_when_the_same_work_is_collected_again(packed, gather, table, tmp_path):
-    archive = packed("adding.zip", {"hoppergrace_LATE_1002_5002_adding.py": "x\n"})
-    assert gather(archive).counts == {"new": 1}
-    times = table("student,submitted_at\n1002,2026-11-28 00:05\n")
-    assert gather(archive, times=times).counts == {"unchanged": 1}
-    assert gather(archive).counts == {"unchanged": 1}
-    assert when(tmp_path / "submitted") == {"1002": "2026-11-28T00:05:00+00:00"}
-    assert known(tmp_path / "submitted")["1002"].late
-
-
-def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_path):
-    files = {"lovelaceada_1001_1_adding.py": "x\n", "lovelaceada_1001_2_many_heads.py": "x\n"}
-    archive = packed("submissions.zip", files)
-    with pytest.raises(RefusedError, match="does not say for which assignment"):
-        gather(archive, times=table("student,submitted_at\n1001,2026-11-28 00:05\n"))
-    assert not (tmp_path / "submitted").exists()
-    rows = "1001,adding,2026-11-28 00:05\n1001,02_many_heads,2026-11-29\n"
-    gather(archive, times=table(f"student,assignment,submitted_at\n{rows}"))
-    found = read_collected(tmp_path / "submitted")
-    assert {name: one.submitted_at for (_, name), one in found.items()} == {
-        NAME: "2026-11-28T00:05:00+00:00",
-        "02_many_heads": "2026-11-29T00:00:00+00:00",
-    }
-
-
-@pytest.mark.parametrize(
-    "text, sentence",
-    [
-        ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        (
-            "student,submitted_at\n1001,03/04/26 9:00\n",
-            "row of 1001: '03/04/26 9:00' is not a time",
-        ),
-        ("student,submitted_at\n1001,yesterday\n", "can be read; write it like 2026-11-27 23:58"),
-        ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "no assignment 'essay'"),
-    ],
-)
-def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
-    with pytest.raises(RefusedError, match=sentence):
-        gather(packed("adding.zip", CANVAS), times=table(text))
-    assert not (tmp_path / "submitted").exists()
-
-
-@pytest.mark.parametrize(
-    "text, moment",
-    [
-        ("2026-11-27T22:58:00Z", "2026-11-27T22:58:00+00:00"),
-        ("2026-11-27 22:58:00.5 UTC", "2026-11-27T22:58:00+00:00"),
-        ("2026-11-27 22:58:00 -0800", "2026-11-27T22:58:00-08:00"),
-        ("2026-11-27 22:58", "2026-11-27T22:58:00"),
-        ("Friday, 27 November 2026, 10:58 PM", "2026-11-27T22:58:00"),
-        ("Friday, November 27, 2026, 12:58\u202fAM", "2026-11-27T00:58:00"),
-        ("Freitag, 27. November 2026, 22:58", "2026-11-27T22:58:00"),
-        ("Mittwoch, 3. März 2027, 12:08", "2027-03-03T12:08:00"),
-    ],
-)
-def test_time_formats_of_the_sites_are_accepted(text, moment):
-    assert read_moment(text).isoformat() == moment
-
-
-@pytest.mark.parametrize(
-    "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
-)
-def test_other_time_formats_are_refused(text):
-    with pytest.raises(ValueError):
-        read_moment(text)
 
 
 # ------------------------------------------------------------------ work that cannot be used
@@ -1088,23 +596,6 @@ def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path)
 
 
 # ------------------------------------------------------------------ and back again
-
-CANVAS_SHEET = """\
-Student,ID,SIS Login ID,Section,Adding (7),Final Score
-    Points Possible,,,,10,(read only)
-"Lovelace, Ada",1001,ada,S1,,
-"Hopper, Grace",1002,grace,S1,,
-"Turing, Alan",1003,alan,S1,,
-"Liskov, Barbara",1004,barbara,S1,,
-"""
-MOODLE_SHEET = """\
-Identifier,"Full name","Email address",Status,Grade,"Maximum grade","Last modified (grade)"
-"Participant 657831","Ada Lovelace",ada@example.org,Submitted,,10.00,-
-"Participant 657832","Grace Hopper",grace@example.org,Submitted,,10.00,-
-"Participant 657833","Élodie du Châtelet",elodie@example.org,Submitted,,10.00,-
-"Participant 657834","Alan Turing",alan@example.org,Submitted,,10.00,-
-"Participant 657837","Donald Knuth",donald@example.org,Submitted,,10.00,-
-"""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,280 @@
+"""Who handed in: work of a group is of each member, a roster tells the ids, and two people are never one."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autograder.course.config import Course
+from autograder.extras.lms.exports import Exported, ExportRequest, export
+from autograder.extras.lms.roster import Roster, read_roster
+from autograder.records import Grade, RefusedError
+from autograder.submissions.identity import anything
+from tests.autograder.extras.lms.collecting.downloads import (
+    CANVAS,
+    CANVAS_SHEET,
+    GRADESCOPE,
+    MOODLE,
+    MOODLE_SHEET,
+    NAME,
+    known,
+    tree,
+)
+from tests.autograder.pages import write_all
+from tests.autograder.tables import column
+
+TEAMS = {  # as Moodle's downloader.php names them: the number is the group's
+    "Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n",
+    "Team Red_23_assignsubmission_file/adding.py": "red = 1\n",
+    "Default group_assignsubmission_file/adding.py": "default = 1\n",
+}
+TEAM_SHEET = """\
+Identifier,Full name,Email address,Status,Group,Grade,Maximum grade,Last modified (submission),Last modified (grade)
+"Participant 17","Ada Lovelace",ada@example.org,Submitted,"Team Red",,10.00,"Friday, 27 November 2026, 11:58 PM",-
+"Participant 18","Ben Ito",ben@example.org,Submitted,"Team Blue",,10.00,"Friday, 27 November 2026, 11:59 PM",-
+"Participant 23","Cleo Group",cleo@example.org,Submitted,"Team Blue",,10.00,"Friday, 27 November 2026, 11:59 PM",-
+"Participant 24","Dan Roe",dan@example.org,"No submission","Default group",,10.00,-,-
+"""
+
+
+@pytest.fixture
+def team_sheet(tmp_path: Path) -> Path:
+    (tmp_path / "worksheet.csv").write_text(TEAM_SHEET, "utf-8")
+    return tmp_path / "worksheet.csv"
+
+
+@pytest.mark.parametrize("tool", ["moodle", "moodle-feedback"])
+def test_moodle_group_number_is_not_used_as_participant_number(
+    packed, gather, course, team_sheet, tmp_path, tool
+):
+    """Collected without a roster: Ada is participant 17, Team Blue is group 17, whose score she must not get."""
+    gather(packed("LIN101-adding-4712.zip", TEAMS))
+    exported = export_to(tool, course, tmp_path, team_sheet)
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+    assert not (tmp_path / "pages.zip").exists()
+    hint = (
+        "nothing is written there. If both are one person, pass a roster with both names; for the work of a group, "
+        "collect again with a roster that has a column `group`."
+    )
+    assert exported.problems == [
+        f"17 (Team Blue), {NAME}: that row of worksheet.csv is of Ada Lovelace; {hint}",
+        f"23 (Team Red), {NAME}: that row of worksheet.csv is of Cleo Group; {hint}",
+        f"Default group, {NAME}: not found in worksheet.csv.",
+    ]
+
+
+def export_to(
+    tool: str, course: Course, tmp_path: Path, sheet: Path, roster: Roster | None = None
+) -> Exported:
+    """Export a grade and a page for each collected student: 1 point, 2 points and so on."""
+    students = sorted(known(tmp_path / "submitted"))
+    grades = tuple(Grade(student, NAME, "graded", n, 10) for n, student in enumerate(students, 1))
+    write_all(tmp_path / "grades", course, grades)
+    output = tmp_path / "pages.zip" if tool == "moodle-feedback" else None
+    places = {"sheet": sheet, "folder": tmp_path / "grades", "output": output}
+    submitted = tmp_path / "submitted"
+    return export(
+        tool, ExportRequest(course, grades, submitted, roster=roster or Roster(), **places)
+    )
+
+
+def test_group_work_is_collected_for_each_member(packed, gather, course, team_sheet, tmp_path):
+    """The worksheet of a team assignment is a roster of its groups."""
+    report = gather(
+        packed("LIN101-adding-4712.zip", TEAMS), roster=read_roster(team_sheet), times=team_sheet
+    )
+    assert tree(tmp_path / "submitted") == {
+        f"ada@example.org/{NAME}/adding.py": "red = 1\n",
+        f"ben@example.org/{NAME}/adding.py": "blue = 1\n",
+        f"cleo@example.org/{NAME}/adding.py": "blue = 1\n",
+        f"dan@example.org/{NAME}/adding.py": "default = 1\n",
+    }
+    where = "LIN101-adding-4712.zip"
+    assert report.notes == [
+        f"{where}: Default group is a group; its work is collected for Dan Roe.",
+        f"{where}: Team Blue is a group; its work is collected for Ben Ito, Cleo Group.",
+        f"{where}: Team Red is a group; its work is collected for Ada Lovelace.",
+    ]
+    facts = known(tmp_path / "submitted")
+    assert {(one.name, one.key, one.called) for one in facts.values()} == {
+        (name, "", "") for name in ("Ada Lovelace", "Ben Ito", "Cleo Group", "Dan Roe")
+    }
+    assert facts["cleo@example.org"].submitted_at == "2026-11-27T23:59:00+00:00"
+    assert not export_to("moodle", course, tmp_path, team_sheet).problems
+    scores = column(tmp_path / "worksheet-filled.csv", "Grade", by="Full name")
+    assert scores == {"Ada Lovelace": "1", "Ben Ito": "2", "Cleo Group": "3", "Dan Roe": "4"}
+    assert not export_to("moodle-feedback", course, tmp_path, team_sheet).problems
+    with zipfile.ZipFile(tmp_path / "pages.zip") as pages:
+        names = sorted(pages.namelist())[:2]
+    kind = f"assignsubmission_file_{NAME}.html"
+    assert names == [f"Ada Lovelace_17_{kind}", f"Ben Ito_18_{kind}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "student,name,moodle\nada42,Ada Lovelace,17\n",
+        "student,moodle\nada42,17\n",
+        "student,name\n17,Ada Lovelace\n",
+    ],
+)
+def test_roster_without_groups_assigns_group_work_to_no_student(
+    packed, gather, roster, tmp_path, text
+):
+    report = gather(packed("adding.zip", TEAMS), roster=roster(text))
+    assert not tree(tmp_path / "submitted")
+    assert "Team Blue was left out: its number is that of " in report.odd[1]
+    assert report.odd[1].endswith("If this is a group, add a column `group` to the roster.")
+    assert roster(text).graded("17", "Team Blue") is None
+
+
+def test_participants_time_is_not_used_for_a_group(packed, gather, team_sheet, tmp_path):
+    report = gather(packed("adding.zip", TEAMS), times=team_sheet)
+    assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
+    assert report.odd[-1].endswith("times, for: Default group, Team Blue, Team Red.")
+
+
+def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, tmp_path):
+    gather(packed("adding.zip", {"Ada Lovelace_17_assignsubmission_file/adding.py": "ada = 1\n"}))
+    many = {"Team Blue_17_assignsubmission_file/many_heads.py": "blue = 1\n"}
+    report = gather(packed("many heads.zip", many))
+    assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
+    assert "Team Blue was left out: 17 is Ada Lovelace in " in report.odd[0]
+
+
+def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
+    people = roster(
+        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
+    )
+    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
+
+
+def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(
+    packed, gather, course, tmp_path
+):
+    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+    assert problem.startswith(
+        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
+    )
+
+
+def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
+    people = roster("student,name,canvas\nada42,Countess King,1001\n")
+    gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
+    assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+
+
+def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
+    gather(packed("adding.zip", {"kingcountess_1001_5001_adding.py": "ada = 1\n"}))
+    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
+    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
+    assert "If both are one person" in problem
+    people = roster("student,name,canvas name\nada42,Ada Lovelace,kingcountess\n")
+    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv", roster=people).problems
+
+
+def test_ambiguous_group_names_are_assigned_to_no_student(roster):
+    people = roster('student,groups\nada,"Team C, One"\nben,Team C++\ncleo,one\n')
+    assert people.members("Team C") == [] == people.members("Two")
+    assert [person.id for person in people.members("ONE")] == ["ada", "cleo"]
+
+
+def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
+    files = {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}
+    gather(packed("adding.zip", files))
+    sheet = tmp_path / "worksheet.csv"
+    titles = "Identifier,Status,Grade,Maximum grade"
+    for text in (MOODLE_SHEET, f'{titles}\n"Participant 657831",Submitted,,10\n'):
+        sheet.write_text(text, "utf-8")
+        assert not export_to("moodle", course, tmp_path, sheet).problems
+
+
+def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
+    gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
+    sheet = tmp_path / "worksheet.csv"
+    row = '"Participant 17",Submitted,,10'
+    sheet.write_text(f"Identifier,Status,Grade,Maximum grade\n{row}\n", "utf-8")
+    assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
+    assert not (tmp_path / "worksheet-filled.csv").exists()
+
+
+# ------------------------------------------------------------------ rosters
+
+
+def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
+    people = roster(
+        "student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n"
+    )
+    report = gather(packed("submissions.zip", CANVAS), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
+    assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
+    unknown_students = [problem for problem in report.odd if "was left out" in problem]
+    assert len(unknown_students) == 4
+    message = "turingalan was left out: the roster has no student called 1003 or turingalan."
+    assert f"submissions.zip: {message}" in unknown_students
+
+
+def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_path):
+    people = roster("student,full name,email,numbers\nada42,Ada Lovelace,ada@example.org,00123\n")
+    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE)):
+        gather(packed(f"{number}.zip", files), roster=people)
+    assert set(known(tmp_path / "submitted")) == {"ada42"}
+
+
+@pytest.mark.parametrize(
+    "titles, row, key, student",
+    [
+        ("Student,ID,SIS User ID,SIS Login ID", '"Lovelace, Ada",1001,S-1,ada1', "1001", "ada1"),
+        (
+            "Identifier,Full name,Email address",
+            "Participant 6,Ada Lovelace,a@x.org",
+            "6",
+            "a@x.org",
+        ),
+        ("Identifier;Vollständiger Name", "Teilnehmer/in6;Ada Lovelace", "6", "Teilnehmer/in6"),
+        ("First Name,Last Name,SID,Email", "Ada,Lovelace,01,a@x.org", "lovelaceada", "01"),
+        ("student,name", "ada42,Ada King Lovelace", "lovelaceadaking", "ada42"),
+    ],
+)
+def test_tables_of_all_sites_can_be_rosters(roster, titles, row, key, student):
+    person = roster(f"{titles}\n{row}\n").find(anything(key))
+    assert person is not None and person.id == student
+
+
+def test_name_of_two_students_identifies_neither(roster):
+    people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
+    assert people.find(anything("Ada Lovelace")) is None
+    assert people.find(anything("Ada Lovelace", "a2")).id == "a2"  # type: ignore[union-attr]
+
+
+def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
+    """Moodle's number of Ada equals Canvas's number of Grace, and the column does not tell the site."""
+    people = roster("student,name,number\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
+    report = gather(packed("moodle.zip", MOODLE), roster=people)
+    assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
+    why = "in the roster, 657831 and Ada Lovelace match more than one student: Ada Lovelace, Grace Hopper."
+    assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
+
+
+def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, roster, tmp_path):
+    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
+    gather(packed("moodle.zip", MOODLE), roster=people)
+    assert tree(tmp_path / "submitted") == {
+        f"ada42/{NAME}/adding.py": "ada = 1\n",
+        f"gh/{NAME}/adding.py": "grace = 1\n",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n']
+)
+def test_invalid_roster_is_reported(roster, text):
+    with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):
+        roster(text)
