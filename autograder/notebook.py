@@ -7,9 +7,7 @@ saved files. During grading none of them does anything, because the grader runs 
 """
 
 import inspect
-import linecache
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -53,21 +51,18 @@ from autograder.selfcheck.check import (
 from autograder.selfcheck.drawing import why_not
 from autograder.selfcheck.earlier_questions import Standing, next_question, switch
 from autograder.selfcheck.hints import next_hint
+from autograder.selfcheck.kernel import parts_of as _parts_of
+from autograder.selfcheck.kernel import this_kernel as _kernel
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
+from autograder.selfcheck.living_cells import living_cells as _living_cells
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.model_drawing import draw_model as draw_model
 from autograder.selfcheck.workspace import Text, Work, find_work, read
-from autograder.source.magics import without_calls
 from autograder.source.text import cells
 from autograder.text.wording import joined
 
-_PART = re.compile(r"""\b(?:task|part)\(\s*["'](\w+)["']""")  # @task("mask", 1)
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
-_seen: dict[str, Message] = {}  # the latest results of each part in this session
-_unlocked: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}  # by test file and part
-_folder: Path | None = None  # with the assignment's files, once it is known
-_waiting: list[str] = []  # unwritten names that executed cells need
 
 
 class NotGradedHereError(Exception):
@@ -83,9 +78,9 @@ def _show_waiting(
     from IPython.display import display
 
     if str(error).endswith(UNWRITTEN):
-        _waiting.append(str(error).removesuffix(UNWRITTEN))
-        display(Message(f"This cell waits: `{_waiting[-1]}`{UNWRITTEN}"))
-    elif isinstance(error, NameError) and _waiting and error.name not in _waiting:
+        _kernel.waiting.append(str(error).removesuffix(UNWRITTEN))
+        display(Message(f"This cell waits: `{_kernel.waiting[-1]}`{UNWRITTEN}"))
+    elif isinstance(error, NameError) and _kernel.waiting and error.name not in _kernel.waiting:
         display(
             Message(
                 f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."
@@ -122,7 +117,7 @@ def _with_earlier_question(shown: Message, part: str, questions: bool | None) ->
     """Return the message with a question of an earlier part, if this part passes for the first
     time.
     """
-    test_file = _test_file(part)
+    test_file = _kernel.test_file(part)
     if test_file is None:
         return shown
     if questions is not None:
@@ -132,7 +127,7 @@ def _with_earlier_question(shown: Message, part: str, questions: bool | None) ->
             return Message(str(refusal))
     if not shown.passed:
         return shown
-    failing = [other for other, seen in _seen.items() if not seen.passed]
+    failing = [other for other, seen in _kernel.seen.items() if not seen.passed]
     standing = Standing({part: _title(part)}, failing)
     module = _module(_notebook_space())
     question = next_question(
@@ -165,15 +160,15 @@ def _title(part: str) -> str:
 
 
 def _verdict(part: str) -> Message:
-    test_file = _test_file(part)
-    if test_file is None and part == CATCH and LockedHints(_here()).catch_points is not None:
+    test_file = _kernel.test_file(part)
+    if test_file is None and part == CATCH and LockedHints(_kernel.here).catch_points is not None:
         return Message(
             f"The points of this part come from {CATCH_FILE}, beside this notebook.",
             foot='`catch("part", lambda: …)` tries an input; write those that catch something there.',
         )
     if test_file is None:
         return Message(
-            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
         )
     findings = _findings(test_file, part)
     results = tuple(
@@ -181,7 +176,7 @@ def _verdict(part: str) -> Message:
     )
     score = sum(result.score for result in results)
     total = sum(result.max_score for result in results)
-    shown = _seen[part] = Message(
+    shown = _kernel.seen[part] = Message(
         f"{score:g} of {total:g} visible points of this part so far.", results
     )
     if shown.passed:
@@ -202,25 +197,13 @@ def open_assignment(name: str) -> None:
     """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so
     if there is none.
     """
-    global _folder
-    here = Path.cwd()
-    test_file = f"test_{name.partition('_')[2]}.py"
-    near = [
-        here,
-        here / name,
-        *(above / "assignments" / name for above in (here, *here.parents[:2])),
-    ]
-    near += sorted(here.glob(f"*/assignments/{name}"))
-    _folder = next((folder for folder in near if (folder / test_file).is_file()), None)
-    if _folder is None:
+    _kernel.open_assignment(name)
+    if _kernel.folder is None:
+        here = Path.cwd()
         print(
             f"The tests of {name} are not in {here}. Unpack the archive of the course there and run this cell again, "
             f"or open the notebook in the archive's folder assignments/{name}."
         )
-
-
-def _here() -> Path:
-    return _folder or Path.cwd()
 
 
 def hint(part: str = "", again: bool = False) -> Message:
@@ -229,10 +212,10 @@ def hint(part: str = "", again: bool = False) -> Message:
 
     `again` starts with the first step.
     """
-    test_file = _test_file(part)
+    test_file = _kernel.test_file(part)
     if test_file is None:
         return Message(
-            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
         )
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
@@ -267,10 +250,10 @@ def catch(part: str, make_input: Any = None, give_up: str = "") -> Message | Non
 
 
 def _caught(part: str, make_input: Any, letter: str) -> Message:
-    test_file = _test_file(part)
+    test_file = _kernel.test_file(part)
     if test_file is None:
         raise RefusedError(
-            f"There is no test of a part {part!r} in {_here()}. Keep the files together."
+            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
         )
     hints = LockedHints(test_file.parent)
     require_open(hints)
@@ -304,7 +287,7 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
 
 def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProgram, ...]:
     """Return the programs of a part, which stay unlocked in this session; raises RefusedError."""
-    if (test_file, part) not in _unlocked:
+    if (test_file, part) not in _kernel.unlocked:
         module = sys.modules["__main__"]
         with suite_of(test_file) as session:
             passed = not any(test.part == part for test in failures(session, module))
@@ -312,8 +295,8 @@ def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProg
             programs = unlocked(hints, session, module, part) if passed else ()
         if not programs:
             raise RefusedError(nothing_unlocked(passed))
-        _unlocked[test_file, part] = programs
-    return _unlocked[test_file, part]
+        _kernel.unlocked[test_file, part] = programs
+    return _kernel.unlocked[test_file, part]
 
 
 def catch_all(file: str) -> None:
@@ -344,7 +327,7 @@ def pack() -> None:
     file = _saved_notebook()
     if file is None:
         print(
-            f"There is no notebook of the assignment in {_here()} that could be packed. Keep the files together."
+            f"There is no notebook of the assignment in {_kernel.here} that could be packed. Keep the files together."
         )
         return
     saved = {code.strip() for _, code in cells(file.read_text("utf-8"), file.name)}
@@ -367,13 +350,13 @@ def answers(assignment: str = "") -> None:
         return
     file = _saved_notebook()
     if file is None:
-        print(f"There is no notebook of the assignment in {_here()}. Keep the files together.")
+        print(f"There is no notebook of the assignment in {_kernel.here}. Keep the files together.")
         return
     _run("answers", file.name)
 
 
 def _saved_notebook() -> Path | None:
-    test_file = _test_file("")
+    test_file = _kernel.test_file("")
     file = test_file and test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb")
     return file if file is not None and file.is_file() else None
 
@@ -382,7 +365,7 @@ def _run(*words: str) -> None:
     """Print the output of a command about the saved files, which runs in a process of its own."""
     program = python_command("from autograder.cli import main; main()", *words)
     environment = {**os.environ, "COLUMNS": "88", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(program, cwd=_here(), env=environment, stdin=subprocess.DEVNULL,
+    done = subprocess.run(program, cwd=_kernel.here, env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")  # fmt: skip
     print(done.stdout)
 
@@ -408,7 +391,7 @@ def _answers(test_file: Path, shown: Message) -> str:
 
 
 def _state(part: str) -> str:
-    seen = _seen.get(part)
+    seen = _kernel.seen.get(part)
     if seen is None:
         return "–"
     return (
@@ -463,9 +446,9 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
 
 
 def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:
-    path = _here() / "pictures.py"
+    path = _kernel.here / "pictures.py"
     if not path.is_file():
-        print(f"There is no pictures.py in {_here()}. Keep the files together.")
+        print(f"There is no pictures.py in {_kernel.here}. Keep the files together.")
         return []
     names = runpy.run_path(str(path))
     sliders = names.get("SLIDERS", {})
@@ -476,21 +459,6 @@ def _caption(draw: Callable[[Any], Any]) -> str:
     return " ".join((draw.__doc__ or draw.__name__.replace("_", " ")).split())
 
 
-def _test_file(part: str) -> Path | None:
-    """Return the test file in the assignment's folder with tests of the part, or of any part for
-    "".
-    """
-    for path in sorted(_here().glob("test_*.py")):
-        if not part or part in _parts_of(path):
-            return path
-    return None
-
-
-def _parts_of(test_file: Path) -> list[str]:
-    """Return the parts that the tests of a file are about, in their order, without running it."""
-    return list(dict.fromkeys(_PART.findall(test_file.read_text("utf-8"))))
-
-
 def _notebook_space() -> dict[str, Any]:
     return vars(sys.modules["__main__"])
 
@@ -499,41 +467,6 @@ def _module(space: dict[str, Any]) -> types.ModuleType:
     module = types.ModuleType("notebook")
     vars(module).update(space)
     return module
-
-
-def _living_cells(space: dict[str, Any]) -> list[str]:
-    names = {
-        name: _cell_of(value) for name, value in list(space.items()) if not name.startswith("_")
-    }
-    kept = {
-        cell: "".join(linecache.getlines(cell)) for cell in sorted(filter(None, names.values()))
-    }
-    below_magics = [
-        _below_magic(name, space) for name, cell in names.items() if cell and not kept[cell]
-    ]
-    return [*filter(None, kept.values()), *dict.fromkeys(filter(None, below_magics))]
-
-
-def _below_magic(name: str, space: dict[str, Any]) -> str:
-    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no
-    file of it.
-    """
-    begun = re.compile(rf"^(?:async def|def|class) {re.escape(name)}\b", re.MULTILINE)
-    for cell in reversed(space.get("In", [])):
-        code = without_calls(cell)
-        if code != cell and begun.search(code):
-            return code
-    return ""
-
-
-def _cell_of(value: Any) -> str | None:
-    """Return the file name under which IPython stores the cell that defined a function or class."""
-    if isinstance(value, type) and value.__module__ == "__main__":
-        functions = (item for item in vars(value).values() if isinstance(item, types.FunctionType))
-        value = next(functions, None)
-    if isinstance(value, types.FunctionType) and value.__module__ == "__main__":
-        return value.__code__.co_filename
-    return None
 
 
 _install_handler()

@@ -19,7 +19,7 @@ from typing import Any
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from autograder.extras.cluster import cluster
+from autograder.extras.cluster.cluster import Coordinator
 from autograder.extras.cluster.cluster_worker import Graders
 from autograder.gradebook.journal import Journal
 from autograder.records import Grade, SourceFile, Submission, TestResult
@@ -87,7 +87,7 @@ def main() -> None:
     )
     output = tempfile.TemporaryDirectory()
     with local, Client(local) as client, output as folder, Journal(Path(folder)) as journal:
-        run = cluster._Run(client, "load", submissions(options.grades))
+        run = Coordinator(client, "load", submissions(options.grades))
         client.subscribe_topic("load", lambda event: run.events.put(event[1]))
         client.register_plugin(SimulatedGraders(None, "load"), name="load")  # type: ignore[arg-type]
         started, processor = time.monotonic(), time.process_time()

@@ -384,7 +384,7 @@ def _graded(case: Case, seed: int) -> AuditFinding:
     grader = this_grader()
     assignment = grader.assignment(case.assignment)
     file = SourceFile(f"{assignment.stem}.py", case.source)
-    submission = Submission("audit", case.assignment, (file,), catch=_catch_file(case))
+    submission = Submission("audit", case.assignment, (file,), catch=catch_file_of(case))
     try:
         grader.reseed(seed)
         return _judge(case, grader.grade(submission))
@@ -392,7 +392,7 @@ def _graded(case: Case, seed: int) -> AuditFinding:
         return AuditFinding(case, False, detail=f"seed {seed}: {problem}")
 
 
-def _catch_file(case: Case) -> SourceFile | None:
+def catch_file_of(case: Case) -> SourceFile | None:
     """Return the catch.py that goes with an answer, if it has points: the released one for those
     that must earn nothing, and otherwise one with the author's inputs.
     """

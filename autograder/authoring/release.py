@@ -118,7 +118,7 @@ def _collect(
     kept = kept_files(course, digest)
     if kept is None:
         tell("Building the kit")
-    result.files = kept or _files(course, assignments, wheel)
+    result.files = kept or release_files(course, assignments, wheel)
     tell(
         f"Looking for solutions, hidden tests and mistakes in {counted(len(result.files), 'file')}"
     )
@@ -192,9 +192,10 @@ def _texts(files: dict[str, bytes]) -> Iterator[tuple[str, str]]:
                 yield f"{name}:{member}", archive.read(member).decode("utf-8", "replace")
 
 
-def _files(
+def release_files(
     course: Course, assignments: Iterable[Assignment], wheel: Path | None
 ) -> dict[str, bytes]:
+    """Return the files of a release by name, without looking for leaks in them."""
     files: dict[str, bytes] = {}
     for assignment in assignments:
         names = [*released(course, assignment)]

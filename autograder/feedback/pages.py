@@ -44,7 +44,7 @@ def rendered(template: str, **values: Any) -> bytes:
 
     Raises InfrastructureError without jinja2.
     """
-    return _environment().get_template(template).render(**values).encode("utf-8", "replace")
+    return templates().get_template(template).render(**values).encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=10_000)
@@ -89,7 +89,8 @@ def _line(line: str) -> "Markup":
 
 
 @lru_cache(maxsize=1)
-def _environment() -> "Environment":
+def templates() -> "Environment":
+    """Return the templates of all pages, loaded once; raises InfrastructureError without jinja2."""
     try:
         import jinja2
     except ModuleNotFoundError:

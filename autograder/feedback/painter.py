@@ -104,17 +104,23 @@ def draw_one(job: Job) -> None:
     grader = this_grader()
     assignment = grader.assignment(job.grade.assignment)
     file = grader.choose(assignment, submission)
-    gallery = _gallery(grader.course.pictures_file(assignment))
+    gallery = pictures_in(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(job.file, _drawn(grader.load(assignment, file), wanted[:MOST], grader.watch))
+    keep_pictures(
+        job.file, drawn_pictures(grader.load(assignment, file), wanted[:MOST], grader.watch)
+    )
 
 
 @cache
-def _gallery(file: Path) -> dict[str, list[Draw]]:
+def pictures_in(file: Path) -> dict[str, list[Draw]]:
+    """Return the functions of a file that draw pictures, by part."""
     return dict(runpy.run_path(str(file))["PICTURES"])
 
 
-def _drawn(loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch) -> list[Picture]:
+def drawn_pictures(
+    loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch
+) -> list[Picture]:
+    """Draw these pictures of a submission, and close it; what cannot be drawn has a `problem`."""
     with closing(loaded):
         return [_picture(part, draw, loaded, watch) for part, draw in wanted]
 

@@ -68,7 +68,7 @@ def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
 
 
 @dataclass
-class _Attempt:
+class Attempt:
     """The result of one mistake in one test; not `finished` if the test was stopped at a different
     answer.
     """
@@ -81,6 +81,9 @@ class _Attempt:
 class Diagnosis:
     """Names the known mistakes of one assignment; runs tests on a mistake only when they are
     needed.
+
+    `mistakes` are those that it can name, `attempts` those that have run so far, by mistake and
+    test.
     """
 
     def __init__(
@@ -92,14 +95,14 @@ class Diagnosis:
         watch: Watch,
     ) -> None:
         self._session = session
-        self._mistakes = prepared.mistakes
+        self.mistakes = prepared.mistakes
         self._reference = reference
         self._solution = prepared.solution
         self._run_seed = run_seed
         self._watch = watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self._right: dict[str, Transcript] = {}
-        self._attempts: dict[tuple[str, str], _Attempt] = {}
+        self.attempts: dict[tuple[str, str], Attempt] = {}
         self._kept = KeptTranscripts()
 
     def name(
@@ -127,7 +130,7 @@ class Diagnosis:
         named: dict[str, Mistake] = {}
 
         def most_tests_first(mistake: Mistake) -> tuple[int, int]:
-            return -len(explained[mistake]), self._mistakes.index(mistake)
+            return -len(explained[mistake]), self.mistakes.index(mistake)
 
         for mistake in sorted(explained, key=most_tests_first):
             reported = self._without_a_name(mistake, explained[mistake], failures)
@@ -145,7 +148,7 @@ class Diagnosis:
         failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
         alike = [
             other
-            for other in self._mistakes
+            for other in self.mistakes
             if other.title != mistake.title and other.fails and other.fails == mistake.fails
         ]
         equals = [
@@ -171,9 +174,9 @@ class Diagnosis:
             tests in which it differs from the submission; then the author's order.
             """
             fails = mistake.fails or frozenset()
-            return len(names - fails), len(missed ^ fails), self._mistakes.index(mistake)
+            return len(names - fails), len(missed ^ fails), self.mistakes.index(mistake)
 
-        others = [mistake for mistake in self._mistakes if mistake not in found]
+        others = [mistake for mistake in self.mistakes if mistake not in found]
         mistakes = [*found, *sorted(others, key=unlikeliness)]
         partly: dict[Mistake, list[str]] = {}
         for mistake in mistakes:
@@ -232,19 +235,19 @@ class Diagnosis:
 
     def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript) -> float:
         key = mistake.id, test.name
-        attempt = self._attempts.get(key)
+        attempt = self.attempts.get(key)
         if attempt is None or (not attempt.finished and transcript.begins_like(attempt.transcript)):
-            attempt = self._attempts[key] = self._take(mistake, test, transcript)
+            attempt = self.attempts[key] = self._take(mistake, test, transcript)
             self._kept.add(attempt.transcript)
         if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
             return 0.0
         return (
             OF_TYPE_ALONE
-            if transcript.differs_by_words(attempt.transcript, self._right_answers(test))
+            if transcript.differs_by_words(attempt.transcript, self.right_answers(test))
             else 1.0
         )
 
-    def _right_answers(self, test: Test) -> Transcript:
+    def right_answers(self, test: Test) -> Transcript:
         """Return the solution's answers; none if it did not finish."""
         if test.name not in self._right:
             # a new module: nothing is cached in it
@@ -256,7 +259,7 @@ class Diagnosis:
             self._right[test.name] = subject.connection.transcript
         return self._right[test.name]
 
-    def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> _Attempt:
+    def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> Attempt:
         if mistake.id not in self._subjects:
             self._subjects[mistake.id] = self._loaded(mistake.id, mistake.source)
         subject = self._subjects[mistake.id]
@@ -264,10 +267,10 @@ class Diagnosis:
         try:
             error = self._run(test, subject, f"{mistake.id} in {test.name}")
         except TaskEndedError:
-            return _Attempt(finished=True, failed=False, transcript=Transcript())
+            return Attempt(finished=True, failed=False, transcript=Transcript())
         # without the student's transcript
         taken = Transcript(subject.connection.transcript.answers)
-        return _Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
+        return Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
     def _run(
         self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str

@@ -48,8 +48,8 @@ class Grader:
 
     The constructor loads the needed files of the course and runs every test on the solution, so
     that all imports are done before the first submission. Assignments whose modules cannot be
-    imported are left out: `grade` raises MissingModuleError for them. Raises CourseError or
-    InfrastructureError.
+    imported are left out: `grade` raises MissingModuleError for them. `diagnoses` name the known
+    mistakes of an assignment, anew in each run. Raises CourseError or InfrastructureError.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class Grader:
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
         self._cache = ReplayCache()
-        self._diagnoses = {
+        self.diagnoses = {
             name: Diagnosis(
                 self.session, prepared, self.workers.references[name], run_seed, self.watch
             )
@@ -272,7 +272,7 @@ class Grader:
             if self.course.follow_through
             else {}
         )
-        diagnosis = self._diagnoses[assignment.name]
+        diagnosis = self.diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself
         names = diagnosis.name(_transcripts(again.values()), missed)

@@ -1,6 +1,5 @@
 """Load submissions in sandboxed workers, in a new worker if one ended, until loading fails twice."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -10,12 +9,12 @@ from autograder.grading.reference import load_reference
 from autograder.records import SourceFile
 from autograder.sandbox.outside.budget import Budget
 from autograder.sandbox.outside.connection import malformed
-from autograder.sandbox.outside.deadline import CLOCK_FACTOR
+from autograder.sandbox.outside.deadline import CLOCK_FACTOR, SHARE_LEFT, EndlessCalls
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.sandbox.outside.subject import RemoteSubject, Use
-from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import claims
 from autograder.sandbox.shared.errors import (
     TAKES_TOO_LONG,
@@ -73,7 +72,7 @@ class WorkerFactory:
     def connect(
         self,
         assignment: Assignment,
-        endless: Counter[str] | None = None,
+        endless: EndlessCalls | None = None,
         budget: Budget | None = None,
     ) -> WorkerConnection:
         """Start a worker.
@@ -117,7 +116,7 @@ class LoadedSubmission:
         self.stopped: list[list[Any]] = []
         # modules that are not there, with the place of the import
         self.absent: list[tuple[str, str, int]] = []
-        self._endless = Counter[str]()
+        self._endless = EndlessCalls()
         self._hopeless: StudentError | None = None
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:

@@ -146,13 +146,13 @@ class Watching:
 
         Raises CourseError or InfrastructureError if the graders cannot start.
         """
-        self._pool = graders(self._plan)
+        self.start_graders()
         try:
             for future in [self._pool.submit(be_ready) for _ in range(self._plan.jobs)]:
                 future.result()
             ready()
             while True:
-                self._step(self._next_events())
+                self.step(self._seconds_until_due())
         except KeyboardInterrupt:
             self._finish()
         finally:
@@ -162,6 +162,10 @@ class Watching:
             self._pool.shutdown(wait=True, cancel_futures=True)
             if self._journal:
                 self._journal.close()
+
+    def start_graders(self) -> None:
+        """Start the processes that grade; `run` does."""
+        self._pool = graders(self._plan)
 
     def _read_past(self, journal: Journal) -> Iterator[str]:
         """Yield the student of each automatic grading, and note its time."""
@@ -186,24 +190,28 @@ class Watching:
 
     # ------------------------------------------------------------------ events
 
-    def _next_events(self) -> list[Event]:
-        """Wait until something happens or is due; return what has happened."""
+    def _seconds_until_due(self) -> float:
         due = [self._next_look, *self._later.values()]
         if self._settling.is_waiting:
             due.append(self._clock() + POLL_SECONDS)
         if self._repeated:
             due.append(self._repeated.due)
+        return max(0.0, min(due) - self._clock())
+
+    def _next_events(self, seconds: float) -> list[Event]:
+        """Wait at most so long until something happens; return what has happened."""
         events: list[Event] = []
         try:
-            events.append(self._events.get(timeout=max(0.0, min(due) - self._clock())))
+            events.append(self._events.get(timeout=seconds))
             while True:
                 events.append(self._events.get_nowait())
         except queue.Empty:
             return events
 
-    def _step(self, events: list[Event]) -> None:
+    def step(self, seconds: float = 0.0) -> None:
+        """Wait at most so long until something happens, and do all that it asks for or that is due."""
         changed = set[str]()
-        for event in events:
+        for event in self._next_events(seconds):
             if isinstance(event, Future):
                 self._ended(event)
             else:

@@ -106,7 +106,7 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     )
 
 
-class _Reading:
+class Reading:
     """Decomposed answers: `form` must be equal, `numbers` may differ slightly.
 
     The numbers are bent, so that a step of a grid is a difference of small numbers and a ratio of
@@ -186,7 +186,7 @@ class _Reading:
 
 def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> dict[int, bytes]:
     """Return the fingerprint on each of these grids."""
-    reading = _Reading(answers)
+    reading = Reading(answers)
     return {grid: reading.fingerprint(salt, grid) for grid in grids}
 
 
@@ -199,8 +199,8 @@ def steady_fingerprint(
     distinguished. (If they are equal, the test failed for a reason outside the answers, such as the
     text of an error.)
     """
-    reading = _Reading(answers)
-    right = _Reading(other or ())
+    reading = Reading(answers)
+    right = Reading(other or ())
     grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
     if grid is None:
         return None

@@ -33,7 +33,10 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 class Watch:
-    """One watched assignment; `step` polls the file and the keyboard once."""
+    """One watched assignment; `step` polls the file and the keyboard once.
+
+    A check, or drawing all pictures, may use `seconds` of processor time.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Watch:
         self._console = console
         self._key = key
         self._clock = clock
-        self._seconds = seconds
+        self.seconds = seconds
         self._report: CheckReport | None = None
         self._problem = ""
         self._seen: Stamp = ()
@@ -71,7 +74,7 @@ class Watch:
             if not isinstance(self._target, Path) or self._target.is_dir():
                 # the notebook, or else the script, can be the fuller one now
                 self.work = find_work(self._target)
-            self._report = run_in_child(lambda: check_work(self.work), self._seconds, self._changed)
+            self._report = run_in_child(lambda: check_work(self.work), self.seconds, self._changed)
             self._problem = ""
         except GivenUp:
             return
@@ -97,7 +100,7 @@ class Watch:
     def _pictures(self) -> RenderableType:
         try:
             return drawings_screen(
-                run_in_child(lambda: draw_all(self.work), self._seconds, self._changed)
+                run_in_child(lambda: draw_all(self.work), self.seconds, self._changed)
             )
         except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")

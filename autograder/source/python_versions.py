@@ -44,14 +44,14 @@ _SYNTAX = (
     (r"""(?<![\w"'])(?:[tT][rR]?|[rR][tT])["']""", "a t-string needs", (3, 14)),
 )
 
-_MODULES = {
+MODULES = {
     "tomllib": (3, 11),
     "annotationlib": (3, 14),
     "compression": (3, 14),
     "string.templatelib": (3, 14),
     "concurrent.interpreters": (3, 14),
 }
-_NAMES = {
+NAMES = {
     "typing.Self": (3, 11),
     "typing.Never": (3, 11),
     "typing.LiteralString": (3, 11),
@@ -109,7 +109,7 @@ def newer_name(name: str, python: tuple[int, int] | None = None) -> Newer | None
     """Return the version that brought a module or a name of the standard library, if it is newer;
     or None.
     """
-    version = _NAMES.get(name) or _MODULES.get(name)
+    version = NAMES.get(name) or MODULES.get(name)
     if version is None or version <= (python or present()):
         return None
     return Newer(f"`{name}` needs", version)

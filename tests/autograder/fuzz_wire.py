@@ -23,7 +23,7 @@ import torch
 
 from autograder.sandbox.shared import wire
 
-TAGS = [*wire._TAGS, "!none", "!", "tuple", "!tensor "]
+TAGS = [*wire.TAGS, "!none", "!", "tuple", "!tensor "]
 ODD: list[Any] = [
     None, True, -1, 0, 1, 2**26, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), 10**30, 0.5, -0.0, float("nan"),
     float("inf"), "", "a", "\ud800", "float32", "uint8", "bool", "bfloat16", [], {}, [[]], {"!tuple": []},
@@ -33,7 +33,7 @@ ODD: list[Any] = [
 
 def samples() -> list[Any]:
     """Return encodable values of every kind."""
-    tensors = [torch.arange(n).to(dtype) for n, dtype in enumerate(wire._TORCH_DTYPES.values())]
+    tensors = [torch.arange(n).to(dtype) for n, dtype in enumerate(wire.TORCH_DTYPES.values())]
     return [
         None, True, 7, -1.5, float("nan"), "text", "ä" * 20_000, b"bytes", (1, (2, [3, {"a": (None,)}])), tensors,
         torch.empty(2, 0, 3), torch.tensor(3.0), torch.empty(7, 5, device="meta"), torch.bfloat16,
@@ -45,8 +45,8 @@ def samples() -> list[Any]:
 
 def split(frame: bytes) -> tuple[bytes, bytes]:
     """Return the header and the data of a frame."""
-    length, _ = wire._LENGTHS.unpack_from(frame)
-    start = wire._LENGTHS.size
+    length, _ = wire.LENGTHS.unpack_from(frame)
+    start = wire.LENGTHS.size
     return frame[start : start + length], frame[start + length :]
 
 

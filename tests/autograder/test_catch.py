@@ -36,6 +36,7 @@ from autograder.selfcheck.catch import (
 )
 from autograder.selfcheck.catching import about_attempt
 from autograder.selfcheck.check import suite_of
+from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import find_work, run_text
 from tests.autograder.at_hand import build_at_hand
@@ -290,7 +291,7 @@ def test_the_commands_lead_to_it(folder: Path) -> None:
 def in_notebook(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     module = loaded()
     monkeypatch.setitem(notebook.sys.modules, "__main__", module)
-    monkeypatch.setattr(notebook, "_folder", folder)
+    monkeypatch.setattr(this_kernel, "folder", folder)
     monkeypatch.delenv("NBGRADER_EXECUTION", raising=False)
     yield folder
 

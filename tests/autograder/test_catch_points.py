@@ -264,7 +264,7 @@ def test_no_worker_lives_while_programs_are_tried(
     compare = catch_part.difference
 
     def watched(*outcomes: object) -> str:
-        assert all(connection.worker._ending is not None for connection in workers)
+        assert all(connection.worker.socket.fileno() == -1 for connection in workers)
         return compare(*outcomes)  # type: ignore[arg-type]
 
     monkeypatch.setattr(catch_part, "difference", watched)
@@ -431,6 +431,6 @@ def test_the_audit_hands_in_the_authors_inputs(
     assignment: Assignment = tiny.assignments[0]
     case = audit.Case("solution", assignment.name, "it", "", (1,))
     monkeypatch.setattr(audit, "this_grader", lambda: type("Its", (), {"course": tiny}))
-    assert audit._catch_file(case) == catch_file_of_author(tiny, assignment)
+    assert audit.catch_file_of(case) == catch_file_of_author(tiny, assignment)
     stub = audit.Case("stub", assignment.name, "it", "", (1,))
-    assert audit._catch_file(stub) == SourceFile(CATCH_FILE, CATCH)
+    assert audit.catch_file_of(stub) == SourceFile(CATCH_FILE, CATCH)

@@ -27,6 +27,7 @@ from autograder.sandbox.outside.deadline import (
     PROCESSORS,
     Deadline,
     DeadlineExceededError,
+    EndlessCalls,
 )
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.remote import RemoteStudent
@@ -122,13 +123,6 @@ def test_code_that_wanted_a_processor_or_the_disk_was_starved(clock, state):
     assert late.limit == "clock" and late.starved
 
 
-def test_where_nothing_is_counted_the_clock_decides(clock):
-    connection = WorkerConnection(SimpleNamespace(socket=None, processor_seconds=lambda: 0.0,
-                                                  wants_processor=lambda: False), 1.0)  # fmt: skip
-    seconds, late = wait_out(clock, connection._deadline("f", 1.0, 1e12))
-    assert seconds == pytest.approx(CLOCK_FACTOR) and not late.starved
-
-
 def test_end_of_the_tests_time_is_not_proof_of_an_endless_call(clock):
     seconds, late = wait_out(clock, Deadline(60, Told(), clock.now + 0.05))
     assert seconds == pytest.approx(0.05, abs=MOMENT)
@@ -188,10 +182,10 @@ def test_an_answer_does_not_extend_the_processor_time(clock):
     ],
 )
 def test_the_sentence_says_which_limit(late, sentence, endless):
-    connection = WorkerConnection(SimpleNamespace(socket=None), 1.0)
-    error = connection._too_late("f", late)
+    calls = EndlessCalls()
+    error = calls.too_late("f", late)
     assert str(error).endswith(sentence)
-    assert connection._endless["f"] == endless
+    assert calls.times["f"] == endless
     assert error.starved == (late.starved or late.limit == "test")
 
 
@@ -206,12 +200,13 @@ def sleep(): time.sleep(10**6)
 
 def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Counter[str]]:
     """Make a call that never returns; return how it ended, and the calls recorded as endless."""
-    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
+    endless = EndlessCalls()
+    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5, endless)
     try:
         connection.request("load", 120, text=TEXT, filename="loops.py")
         with pytest.raises(StudentTimeoutError) as late:
             getattr(RemoteStudent(connection, []), name)()
-        return late.value, connection._endless
+        return late.value, endless.times
     finally:
         connection.close()
 
@@ -257,20 +252,16 @@ def use(seconds):
 
 
 def test_repeated_timeouts_shorten_the_deadline():
-    connection = WorkerConnection(SimpleNamespace(socket=None, processor_seconds=lambda: 0.0), 1.0)
-
-    def seconds(name: str, limit: float) -> float:
-        return connection._deadline(name, limit, 1e12).seconds
-
-    waits = []
+    calls = EndlessCalls()
+    shares = []
     for _ in range(5):
-        waits.append(seconds("loop", 1.0))
-        connection._endless["loop"] += 1
-    assert waits == [1.0, 0.1, 0.05, 0.025, 0.025]
-    assert seconds("other", 1.0) == 1.0, "one endless loop does not affect other functions"
-    connection._endless["another"] += 1
-    assert seconds("other", 1.0) == 0.5
-    assert seconds("", 5.0) == 5.0, "loading has all its time"
+        shares.append(calls.share_left("loop"))
+        calls.too_late("loop", DeadlineExceededError("processor", 1.0))
+    assert shares == [1.0, 0.1, 0.05, 0.025, 0.025]
+    assert calls.share_left("other") == 1.0, "one endless loop does not affect other functions"
+    calls.too_late("another", DeadlineExceededError("processor", 1.0))
+    assert calls.share_left("other") == 0.5
+    assert calls.share_left("") == 1.0, "loading has all its time"
 
 
 # ------------------------------------------------------------------ in a student's own process

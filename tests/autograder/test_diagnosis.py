@@ -126,11 +126,11 @@ def test_mistakes_are_named_in_any_order_of_submissions(grader, order):
 def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
     """Both known mistakes forget earlier numbers, and their answers to the first pushes are equal."""
     assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
-    diagnosis = grader._diagnoses[NAME]
-    before = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
+    diagnosis = grader.diagnoses[NAME]
+    before = diagnosis.attempts["forgets_later", "test_pushes_add_up"]
     assert not before.finished, "it was stopped where it answered otherwise than the student"
     assert named(grader, "forgets_later") == {"forgets_later"}
-    after = diagnosis._attempts["forgets_later", "test_pushes_add_up"]
+    after = diagnosis.attempts["forgets_later", "test_pushes_add_up"]
     assert after.finished and len(after.transcript.answers) > len(before.transcript.answers)
 
 
@@ -176,17 +176,17 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     """A function that stores which tests mistakes fail, as if an audit had recorded it; no test by default."""
 
     def record(**fails: frozenset[str]) -> None:
-        diagnosis = grader._diagnoses[NAME]
+        diagnosis = grader.diagnoses[NAME]
         mistakes = [
-            replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis._mistakes
+            replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis.mistakes
         ]
-        monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
+        monkeypatch.setattr(diagnosis, "mistakes", tuple(mistakes))
 
     return record
 
 
 def attempted(grader: Grader) -> set[str]:
-    return {mistake for mistake, _ in grader._diagnoses[NAME]._attempts}
+    return {mistake for mistake, _ in grader.diagnoses[NAME].attempts}
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):
@@ -219,13 +219,12 @@ def test_mistakes_that_no_test_tells_apart_get_their_questions_without_a_name(gr
 
 
 def test_a_mistake_without_a_record_is_tried(grader, monkeypatch, recorded):
-    diagnosis = grader._diagnoses[NAME]
+    diagnosis = grader.diagnoses[NAME]
     recorded()
     mistakes = [
-        replace(each, fails=None) if each.id == "subtracts" else each
-        for each in diagnosis._mistakes
+        replace(each, fails=None) if each.id == "subtracts" else each for each in diagnosis.mistakes
     ]
-    monkeypatch.setattr(diagnosis, "_mistakes", tuple(mistakes))
+    monkeypatch.setattr(diagnosis, "mistakes", tuple(mistakes))
     assert named(grader, "subtracts") == {"subtracts"}
     assert attempted(grader) == {"subtracts"}
 
@@ -240,8 +239,8 @@ def test_a_mistake_that_fails_more_tests_than_recorded_is_named(grader, recorded
 
 
 def test_answers_of_the_solution_are_nobodys_mistake(grader):
-    diagnosis = grader._diagnoses[NAME]
-    failures = {test: diagnosis._right_answers(test) for test in grader.tests[NAME]}
+    diagnosis = grader.diagnoses[NAME]
+    failures = {test: diagnosis.right_answers(test) for test in grader.tests[NAME]}
     assert diagnosis.name(failures, [test.name for test in failures]) == {}
 
 

@@ -244,7 +244,7 @@ def test_a_sandbox_enters_its_group_and_removes_it(group):
         with sandbox.spawn(PROBE_LIMITS) as worker:
             worker.end()
         (folder,) = group.glob(f"{cgroup.SANDBOX}*")
-        (server,) = sandbox._servers.values()
+        (server,) = sandbox.servers.values()
         assert (folder / "cgroup.procs").read_text() == f"{server.process.pid}\n"
         for file in folder.iterdir():  # the files of a group vanish with it
             file.unlink()

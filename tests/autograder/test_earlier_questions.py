@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -22,6 +23,7 @@ from autograder.course.config import Course, CourseError, load_course
 from autograder.course.questions import load_questions, load_rewordings
 from autograder.selfcheck.earlier_questions import FILE_NAME, REST, Standing, next_question
 from autograder.selfcheck.hints import FOLDER
+from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.workspace import run_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,10 +235,10 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(home: Path) -> None:
 # -- in a notebook ----------------------------------------------------------------------------------
 @pytest.fixture
 def kernel(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(notebook, "_folder", home / HEADS)
-    monkeypatch.setattr(notebook, "_seen", {})
-    space = vars(run_text(written_up_to(HEADS, 3), "masked_heads.py").module)
-    monkeypatch.setattr(notebook, "_notebook_space", lambda: space)
+    monkeypatch.setattr(this_kernel, "folder", home / HEADS)
+    monkeypatch.setattr(this_kernel, "seen", {})
+    written = run_text(written_up_to(HEADS, 3), "masked_heads.py").module
+    monkeypatch.setitem(sys.modules, "__main__", written)
     return home
 
 

@@ -819,7 +819,7 @@ def test_equal_grades_give_equal_pages(tmp_path: Path, course: Course) -> None:
 def test_missing_jinja2_is_reported(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pages._environment.cache_clear()
+    pages.templates.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(InfrastructureError, match='-m pip install "jinja2>='):
         write_all(tmp_path, course, whole_class())

@@ -18,12 +18,13 @@ from autograder.grading.grader import Grader
 from autograder.grading.workers import LOADING_FACTOR
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.deadline import SHARE_LEFT
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.local import load_text
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.solution_answers import StandIns
-from autograder.sandbox.outside.worker_connection import SHARE_LEFT, WorkerConnection
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADS, BLOCKS, COUNTS = "03_masked_heads", "05_encoder_block", "06_bert_param_count"

@@ -32,6 +32,13 @@ def fill_the_disk(monkeypatch: pytest.MonkeyPatch, name: str = "") -> None:
     monkeypatch.setattr(Path, "open", opened)
 
 
+def descriptor_of(file: Path) -> int:
+    """Return the descriptor under which this process has opened a file."""
+    links = [*Path("/proc/self/fd").iterdir()]
+    (descriptor,) = (int(link.name) for link in links if link.resolve() == file.resolve())
+    return descriptor
+
+
 def test_failed_write_names_the_file_and_keeps_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,7 +60,8 @@ def test_full_disk_raises_infrastructure_error_from_the_journal(tmp_path: Path) 
         Journal(tmp_path) as journal,
     ):
         journal.append(grade)
-        journal._file = Path("/dev/full").open("ab")  # noqa: SIM115
+        with Path("/dev/full").open("ab") as full:
+            os.dup2(full.fileno(), descriptor_of(journal.path))
         journal.append(grade)
     assert [each.student for each in Reading(tmp_path / "grades.jsonl")] == ["ada"]
 

@@ -37,6 +37,7 @@ from autograder.runs.pool import Plan
 from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
+from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import wire
 from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.sampling import sampled
@@ -423,7 +424,7 @@ def test_killed_fork_server_is_restarted(grade, grader, solution):
     sandbox = grader.workers.sandbox
     wrong = solution.replace(".tril()", ".triu()")
     expected = grade(wrong)
-    for pid in descendants(sandbox._servers[()].process.pid):
+    for pid in descendants(sandbox.servers[()].process.pid):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     assert same(grade(wrong)) == same(expected)
@@ -432,21 +433,21 @@ def test_killed_fork_server_is_restarted(grade, grader, solution):
 @pytest.mark.slow
 def test_fork_server_killed_during_a_test_does_not_change_the_grade(grade, grader, solution):
     sandbox = grader.workers.sandbox
-    server = sandbox._servers[()].process.pid
+    server = sandbox.servers[()].process.pid
     slow = solution.replace(IN_ATTENTION, f"import time; time.sleep(0.2)\n    {IN_ATTENTION}")
-    runs = suite_run.SuiteRun._once
+    run = WorkerConnection.run
     killed = []
 
-    def once(self, test, fresh):
-        if test.name == "test_attention_with_a_mask" and not killed:
+    def kill_and_run(self, test, *rest):
+        if test.endswith("::test_attention_with_a_mask") and not killed:
             killed.append(os.kill(server, signal.SIGKILL))
-        return runs(self, test, fresh)
+        return run(self, test, *rest)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suite_run.SuiteRun, "_once", once)
+        patch.setattr(WorkerConnection, "run", kill_and_run)
         found = grade(slow)
     assert killed and found.score == FULL, messages(found)
-    assert sandbox._servers[()].process.pid != server
+    assert sandbox.servers[()].process.pid != server
 
 
 def test_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):

@@ -166,7 +166,7 @@ def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
     """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
     course = load_course(write_tiny_course(tmp_path / "course"))
     make_hostile(tmp_path / "class", NAME, "adding.py")
-    submission = gradescope_run._submission(
+    submission = gradescope_run.submission_in(
         tmp_path / "class" / student, course, course.assignment(NAME)
     )
     assert SECRET not in str(submission)

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from autograder.sandbox.inside.jail import TIERS
-from autograder.sandbox.outside import command
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.unavailable import SandboxImportError, SandboxUnavailableError
 from tests.autograder.sampling import sampled
@@ -161,8 +160,8 @@ def failure(tiers, packages):
     return of
 
 
-def test_a_failing_import_is_named_with_its_last_line(failure, monkeypatch):
-    monkeypatch.setattr(command, "_is_installed", lambda module: True)
+def test_a_failing_import_is_named_with_its_last_line(failure, packages, monkeypatch):
+    monkeypatch.syspath_prepend(packages)
     error = failure("raise OSError(30, 'Read-only file system', '/nowhere')")
     assert isinstance(error, SandboxImportError)
     assert "`import some_library` failed inside the sandbox" in str(error)

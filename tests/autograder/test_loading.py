@@ -320,9 +320,9 @@ def test_the_table_of_names_is_true_here() -> None:
 
     from autograder.source import python_versions
 
-    for name, version in {**python_versions._NAMES, **python_versions._MODULES}.items():
+    for name, version in {**python_versions.NAMES, **python_versions.MODULES}.items():
         module, _, attribute = (
-            name.rpartition(".") if name in python_versions._NAMES else (name, "", "")
+            name.rpartition(".") if name in python_versions.NAMES else (name, "", "")
         )
         try:
             found = not attribute or hasattr(importlib.import_module(module), attribute)

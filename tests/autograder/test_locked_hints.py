@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import types
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,14 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.sandbox.outside.transcript import Answer, Transcript
 from autograder.sandbox.shared.calls import Call
+from autograder.selfcheck import locked_hints
 from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
     GRIDS,
     MistakeHint,
+    Reading,
     SteadyServer,
-    _Reading,
     choose,
     fingerprints,
     lock,
@@ -228,13 +230,17 @@ def test_hints_are_unlocked_despite_rounding_differences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every number of every answer differs by about a millionth, and every mistake still unlocks its hint."""
-    random, read = np.random.default_rng(0), _Reading._read_floats
+    random = np.random.default_rng(0)
 
-    def read_elsewhere(reading: _Reading, flat: np.ndarray) -> None:
-        off = random.standard_normal((2, len(flat))) * 1e-6
-        read(reading, flat * (1 + off[0]) + off[1] * (flat != 0))
+    class ReadElsewhere(Reading):
+        def __init__(self, answers: Iterable[Answer]) -> None:
+            super().__init__(answers)
+            flat = np.sinh(self.numbers) * locked_hints.BEND
+            off = random.standard_normal((2, len(flat))) * 1e-6
+            elsewhere = flat * (1 + off[0]) + off[1] * (flat != 0)
+            self.numbers = np.arcsinh(elsewhere / locked_hints.BEND)
 
-    monkeypatch.setattr(_Reading, "_read_floats", read_elsewhere)
+    monkeypatch.setattr(locked_hints, "Reading", ReadElsewhere)
     assignment = COURSE.assignment("03_masked_heads")
     for mistake in load_mistakes(COURSE, assignment):
         report = check_copy(assignment, mistake.source, tmp_path / assignment.name)

@@ -13,7 +13,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import notebook
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
@@ -21,6 +20,7 @@ from autograder.sandbox.inside.server import Server
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.shared.errors import LOADING_STOPPED
 from autograder.selfcheck.check import check_target
+from autograder.selfcheck.living_cells import living_cells
 from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
 from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
@@ -301,14 +301,14 @@ def test_check_in_a_notebook_reads_a_timed_cell(monkeypatch: pytest.MonkeyPatch)
     body = "import torch\ndef add(a, b):\n    return torch.sub(a, b)\n"
     exec(compile(body, "<timed exec>", "exec"), space)
     space["In"] = ["", old, f"get_ipython().run_cell_magic('time', '', {body!r})\n"]
-    assert [text.strip() for text in notebook._living_cells(space)] == [body.strip()]
+    assert [text.strip() for text in living_cells(space)] == [body.strip()]
     name = "/somewhere/1.py"
     text = "def other():\n    return 1\n"
     monkeypatch.setitem(
         linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name)
     )
     exec(compile(text, name, "exec"), space)
-    assert notebook._living_cells(space)[0] == text
+    assert living_cells(space)[0] == text
 
 
 def test_places_of_a_script_from_colab_are_known() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from rich.console import Console
@@ -24,6 +25,7 @@ from autograder import notebook
 from autograder.cli import app
 from autograder.course.config import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
+from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.watch import Watch
 from autograder.source.text import NoShell, cells
 from tests.autograder.sampling import sampled
@@ -102,16 +104,16 @@ def by_notebook(material: Material, folder: Path) -> Seen:
     file = folder / (
         material.notebook if (folder / material.notebook).exists() else material.script
     )
-    space = {"__name__": "__main__", "In": [], "get_ipython": NoShell}
+    main = ModuleType("__main__")
+    space = vars(main)
+    space.update({"In": [], "get_ipython": NoShell})
     for name, code in cells(file.read_text("utf-8"), file.name):
         if "autograder.notebook" not in code:
             run_cell(code, name, space)
-    held = notebook._notebook_space, notebook._folder
-    notebook._notebook_space, notebook._folder = lambda: space, folder
-    try:
-        shown = [notebook._verdict(part.name) for part in material.assignment.parts]
-    finally:
-        notebook._notebook_space, notebook._folder = held
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "__main__", main)
+        patch.setattr(this_kernel, "folder", folder)
+        shown = [notebook.check(part.name) for part in material.assignment.parts]
     said = "\n".join(message.heading for message in shown)
     tested = [message for message in shown if message.results]
     green = any(result.score for message in tested for result in message.results)

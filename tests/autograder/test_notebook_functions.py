@@ -9,6 +9,7 @@ import runpy
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import nbformat
@@ -20,6 +21,7 @@ from autograder.course.notebook import SET_UP, with_narrow_lines
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
+from autograder.selfcheck.kernel import parts_of, this_kernel
 from autograder.selfcheck.workspace import run_text
 from autograder.source.text import NOTEBOOK_FUNCTIONS, outline
 
@@ -30,8 +32,8 @@ GAP = 'raise NotImplementedError("add is not written yet.")'
 @pytest.fixture
 def folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A student's folder of the assignment, as the working directory of a new kernel."""
-    monkeypatch.setattr(notebook, "_folder", None)
-    monkeypatch.setattr(notebook, "_seen", {})
+    monkeypatch.setattr(this_kernel, "folder", None)
+    monkeypatch.setattr(this_kernel, "seen", {})
     return folder
 
 
@@ -41,7 +43,9 @@ def run_cells(
     """Write the answer to the notebook, save it, and run its cells of code with definitions, as a kernel does."""
     file = folder / "adding.ipynb"
     opened = nbformat.read(file, as_version=4)
-    space: dict[str, Any] = {"__name__": "__main__", "In": []}
+    main = ModuleType("__main__")
+    space = vars(main)
+    space["In"] = []
     for number, cell in enumerate(opened.cells):
         cell.source = cell.source.replace(GAP, answer).replace("return a - b", answer)
         if cell.cell_type == "code" and ("def " in cell.source or "STEP" in cell.source):
@@ -50,7 +54,7 @@ def run_cells(
                 linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name)
             )
             exec(compile(text, name, "exec"), space)
-    monkeypatch.setattr(notebook, "_notebook_space", lambda: space)
+    monkeypatch.setitem(sys.modules, "__main__", main)
     if save:
         nbformat.write(opened, file)
 
@@ -126,14 +130,16 @@ def test_files_are_found_near_a_notebook_that_was_opened_alone(
     capsys: pytest.CaptureFixture[str],
     place: str,
 ) -> None:
-    monkeypatch.setattr(notebook, "_folder", None)
+    monkeypatch.setattr(this_kernel, "folder", None)
     monkeypatch.chdir(tmp_path)
     notebook.open_assignment(NAME)
     assert f"The tests of {NAME} are not in {tmp_path}." in capsys.readouterr().out
     shutil.copytree(released / NAME, tmp_path / place, dirs_exist_ok=True)
     notebook.open_assignment(NAME)
-    assert notebook._here().samefile(tmp_path / place) and capsys.readouterr().out == ""
-    assert notebook._pictures("add")
+    assert this_kernel.here.samefile(tmp_path / place) and capsys.readouterr().out == ""
+    shown = Shown(monkeypatch)
+    notebook.picture("add")
+    assert shown.first
 
 
 SHAPES = '''\
@@ -348,11 +354,11 @@ def test_every_part_of_the_course_finds_its_tests(
     assignment: Assignment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = load_course(Path(__file__).parents[2])
-    monkeypatch.setattr(notebook, "_folder", course.release_folder(assignment))
+    monkeypatch.setattr(this_kernel, "folder", course.release_folder(assignment))
     visible = course.release_folder(assignment) / f"test_{assignment.stem}.py"
-    assert {notebook._test_file(part.name) for part in assignment.parts} == {visible}
-    assert notebook._test_file(f"{assignment.parts[0].name}_") is None
-    assert notebook._parts_of(visible) == [part.name for part in assignment.parts]
+    assert {this_kernel.test_file(part.name) for part in assignment.parts} == {visible}
+    assert this_kernel.test_file(f"{assignment.parts[0].name}_") is None
+    assert parts_of(visible) == [part.name for part in assignment.parts]
 
 
 @pytest.mark.parametrize(
@@ -361,8 +367,8 @@ def test_every_part_of_the_course_finds_its_tests(
 def test_the_part_of_a_test_is_found_however_it_is_written(
     decorator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "_folder", tmp_path)
+    monkeypatch.setattr(this_kernel, "folder", tmp_path)
     file = tmp_path / "test_adding.py"
     file.write_text(f"{decorator}\ndef test_add(student): ...\n")
-    assert notebook._test_file("add") == file
-    assert notebook._test_file("ad") is None
+    assert this_kernel.test_file("add") == file
+    assert this_kernel.test_file("ad") is None

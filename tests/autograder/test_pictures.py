@@ -318,9 +318,9 @@ def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     limits = assignment.limits.model_copy(update=patient)
     assignment = assignment.model_copy(update={"limits": limits})
     file = SourceFile(f"{assignment.stem}.py", COURSE.solution_file(assignment).read_text("utf-8"))
-    gallery = painter._gallery(COURSE.pictures_file(assignment))
+    gallery = painter.pictures_in(COURSE.pictures_file(assignment))
     wanted = [(part, draw) for part, draws in gallery.items() for draw in draws]
-    drawn = painter._drawn(LoadedSubmission(workers, assignment, file), wanted, Watch())
+    drawn = painter.drawn_pictures(LoadedSubmission(workers, assignment, file), wanted, Watch())
     assert len(drawn) == len(wanted) > 0
     assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
     assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 ENGINE = Path(__file__).parents[2] / "autograder"
+TESTS = Path(__file__).parent
+BY_NAME = {"delattr", "getattr", "hasattr", "setattr", "patch", "object"}  # of `patch.object`, too
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -74,3 +76,49 @@ def places(matches) -> Iterator[str]:
 def test_dense_expressions_become_fewer(matches) -> None:
     found = list(places(matches))
     assert len(found) == MOST[matches], f"lower the figure if there are fewer: {found}"
+
+
+def is_private(name: str) -> bool:
+    """`_step`, or `autograder.runs.run._step`; not `__name__`."""
+    parts = name.split(".")
+    return any(part.startswith("_") and not part.startswith("__") for part in parts)
+
+
+def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the private names that a test imports from the engine or gives to `setattr` and its like,
+    with their lines: ruff (SLF001) only sees `object._name`.
+    """
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("autograder"):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            texts = [value.value for value in values if isinstance(value, ast.Constant)]
+            names = [text for text in texts if isinstance(text, str) and called in BY_NAME]
+        yield from ((node.lineno, name) for name in names if is_private(name))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'monkeypatch.setattr(room, "_step", None)',
+        'monkeypatch.setattr("autograder.runs.run._step", None)',
+        'getattr(room, "_step")',
+        'patch.object(target=room, attribute="_step")',
+        "from autograder.runs.run import _step as step",
+    ],
+)
+def test_a_private_name_in_a_text_is_found(line: str) -> None:
+    assert list(private_names(ast.parse(line)))
+    assert not list(private_names(ast.parse(line.replace("_step", "step"))))
+    assert not list(private_names(ast.parse(line.replace("_step", "__doc__"))))
+
+
+def test_no_test_names_a_private_attribute_of_the_engine() -> None:
+    found = []
+    for file in sorted(TESTS.rglob("*.py")):
+        for line, name in private_names(ast.parse(file.read_text("utf-8"))):
+            found.append(f"{file.relative_to(TESTS)}:{line}: {name}")
+    assert found == [], "go through a public door, or make it one"

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 import autograder
 from autograder.authoring.kept_release import FOLDER as FOLDER_OF_KEPT
 from autograder.authoring.leaks import gives_away
-from autograder.authoring.release import PAGES, leaks
-from autograder.authoring.release import _files as files_of
+from autograder.authoring.release import PAGES, leaks, release_files
 from autograder.authoring.template import FOLDER
 from autograder.cli import app
 from autograder.course.config import Course, load_course
@@ -385,9 +384,9 @@ def made(monkeypatch) -> list[str]:
 
     def recorded(course: Course, *arguments) -> dict[str, bytes]:
         steps.append(course.title)
-        return files_of(course, *arguments)
+        return release_files(course, *arguments)
 
-    monkeypatch.setattr("autograder.authoring.release._files", recorded)
+    monkeypatch.setattr("autograder.authoring.release.release_files", recorded)
     return steps
 
 
@@ -481,7 +480,7 @@ def test_wheel_and_pages_of_this_course_contain_no_leaks():
 
 def release_of_kit(course: Course) -> dict[str, bytes]:
     """Return all files of a release except the assignments, which `build --check` verifies."""
-    made = files_of(course, course.assignments, None)
+    made = release_files(course, course.assignments, None)
     return {name: content for name, content in made.items() if not name.startswith("assignments/")}
 
 

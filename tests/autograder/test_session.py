@@ -110,13 +110,14 @@ def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
 def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
     hidden = Path(SUITE) / "test_hidden.py"
     other = Path(shutil.copytree(course, tmp_path / "other"))
-    (other / hidden).write_text("def test_of_another_course(): ...\n", "utf-8")
+    text = "import pytest\n\n@pytest.mark.part('add')\ndef test_of_another_course(student): ...\n"
+    (other / hidden).write_text(text, "utf-8")
     (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
     with pytest.raises(CourseError):
         SuiteSession([other / hidden, tmp_path / "broken.py"], other)
     sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
     try:
-        names = [[item.name for item in session._session.items] for session in sessions]
+        names = [[test.name for test in session.tests()] for session in sessions]
     finally:
         for session in sessions:
             session.close()

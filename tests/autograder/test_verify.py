@@ -26,10 +26,10 @@ from autograder.sandbox.inside.trials import run
 """
 REMOVALS = {
     "limits": "jail.limit_resources = lambda *_: None",
-    "filter": "jail.Walls._filter_calls = lambda self: None",
+    "filter": "jail.Walls.filter_calls = lambda self: None",
     "output": "zygote.redirect_output = lambda limit: None",
-    "deadline": "zygote.Zygote._seconds_to_deadline = lambda self: None\n"
-    "zygote.Zygote._enforce_deadlines = lambda self: None",
+    "deadline": "zygote.Zygote.seconds_to_deadline = lambda self: None\n"
+    "zygote.Zygote.enforce_deadlines = lambda self: None",
     "privileges": "jail.drop_privileges = lambda: jail.no_new_privileges()",
     "descriptors": "zygote.os.closerange = lambda *_: None",
     "landlock": "landlock.restrict = lambda readable: None",

@@ -81,7 +81,7 @@ def test_watch_continues_after_a_loop_and_a_crash(
     session = Session(folder, seconds=1.0)
     write(folder, "while True:\n    pass\n")
     assert "used more than 1 seconds of processor time" in session.step()
-    session.watch._seconds = HANGS
+    session.watch.seconds = HANGS
     write(folder, "import os\nos._exit(9)\n")
     assert "Your code ended the process that ran it (exit code 9)." in session.step()
     write(folder, "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
@@ -92,19 +92,21 @@ def test_watch_continues_after_a_loop_and_a_crash(
     assert "Well done!" in session.step()
 
 
-def test_saving_during_a_check_restarts_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+SAVES_ANOTHER = """\
+from pathlib import Path
+
+Path({new!r}).write_text({text!r}, "utf-8")
+Path({new!r}).replace({file!r})
+while True:
+    pass
+"""
+
+
+def test_saving_during_a_check_restarts_it(folder: Path) -> None:
+    """The file itself saves another one in its place while it is checked, and would never end."""
     session = Session(folder)
-    write(folder, "while True:\n    pass\n")
-    stamps = []
-
-    def saved_meanwhile() -> bool:
-        stamps.append(1)
-        if len(stamps) == 3:
-            write(folder, RIGHT)
-        return original()
-
-    original = session.watch._changed
-    monkeypatch.setattr(session.watch, "_changed", saved_meanwhile)
+    places = {"new": str(folder / "adding.py.new"), "file": str(folder / "adding.py")}
+    write(folder, SAVES_ANOTHER.format(**places, text=RIGHT))
     assert session.step() == "Checking …\n"
     assert "Well done!" in session.step()
 

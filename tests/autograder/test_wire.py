@@ -25,7 +25,7 @@ from tests.autograder import fuzz_wire
 from tests.autograder.sampling import thinned
 from tests.autograder.waiting import hang_guard
 
-DTYPES = list(wire._TORCH_DTYPES.values())
+DTYPES = list(wire.TORCH_DTYPES.values())
 MB = 1 << 20
 
 shapes = st.lists(st.integers(0, 4), max_size=4)

@@ -77,7 +77,7 @@ def graded(
     bundle = Bundle.of(plan)
     topic = f"autograder-{uuid.uuid4().hex}"
     with connect(address) as client:
-        run = _Run(client, topic, itertools.chain([first], submissions))
+        run = Coordinator(client, topic, itertools.chain([first], submissions))
         client.subscribe_topic(topic, lambda event: run.events.put(event[1]))
         try:
             client.register_plugin(Graders(bundle, topic), name=topic)
@@ -98,9 +98,11 @@ def graded(
                 client.unregister_worker_plugin(topic)
 
 
-class _Run:
-    """The state of a run; `failed` holds the submissions that could not be graded, `refused` the
-    machines.
+class Coordinator:
+    """Assigns the submissions of a run to workers; `failed` holds those that could not be graded,
+    `refused` the machines.
+
+    `grades` does the whole run: it hands out chunks, handles each event, and checks the workers.
     """
 
     def __init__(self, client: Client, topic: str, submissions: Iterator[Submission]) -> None:
@@ -118,14 +120,14 @@ class _Run:
         self._deaths: set[Name] = set()
         # what may arrive twice, and counts at the end of the run
         self._repeated: dict[Name, Grade | None] = {}
-        self._started = self._looked = time.monotonic()
+        self._started = self._checked = time.monotonic()
 
     def grades(self, patient: bool) -> Iterator[Grade]:
-        while self._fill() or self._chunks:
+        while self.hand_out() or self._chunks:
             with suppress(queue.Empty):
-                yield from self._handle(self.events.get(timeout=POLL_SECONDS))
-            if time.monotonic() - self._looked > POLL_SECONDS:
-                self._look(patient)
+                yield from self.handle(self.events.get(timeout=POLL_SECONDS))
+            if time.monotonic() - self._checked > POLL_SECONDS:
+                self.check_workers(patient)
         yield from self.held()
 
     def held(self) -> Iterator[Grade]:
@@ -139,7 +141,7 @@ class _Run:
     def cancel(self) -> None:
         self._client.cancel([chunk.future for chunk in self._chunks.values()])
 
-    def _fill(self) -> bool:
+    def hand_out(self) -> bool:
         """Hand out chunks as long as workers have room; False if there are no submissions left."""
         while True:
             free = max(self._workers.items(), key=lambda item: item[1].room, default=None)
@@ -179,7 +181,10 @@ class _Run:
         self._chunks[number] = _Chunk(number, submissions, address, future)
         worker.chunks.add(number)
 
-    def _handle(self, event: dict[str, Any]) -> Iterator[Grade]:
+    def handle(self, event: dict[str, Any]) -> Iterator[Grade]:
+        """Handle what a worker or a task has reported, and yield its grade if it is new; raises
+        CourseError if the course cannot be graded, OSError or InfrastructureError if Dask gave up.
+        """
         address = event.get("worker", "")
         if address in self._workers:
             self._workers[address].heard = time.monotonic()
@@ -230,7 +235,7 @@ class _Run:
             self._repeat(chunk, died=False)
         elif future.status != "error":
             raise OSError(f"the cluster has {future.status} a task")
-        # `_look` will find that this worker is gone
+        # `check_workers` will find that this worker is gone
         elif not isinstance(future.exception(), KilledWorker):
             raise InfrastructureError(
                 f"{chunk.worker} could not grade: {future.exception()!r}. {RUN_AGAIN}"
@@ -269,11 +274,11 @@ class _Run:
         for number in sorted(worker.chunks) if worker else ():
             self._repeat(self._chunks[number], died)
 
-    def _look(self, patient: bool) -> None:
+    def check_workers(self, patient: bool) -> None:
         """Find workers that are gone or no longer answer; raises InfrastructureError if no machine
         can grade.
         """
-        now = self._looked = time.monotonic()
+        now = self._checked = time.monotonic()
         present = self._client.nthreads()
         for address, worker in list(self._workers.items()):
             if address not in present:

@@ -120,7 +120,7 @@ def prepare_sheet(job: SheetJob) -> Sheet:
         return Sheet(
             grade.student, problem="Python cannot read the file, so there are no lines to show."
         )
-    course = _course_questions(assignment.name)
+    course = course_questions(assignment.name)
     chosen = int.from_bytes(
         hashlib.sha256(
             f"{grade.submission_sha256}\0{assignment.name}\0{job.seed}".encode()
@@ -132,7 +132,7 @@ def prepare_sheet(job: SheetJob) -> Sheet:
 
 
 @dataclass(frozen=True)
-class _CourseQuestions:
+class CourseQuestions:
     """What the course knows for the sheets of one assignment."""
 
     file: QuestionFile
@@ -141,20 +141,21 @@ class _CourseQuestions:
 
 
 @cache
-def _course_questions(name: str) -> _CourseQuestions:
+def course_questions(name: str) -> CourseQuestions:
+    """Return what this grader's course knows for the sheets of an assignment; it is read once."""
     grader = this_grader()
     assignment = grader.assignment(name)
     record = load_question_file(grader.course, assignment)
     assert record is not None, "sheets are made only for assignments with questions"
     mistakes = mistakes_by_id(grader.course, assignment)
-    return _CourseQuestions(record, grader.course.read_solution(assignment), mistakes)
+    return CourseQuestions(record, grader.course.read_solution(assignment), mistakes)
 
 
 class _Writer:
     """Chooses the questions of one sheet."""
 
     def __init__(
-        self, grade: Grade, code: OwnCode, course: _CourseQuestions, trials: Trials, seed: int
+        self, grade: Grade, code: OwnCode, course: CourseQuestions, trials: Trials, seed: int
     ) -> None:
         self._grade = grade
         self._code = code

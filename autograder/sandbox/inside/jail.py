@@ -109,7 +109,7 @@ class Walls:
             return
         drop_privileges()
         die_with_parent(parent)
-        self._filter_calls()
+        self.filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         tempfile.tempdir = tempfile.mkdtemp(
@@ -125,7 +125,10 @@ class Walls:
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         return int(limits["processes"]) + count_tasks(os.getuid())
 
-    def _filter_calls(self) -> None:
+    def filter_calls(self) -> None:
+        """Refuse system calls that no worker needs, for good; raises OSError where a tier cannot do
+        without and this machine has no list of them.
+        """
         if seccomp.supported():
             seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
         elif self.needs_filter:

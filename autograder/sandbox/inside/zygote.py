@@ -133,20 +133,22 @@ class Zygote:
     def serve(self) -> None:
         """Serve requests until the grader closes the control socket and all workers are dead."""
         while self.open:
-            for key, _ in self.selector.select(self._seconds_to_deadline()):
+            for key, _ in self.selector.select(self.seconds_to_deadline()):
                 key.data()
             self._reap()
-            self._enforce_deadlines()
+            self.enforce_deadlines()
         for child in self.children.values():
             child.kill("closed")
         while self.children:
             self._reap(wait=True)
 
-    def _seconds_to_deadline(self) -> float | None:
+    def seconds_to_deadline(self) -> float | None:
+        """Return how long no worker is too late, or None without one."""
         deadlines = [child.deadline for child in self.children.values() if child.reason == "exit"]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
-    def _enforce_deadlines(self) -> None:
+    def enforce_deadlines(self) -> None:
+        """Kill the workers that are too late."""
         now = time.monotonic()
         for child in self.children.values():
             if child.deadline < now:

@@ -39,7 +39,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
     `tier` is one of `jail.TIERS`, or "best": the strongest safe tier that works on this machine.
     `hidden` lists folders that no worker may read. `entry`, `warm` and `folders` (added to the
     workers' import path, read-only) are for tests of the sandbox itself. The first fork server,
-    which starts at once, imports the modules in `preload`. Raises SandboxUnavailableError.
+    which starts at once, imports the modules in `preload`. `servers` are the fork servers that were
+    started, by the modules that they import. Raises SandboxUnavailableError.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             layout.refuse_to_show(hidden)
         self._start = functools.partial(ForkServer, self.tier, layout, entry, warm)
         self._first_modules = tuple(preload)
-        self._servers: dict[Modules, ForkServer] = {
+        self.servers: dict[Modules, ForkServer] = {
             self._first_modules: self._start(self._first_modules)
         }
 
@@ -104,13 +105,13 @@ class Sandbox(AbstractContextManager["Sandbox"]):
     def close(self) -> None:
         """End all fork servers and all their workers; no process remains."""
         with self._lock:
-            for modules in list(self._servers):
+            for modules in list(self.servers):
                 self._discard(modules)
 
     def _ready_server(self, modules: Modules) -> ForkServer:
-        if modules not in self._servers:
-            self._servers[modules] = self._start(modules)
-        server = self._servers[modules]
+        if modules not in self.servers:
+            self.servers[modules] = self._start(modules)
+        server = self.servers[modules]
         try:
             server.wait_until_ready()
         except SandboxUnavailableError:
@@ -119,7 +120,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         return server
 
     def _discard(self, modules: Modules) -> None:
-        self._servers.pop(modules).close()
+        self.servers.pop(modules).close()
 
 
 @functools.cache

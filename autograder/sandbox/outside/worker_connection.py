@@ -1,14 +1,13 @@
 """A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from autograder.sandbox.outside.budget import Budget
 from autograder.sandbox.outside.connection import Connection, too_much_to_send
-from autograder.sandbox.outside.deadline import Deadline, DeadlineExceededError
+from autograder.sandbox.outside.deadline import Deadline, DeadlineExceededError, EndlessCalls
 from autograder.sandbox.outside.memory_limit import MemoryLimit
 from autograder.sandbox.outside.replay import ReplayCache, ReplaySocket, Request
 from autograder.sandbox.outside.transcript import Transcript
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 UNANSWERED = {"seed"}  # cannot fail and has no reply
 # always given their full time
 NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}
-# share of the time limit for a name that timed out once, twice, more often
-SHARE_LEFT = (0.1, 0.05, 0.025)
 # limit of the data received in one test, part of which its transcript stores
 MAX_TEST_BYTES = 96 << 20
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
@@ -40,14 +37,14 @@ class WorkerConnection(Connection):
         self,
         worker: "WorkerProcess",
         call_seconds: float,
-        endless: Counter[str] | None = None,
+        endless: EndlessCalls | None = None,
         budget: Budget | None = None,
     ) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
-        self._endless = Counter[str]() if endless is None else endless  # number of timeouts by call
+        self._endless = endless or EndlessCalls()
         self._budget = budget or Budget()
         self._counted = 0.0
         self._waited = 0.0
@@ -124,7 +121,7 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            raise self._ended(self._too_late(name, late)) from None
+            raise self._ended(self._endless.too_late(name, late)) from None
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             raise self._ended(StudentCrashedError(self._exit_reason())) from None
@@ -139,29 +136,10 @@ class WorkerConnection(Connection):
             self._count()
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
-        """Return the deadline of a call, which is shorter for a name that timed out before.
-
-        From the second such name on, each of them halves the time of all others.
-        """
-        times = self._endless[name]
-        others = len(self._endless.keys() - {name})
-        share = (
-            SHARE_LEFT[min(times, 3) - 1]
-            if times
-            else max(SHARE_LEFT[0], 0.5 ** max(0, others - 1))
-        )
-        seconds = min(self._budget.left, seconds * share if name else seconds)
+        """Return the deadline of a call, which is shorter for a name that timed out before."""
+        share = self._endless.share_left(name)
+        seconds = min(self._budget.left, seconds * share)
         return Deadline(seconds, self.worker, min(until, self._budget.until))
-
-    def _too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
-        if late.limit == "test":  # many calls, each of them in time
-            return StudentTimeoutError("This test took too long.", starved=True)
-        again = ", as in an earlier test" if self._endless[name] else ""
-        if name and not late.starved:
-            self._endless[name] += 1
-        counted = "of processor time" if late.limit == "processor" else "on the clock"
-        sentence = f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}."
-        return StudentTimeoutError(sentence, late.starved)
 
     def _await_reply(self, number: int, deadline: Deadline) -> dict[str, Any]:
         while True:

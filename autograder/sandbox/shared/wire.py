@@ -38,20 +38,20 @@ PIECE = 1 << 20  # initial buffer; it then grows by the amount received …
 MOST_GROWTH = 8 << 20  # … up to this
 NOT_COPIED = 1 << 20  # larger tensors share the memory of their frame
 
-_TORCH_DTYPES = {
+TORCH_DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
         torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128,
         torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.bool,
     )
 }  # fmt: skip
-_NAMES = {dtype: name for name, dtype in _TORCH_DTYPES.items()}
-_NUMPY_DTYPES = {name for name in _TORCH_DTYPES if name != "bfloat16"}
+_NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+_NUMPY_DTYPES = {name for name in TORCH_DTYPES if name != "bfloat16"}
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _AS_IT_IS = frozenset((type(None), bool, float))
 # of plain data; another set is opaque
 _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
-_LENGTHS = struct.Struct("!II")
+LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
 
@@ -114,7 +114,7 @@ def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA
     header = _JSON.encode(encoder.encode(value, 0)).encode()
     if len(header) > MAX_HEADER:
         raise WireError("it holds too many values or too long a text")
-    return b"".join((_LENGTHS.pack(len(header), encoder.size), header, *encoder.chunks))
+    return b"".join((LENGTHS.pack(len(header), encoder.size), header, *encoder.chunks))
 
 
 def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MAX_TEXT) -> Any:
@@ -134,11 +134,11 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
 
 def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     """Decode one whole frame, as encoded by `dumps`."""
-    if len(frame) < _LENGTHS.size:
+    if len(frame) < LENGTHS.size:
         raise WireError("a frame is too short")
-    header_length, _ = _LENGTHS.unpack_from(frame)
-    data_start = _LENGTHS.size + header_length
-    return loads(frame[_LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
+    header_length, _ = LENGTHS.unpack_from(frame)
+    data_start = LENGTHS.size + header_length
+    return loads(frame[LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
 
 
 def send(
@@ -175,7 +175,7 @@ def receive_frame(
     sock: socket.socket, deadline: Deadline | None = None
 ) -> tuple[bytearray, bytearray]:
     """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
-    header_length, data_length = _LENGTHS.unpack(_exactly(sock, _LENGTHS.size, deadline))
+    header_length, data_length = LENGTHS.unpack(_exactly(sock, LENGTHS.size, deadline))
     if header_length > MAX_HEADER or data_length > MAX_DATA:
         raise WireError("a frame is too large")
     return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
@@ -357,9 +357,9 @@ class _Decoder:
             return self._items(value, depth + 1)
         if kind is dict and len(value) == 1:
             ((tag, content),) = value.items()
-            if tag not in _TAGS:
+            if tag not in TAGS:
                 raise WireError("unknown tag")
-            return _TAGS[tag](self, content, depth)
+            return TAGS[tag](self, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
 
     def _items(self, items: list[Any], depth: int) -> list[Any]:
@@ -411,9 +411,9 @@ class _Decoder:
         return bytes(raw).decode("utf-8", "replace")
 
     def _dtype(self, content: Any, depth: int) -> torch.dtype:
-        if type(content) is not str or content not in _TORCH_DTYPES:
+        if type(content) is not str or content not in TORCH_DTYPES:
             raise WireError("unknown dtype")
-        return _TORCH_DTYPES[content]
+        return TORCH_DTYPES[content]
 
     def _opaque(self, content: Any, depth: int) -> Opaque:
         if type(content) is not str:
@@ -465,11 +465,11 @@ class _Decoder:
 
     def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
         name, *shape = _list(content)
-        if type(name) is not str or name not in _TORCH_DTYPES or len(shape) > 16:
+        if type(name) is not str or name not in TORCH_DTYPES or len(shape) > 16:
             raise WireError("bad header of a tensor")
         if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
             raise WireError("bad shape of a tensor")
-        return _TORCH_DTYPES[name], shape
+        return TORCH_DTYPES[name], shape
 
 
 def is_plain(key: Any) -> bool:
@@ -494,7 +494,7 @@ def _list(content: Any) -> list[Any]:
     return content
 
 
-_TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
+TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!array": _Decoder._array,
     "!bytes": lambda decoder, size, depth: bytes(decoder._take(size)),
     "!callable": lambda decoder, content, depth: CallableHandle(*decoder._numbered(content, depth)),

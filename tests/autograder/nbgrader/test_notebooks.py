@@ -40,7 +40,8 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
     """Run all cells of the notebooks, one notebook after another in one kernel that is reset in between."""
     cells = []
     for notebook, folder in work:
-        forget = "%reset -f\n%reset -f in\nimport autograder.notebook as n\nn._seen.clear()\n"
+        forget = "%reset -f\n%reset -f in\nfrom autograder.selfcheck.kernel import this_kernel\n"
+        forget += "this_kernel.seen.clear()\n"
         forget += f"import os\nos.chdir({str(folder)!r})"
         cells += [nbformat.v4.new_code_cell(forget), *notebook.cells]
     for cell in cells:

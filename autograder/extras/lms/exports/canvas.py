@@ -104,9 +104,11 @@ def _column(
                 f"{sheet.name} has no column {shown(request.column)!r}; {_columns(sheet)}."
             )
         return column
-    names = {_plain(name) for name in (assignment.name, assignment.stem, assignment.title)}
+    names = {
+        comparable_title(name) for name in (assignment.name, assignment.stem, assignment.title)
+    }
     numbered = [n for n, title in enumerate(sheet.header) if _NUMBERED.search(title)]
-    columns = [n for n in numbered if _plain(_NUMBERED.sub("", sheet.header[n])) in names]
+    columns = [n for n in numbered if comparable_title(_NUMBERED.sub("", sheet.header[n])) in names]
     if len(columns) == 1:
         return columns[0]
     what = "more than one column" if columns else "no column"
@@ -122,7 +124,7 @@ def _columns(sheet: Sheet) -> str:
     return f"there are {listed(titles)}" if titles else "it has no column of an assignment"
 
 
-def _plain(title: str) -> str:
+def comparable_title(title: str) -> str:
     """Return the letters and numbers of a title; `01` is `1`."""
     kept = (
         letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title)

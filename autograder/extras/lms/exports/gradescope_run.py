@@ -43,7 +43,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
     sandbox = Sandbox(hidden=hidden_folders, preload=assignment.preload)
     grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
-        submission = _submission(root / SUBMITTED, course, assignment)
+        submission = submission_in(root / SUBMITTED, course, assignment)
         grade = grader.grade(submission)
         hidden = {test.name for test in grader.tests[assignment.name] if test.hidden}
     finally:
@@ -136,7 +136,8 @@ def _settings(path: Path) -> dict[str, str]:
         ) from None
 
 
-def _submission(folder: Path, course: Course, assignment: Assignment) -> Submission:
+def submission_in(folder: Path, course: Course, assignment: Assignment) -> Submission:
+    """Return what a student has uploaded to this folder, or to the assignment's folder in it."""
     inner = folder / assignment.name
     place = inner if inner.is_dir() and not inner.is_symlink() else folder
     return submission_of("student", wanted_of(course, assignment.name), [DiskFolder(place, folder)])

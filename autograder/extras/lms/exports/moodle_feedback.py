@@ -39,7 +39,7 @@ class MoodleFeedbackExport(Exporter):
             elif not page.is_file():
                 problems.append(f"{page} is not there; `autograder report` makes it.")
             else:
-                pages[_name(request.name(grade.student), number, assignment.name)] = page
+                pages[page_name(request.name(grade.student), number, assignment.name)] = page
         if not pages:
             return Exported(
                 "No file was written.", problems or ["There is no grade of this assignment."]
@@ -51,7 +51,7 @@ class MoodleFeedbackExport(Exporter):
         )
 
 
-def _name(student: str, number: str, assignment: str) -> str:
+def page_name(student: str, number: str, assignment: str) -> str:
     """Return a file name in the zip; punctuation in the student's name becomes a space, as an
     underscore ends it.
     """

@@ -34,6 +34,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.extras.cluster import bundle, cluster, cluster_worker
 from autograder.extras.cluster.bundle import Bundle
+from autograder.extras.cluster.cluster import Coordinator
 from autograder.extras.cluster.cluster_address import batch_cluster, connect
 from autograder.extras.cluster.cluster_worker import Graders
 from autograder.extras.cluster.grader_process import GraderDiedError, GraderProcess
@@ -54,6 +55,7 @@ from tests.autograder.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
 NAME = "01_adding"
+GRADER_MODULE = b"autograder.extras.cluster.grader_process"
 KILLS = int(os.environ.get("CLUSTER_KILLS", "0"))
 
 
@@ -113,6 +115,11 @@ def command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b"resource_tracker"
+
+
+def grader_processes(processes: set[int]) -> set[int]:
+    """Return those of `processes` that are graders and not forks of one; each begins a session."""
+    return {pid for pid in processes if GRADER_MODULE in command(pid) and os.getsid(pid) == pid}
 
 
 def left_behind(scratch: Path) -> list[Path]:
@@ -178,14 +185,15 @@ class Play:
 
     def __init__(self, submissions: list[Submission], *workers: str, graders: int = 1) -> None:
         self.client = FakeClient(dict.fromkeys(workers, graders))
-        self.run = cluster._Run(self.client, "topic", iter(submissions))
+        self.run = Coordinator(self.client, "topic", iter(submissions))
         self.grades: list[Grade] = []
+        self.ended: set[int] = set()
         for worker in workers:
             self.event(worker=worker, ready=graders)
 
     def event(self, **facts: Any) -> None:
-        self.grades += self.run._handle(facts)
-        self.run._fill()
+        self.grades += self.run.handle(facts)
+        self.run.hand_out()
 
     def begin(self, sent: int) -> None:
         worker, number, _, _ = self.client.sent[sent]
@@ -202,15 +210,23 @@ class Play:
         self.begin(sent)
         self.grade(sent, *range(len(chunk)))
         self.event(worker=worker, chunk=number, ended=True)
+        self.ended.add(number)
 
     def kill(self, worker: str) -> None:
         del self.client.present[worker]
-        self.run._look(patient=True)
-        self.run._fill()
+        self.run.check_workers(patient=True)
+        self.run.hand_out()
 
     def join(self, worker: str) -> None:
         self.client.present[worker] = 1
         self.event(worker=worker, ready=1)
+
+    def first_in_work(self) -> int | None:
+        """The place of the first chunk that was sent and has neither ended nor been given up."""
+        for place, (_, number, _, future) in enumerate(self.client.sent):
+            if number not in self.ended and not future.cancelled:
+                return place
+        return None
 
     @property
     def chunks(self) -> list[list[str]]:
@@ -231,12 +247,8 @@ def names_of(submissions: list[Submission]) -> list[str]:
 
 
 def finish(play: Play) -> None:
-    done = 0
-    while done < len(play.client.sent):
-        _, number, _, _ = play.client.sent[done]
-        if number in play.run._chunks:
-            play.end(done)
-        done += 1
+    while (place := play.first_in_work()) is not None:
+        play.end(place)
     play.grades += play.run.held()
 
 
@@ -275,16 +287,15 @@ def test_dead_worker_costs_its_chunk_one_repetition_and_arrived_grades_are_kept(
 def test_submission_at_which_two_workers_died_is_named_and_innocent_ones_are_graded():
     play = Play(students(6), "a")
     deaths = 0
-    while play.run._chunks:
-        places = [n for n, sent in enumerate(play.client.sent) if sent[1] in play.run._chunks]
-        names = play.chunks[places[0]]
+    while (place := play.first_in_work()) is not None:
+        names = play.chunks[place]
         if "s2" not in names:
-            play.end(places[0])
+            play.end(place)
             continue
-        play.begin(places[0])
-        play.grade(places[0], *range(names.index("s2")))
+        play.begin(place)
+        play.grade(place, *range(names.index("s2")))
         deaths += 1
-        play.kill(play.client.sent[places[0]][0])
+        play.kill(play.client.sent[place][0])
         play.join(f"worker {deaths}")
     assert deaths == 2
     assert play.run.failed == {("s2", NAME): "the grader died twice."}
@@ -307,16 +318,19 @@ def test_worker_that_leaves_costs_nobody_a_repetition_alone():
     play.begin(0)
     play.event(worker="a", left=True)
     play.join("b")
-    assert play.chunks[-1] == play.chunks[0] and play.run._deaths == set()
+    assert play.chunks == [["s0", "s1"]] * 2
     assert play.client.sent[0][3].cancelled
+    play.begin(1)
+    play.kill("b")
+    assert play.run.failed == {}, "it died once: the worker that left had not"
 
 
 def test_worker_that_falls_silent_is_replaced_and_its_late_grades_count_once(monkeypatch):
     play = Play(students(2), "a", "b")
     play.begin(0)
     monkeypatch.setattr(cluster, "SILENT_SECONDS", -1.0)
-    play.run._look(patient=True)
-    play.run._fill()
+    play.run.check_workers(patient=True)
+    play.run.hand_out()
     play.grade(0, 0, 1)  # late
     finish(play)
     assert play.chunks == [["s0", "s1"]] * 2
@@ -357,20 +371,20 @@ def test_course_that_cannot_be_graded_ends_the_run():
 def test_run_without_a_machine_that_can_grade_ends_with_the_reasons():
     play = Play(students(2))
     play.client.present = {"a": 1}
-    play.run._look(patient=False)
+    play.run.check_workers(patient=False)
     play.event(worker="a", refused="It has torch 2.1 instead of 2.2.", host="node7")
     with pytest.raises(InfrastructureError, match=r"node7 \(a\) took no part: It has torch 2\.1"):
-        play.run._look(patient=False)
+        play.run.check_workers(patient=False)
     play.client.present = {"a": 1, "b": 1}  # which may still be starting
-    play.run._look(patient=False)
+    play.run.check_workers(patient=False)
 
 
 def test_running_cluster_without_workers_is_not_waited_for_but_a_batch_queue_is(monkeypatch):
     play = Play(students(2))
     monkeypatch.setattr(cluster, "START_SECONDS", -1.0)
-    play.run._look(patient=True)
+    play.run.check_workers(patient=True)
     with pytest.raises(InfrastructureError, match="has no workers"):
-        play.run._look(patient=False)
+        play.run.check_workers(patient=False)
 
 
 @pytest.mark.parametrize(("status", "error"), [("lost", OSError), ("error", InfrastructureError)])
@@ -533,7 +547,7 @@ class Room:
 
     async def set_up(self) -> None:
         self.plugin.setup(self.worker)
-        await self.plugin._starting
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
     def grade(self, *names: str) -> list[tuple[Any, ...]]:
         del self.worker.told[:]
@@ -594,20 +608,37 @@ def test_killed_grader_is_noticed_and_leaves_nothing(course, tmp_path):
     assert folder.stat().st_mode & 0o077 == 0, "suites and mistakes are readable for the user alone"
     kind, line = grader.grade(small_class(course)[0])
     assert (kind, Grade.from_json(line).score) == ("grade", 10.0)
-    grader._process.kill()
+    (process,) = grader_processes(started_since(before))
+    kill(process)
     with pytest.raises(GraderDiedError):
         grader.grade(small_class(course)[0])
     assert wait_until(lambda: not started_since(before))
     assert list(tmp_path.iterdir()) == []
 
 
+GRADER_OF_A_WORKER = """\
+import sys, time
+from pathlib import Path
+from autograder.course.config import load_course
+from autograder.extras.cluster.bundle import Bundle
+from autograder.extras.cluster.grader_process import GraderProcess
+from autograder.runs.pool import Plan
+
+grader = GraderProcess(Bundle.of(Plan(load_course(Path(sys.argv[1])), 7)), sys.argv[2])
+print("ready", flush=True)
+time.sleep(10**6)
+"""
+
+
 @pytest.mark.slow
 def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, tmp_path):
-    before = descendants(os.getpid())
-    grader = GraderProcess(Bundle.of(Plan(course, 7)), str(tmp_path))
-    grader._connection.close()  # as when the worker was killed
-    assert wait_until(lambda: grader._process.poll() is not None)
-    assert wait_until(lambda: not started_since(before))
+    program = [sys.executable, "-c", GRADER_OF_A_WORKER, str(course.root), str(tmp_path)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout.readline() == b"ready\n"
+        started = descendants(worker.pid)
+        assert len(grader_processes(started)) == 1
+        worker.kill()
+    assert wait_until(lambda: not living(started))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -815,8 +846,8 @@ def test_random_kills_lose_no_grade_count_none_twice_and_leave_nothing(
     assert not [*filter(Path.is_dir, temporary.iterdir())], killed
     if "grader" not in killed:  # a grader that was killed with its worker leaves its folder to Dask
         assert not [*scratch.rglob("grader-*")], killed
-    workspace = WorkSpace(str(scratch / "dask-scratch-space"))
-    workspace._purge_leftovers()  # as the next worker of a dead nanny's machine does
+    # the next worker of a dead nanny's machine purges what was left
+    WorkSpace(str(scratch / "dask-scratch-space")).new_work_dir(name="next").release()
     assert left_behind(scratch) == [], killed
 
 
@@ -848,7 +879,7 @@ def candidates(
     programs = {one.pid for one in nannies.processes} if nannies else set()
     tops = {coordinator.pid, *programs}
     below = {pid: command(pid) for top in tops for pid in living(descendants(top))}
-    marks = {"grader": b"autograder.extras.cluster.grader_process", "worker": b"spawn_main"}
+    marks = {"grader": GRADER_MODULE, "worker": b"spawn_main"}
     if victim in marks:
         return {pid for pid, line in below.items() if marks[victim] in line}
     return programs if victim == "nanny" else {coordinator.pid}

@@ -148,7 +148,7 @@ def at_hand(sandbox: Sandbox) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in ("runs.run", "feedback.painter", "extras.sheets.sheets"):
             patch.setattr(f"autograder.{module}.graders", graders)
-        conversation._course_questions.cache_clear()
+        conversation.course_questions.cache_clear()
         yield
     for pool in pools.values():
         GraderAtHand.shutdown(pool)
@@ -392,9 +392,9 @@ def test_each_what_if_has_one_right_option_for_every_right_answer(
     course: Course, at_hand: None, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool = sheets.graders(Plan(course, 3, names=(name,)))  # type: ignore[attr-defined]
-    conversation._course_questions.cache_clear()
+    conversation.course_questions.cache_clear()
     proof = pool.submit(prove_questions, name, [11, 12]).result()
-    conversation._course_questions.cache_clear()
+    conversation.course_questions.cache_clear()
     with capsys.disabled():
         print(f"\n{name}: {proof.as_record()}")
     assert not proof.problems
