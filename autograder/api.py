@@ -78,8 +78,7 @@ OnProgress = Callable[[int, int], None]  # called with the number done and the t
 
 @dataclass(frozen=True)
 class Report:
-    """The report pages of a class, its effective grades, and the final scores by student and
-    assignment.
+    """The report pages of a class, its effective grades, and the final scores by student and assignment.
 
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the
     grades and `course.yml`, decisions that do not fit, and the lines of the journal that cannot be
@@ -119,9 +118,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Run(Report):
-    """A run and its pages; `summary` counts the submissions graded, refused, unchanged and not
-    graded.
-    """
+    """A run and its pages; `summary` counts the submissions graded, refused, unchanged and not graded."""
 
     summary: RunSummary = field(kw_only=True)
 
@@ -151,8 +148,7 @@ def grade(
     on_grade: OnProgress | None = None,
     on_picture: OnProgress | None = None,
 ) -> Run:
-    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal
-    and pages.
+    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file.
     Unchanged submissions are not graded again unless `regrade` is set. `jobs` is the largest number
@@ -255,8 +251,7 @@ def watch(
     on_postponed: Callable[[str], None] | None = None,
     on_problem: Callable[[str], None] | None = None,
 ) -> None:
-    """Grade as `autograder grade --watch` does: what is handed in, as it comes, until
-    KeyboardInterrupt.
+    """Grade as `autograder grade --watch` does: what is handed in, as it comes, until KeyboardInterrupt.
 
     `submissions` is the folder of a class, or the `inbound` folder of a course in nbgrader's
     exchange. `collect` is a table of repositories, or an address with `{student}`, from which work
@@ -335,9 +330,7 @@ def report(
     unsafe: bool = False,
     on_picture: OnProgress | None = None,
 ) -> Report:
-    """Write the report pages of a class again from its journal, without grading; for a section,
-    only its report.
-    """
+    """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
     journal = grades_at(Path(grades))
     pages = _write_pages(
         _plan(load_course(course), 0, unsafe, jobs), journal, pictures, on_picture, section
@@ -386,8 +379,7 @@ def decide(
     reason: str | None = None,
     **decision: Any,
 ) -> list[Decided]:
-    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about.
-    Nothing is graded again.
+    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
 
     `student` is an id, a name, a login or an address of the roster, or the path of a submission,
     which also gives the assignment. `decision` is one of `give=1`, `take=1` (both also with
@@ -457,9 +449,7 @@ def to_review(
     borders: Sequence[float] = (50,),
     within: float = 2,
 ) -> list[dict[str, Any]]:
-    """Return the submissions that are flagged, or at most `within` percent below one of the
-    `borders`, with reasons.
-    """
+    """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
     loaded = load_course(course)
     return _effective(grades_at(Path(grades)), loaded).to_review(borders, within)
 
@@ -525,8 +515,7 @@ def return_feedback(
     replace: bool = False,
     on_repository: OnProgress | None = None,
 ) -> "Returned":
-    """Push each student's feedback to a branch of the student's repository, if it differs from what
-    is there.
+    """Push each student's feedback to a branch of the student's repository, if it differs from what is there.
 
     `repositories` is a table, or an address with `{student}`, as for `collect`. The pages show what
     students may see at present. A branch that the course did not write is left alone unless
@@ -565,9 +554,7 @@ def export(
     output: AnyPath | None = None,
     hidden: str | None = None,
 ) -> exports.Exported:
-    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder
-    export --help`.
-    """
+    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
     exporter = exports.find_exporter(to)
     loaded = load_course(course)
     request = exports.ExportRequest(
@@ -596,9 +583,7 @@ def similar(
     least: float = 0.15,
     page: AnyPath | None = None,
 ) -> "Similar":
-    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them
-    side by side.
-    """
+    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
     from autograder.extras.similar import similar as finding
     from autograder.extras.similar.similarity_page import check_room, write_alike
 
@@ -664,9 +649,7 @@ def sheet(
 
 
 def check(target: AnyPath = ".") -> "CheckReport":
-    """Run the visible tests on a student's file in this process; `target` is the file, its folder
-    or its name.
-    """
+    """Run the visible tests on a student's file in this process; `target` is the file, its folder or its name."""
     from autograder.selfcheck.check import check_target
 
     return check_target(Path(target))

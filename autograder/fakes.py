@@ -25,9 +25,7 @@ NEVER = -1e6  # a finite logit that is improbable at every practical temperature
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a fake: its input ids (B, T), the training mode, and whether gradients were
-    enabled.
-    """
+    """One call of a fake: its input ids (B, T), the training mode, and whether gradients were enabled."""
 
     ids: Tensor
     training: bool
@@ -35,9 +33,7 @@ class Call:
 
 
 class Fake(nn.Module):
-    """Base class of the fakes: a module without parameters that records each call, of an encoder or
-    a decoder.
-    """
+    """Base class of the fakes: a module without parameters that records each call, of an encoder or a decoder."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,8 +91,7 @@ class LanguageModel(Fake):
 
 
 class Successor(LanguageModel):
-    """A language model that predicts token n + 1 after token n, and 0 after the last token of the
-    vocabulary.
+    """A language model that predicts token n + 1 after token n, and 0 after the last token of the vocabulary.
 
     The logit of the predicted token exceeds all others by `margin`: with 50 it is practically
     certain, with 0 all tokens are equally likely.
@@ -129,9 +124,7 @@ class Die(LanguageModel):
 
 
 class Coin(Die):
-    """A language model that yields `heads` with the given probability and otherwise `tails`, after
-    any token.
-    """
+    """A language model that yields `heads` with the given probability and otherwise `tails`, after any token."""
 
     def __init__(
         self,
@@ -192,9 +185,7 @@ class Reverser(Fake):
     def decode(
         self, y: Tensor, memory: Tensor, memory_padding_mask: Tensor | None = None
     ) -> Tensor:
-        """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B,
-        T, V).
-        """
+        """Map y (B, T), BOS and the previous output, memory (B, S, V) and mask (B, S) to logits (B, T, V)."""
         self._record(self.decodings, y)
         hidden = (
             memory.new_zeros(memory.shape[:2])
@@ -230,9 +221,7 @@ class Reverser(Fake):
         return after_eos[(t - len(sentence)) % len(after_eos)]
 
     def _logits(self, word: int, t: int) -> Tensor:
-        """Return the logits of `word` as 0, EOS second, the others below in an order that depends
-        on t.
-        """
+        """Return the logits of `word` as 0, EOS second, the others below in an order that depends on t."""
         steps = 2 + (torch.arange(self.vocab_size) + t) % 5
         steps[self.eos_id] = 1
         steps[word] = 0

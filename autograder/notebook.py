@@ -72,9 +72,7 @@ class NotGradedHereError(Exception):
 def _show_waiting(
     shell: Any, kind: type, error: BaseException, traceback: Any, tb_offset: int | None = None
 ) -> None:
-    """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a
-    cell defines.
-    """
+    """Show a sentence in place of a traceback if a cell needs unwritten code, or a name that such a cell defines."""
     from IPython.display import display
 
     if str(error).endswith(UNWRITTEN):
@@ -114,9 +112,7 @@ def check(part: str, questions: bool | None = None) -> Any:
 
 
 def _with_earlier_question(shown: Message, part: str, questions: bool | None) -> Message:
-    """Return the message with a question of an earlier part, if this part passes for the first
-    time.
-    """
+    """Return the message with a question of an earlier part, if this part passes for the first time."""
     test_file = _kernel.test_file(part)
     if test_file is None:
         return shown
@@ -194,9 +190,7 @@ def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> t
 
 
 def open_assignment(name: str) -> None:
-    """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so
-    if there is none.
-    """
+    """Find the folder with the assignment's tests and pictures, in or near the notebook's; say so if there is none."""
     _kernel.open_assignment(name)
     if _kernel.folder is None:
         here = Path.cwd()
@@ -207,8 +201,7 @@ def open_assignment(name: str) -> None:
 
 
 def hint(part: str = "", again: bool = False) -> Message:
-    """Show one step of help with the first failing test of a part, or of the assignment; call it
-    again for the next.
+    """Show one step of help with the first failing test of a part, or of the assignment; call it again for the next.
 
     `again` starts with the first step.
     """
@@ -306,9 +299,7 @@ def catch_all(file: str) -> None:
 
 
 def _in_saved(finding: Finding, saved: Text) -> Finding:
-    """Return the finding with its place in the saved notebook: a line of a traceback is known by
-    its function alone.
-    """
+    """Return the finding with its place in the saved notebook: a line of a traceback is known by its function alone."""
     if finding.place is None or finding.place.cell is not None:
         return finding
     functions = saved.functions()
@@ -340,8 +331,7 @@ def pack() -> None:
 
 
 def answers(assignment: str = "") -> None:
-    """Show the answers to the questions of the parts that pass their visible tests, as `autograder
-    answers` does.
+    """Show the answers to the questions of the parts that pass their visible tests, as `autograder answers` does.
 
     The parts are those of the saved notebook, or of another assignment's saved file.
     """
@@ -411,9 +401,7 @@ def picture(part: str) -> Any:
 def _show_picture(
     draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]
 ) -> None:
-    """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named
-    arguments.
-    """
+    """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
     from IPython.display import Markdown, display
 
     def drawn(**values: Any) -> Any:
@@ -435,8 +423,7 @@ def _show_picture(
 
 
 def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
-    """Return the student's own module of another assignment, and its parts whose visible tests all
-    pass.
+    """Return the student's own module of another assignment, and its parts whose visible tests all pass.
 
     The assignment is looked for in this folder and those above it. Raises RefusedError if it or its
     file is not there.

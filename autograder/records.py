@@ -52,9 +52,7 @@ class InfrastructureError(Exception):
 
 
 def unusable(what: str, error: OSError) -> RefusedError | InfrastructureError:
-    """Return the exception for a file or folder that cannot be used: a refusal, unless the machine
-    failed.
-    """
+    """Return the exception for a file or folder that cannot be used: a refusal, unless the machine failed."""
     return (InfrastructureError if error.errno in MACHINE else RefusedError)(
         f"{what}: {error.strerror}."
     )
@@ -74,8 +72,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's submission for one assignment: the texts of its files, or the `problem` for its
-    refusal.
+    """One student's submission for one assignment: the texts of its files, or the `problem` for its refusal.
 
     Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one
     counts, or refuses the submission if they differ. `notes` are sentences for the instructor about
@@ -135,8 +132,7 @@ class TestResult:
 
     @property
     def cause(self) -> object:
-        """What results of one cause have in common: a known mistake's question, or else the message
-        of a failure.
+        """What results of one cause have in common: a known mistake's question, or else the message of a failure.
 
         A test that is right, and one that waits for another, is alone with its name.
         """
@@ -187,9 +183,7 @@ class Grade:
         return list(zip(self.tests, (*self.test_seconds, *(0.0 for _ in self.tests))))
 
     def to_json(self) -> str:
-        """Return the grade as one line that is complete in itself, as processes send it to each
-        other.
-        """
+        """Return the grade as one line that is complete in itself, as processes send it to each other."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
@@ -204,8 +198,7 @@ class Grade:
     def from_record(
         cls, record: dict[str, Any], tests: tuple[TestResult, ...] | None = None
     ) -> "Grade":
-        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if
-        it is invalid.
+        """Make a grade of a parsed line, with these results of tests if given; raises ValueError if it is invalid.
 
         Grades share equal texts and numbers.
         """
@@ -243,9 +236,7 @@ def _check(grade: Grade) -> None:
 
 
 def is_score(score: Any, maximum: Any) -> bool:
-    """Whether both are finite numbers, and the score, which may be rounded, is between 0 and its
-    maximum.
-    """
+    """Whether both are finite numbers, and the score, which may be rounded, is between 0 and its maximum."""
     return is_amount(maximum) and is_amount(score) and bool(score <= maximum + ROUNDING)
 
 

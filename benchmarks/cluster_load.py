@@ -1,5 +1,4 @@
-"""How many grades a second the coordinator of a cluster can take: `python -m
-benchmarks.cluster_load`.
+"""How many grades a second the coordinator of a cluster can take: `python -m benchmarks.cluster_load`.
 
 The graders are simulated: each sleeps for 64 milliseconds and returns a grade of 29 tests, without
 PyTorch and without a sandbox. Scheduler, workers, chunks, events and the journal are real.

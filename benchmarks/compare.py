@@ -1,5 +1,4 @@
-"""Grades the same right answers with this kit and with others, in one run on one machine, and
-prints what each costs.
+"""Grades the same right answers with this kit and with others, in one run on one machine, and prints what each costs.
 
     python -m benchmarks.compare [--students 100] [--peers 10]
 

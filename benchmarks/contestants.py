@@ -1,5 +1,4 @@
-"""The ways to grade that are compared: each is given the same files, and says which commands grade
-them.
+"""The ways to grade that are compared: each is given the same files, and says which commands grade them.
 
 Each peer is run as its own documentation says. None but ours keeps students' code apart from the
 tests.
@@ -188,9 +187,7 @@ def assignment_of(files: list[Path]) -> str:
 
 
 def hand_in_unprotected(room: Classroom, student: str, text: str) -> None:
-    """A notebook, and beside it the visible tests that nbgrader's own kernel runs in its test
-    cells.
-    """
+    """A notebook, and beside it the visible tests that nbgrader's own kernel runs in its test cells."""
     notebook = to_notebook(room.assignment, text)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(UNPROTECTED))
     place = room.hand_in(student, notebook).parent

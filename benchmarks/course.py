@@ -1,8 +1,7 @@
-"""What one submission costs in each assignment: right answers, single mistakes, and a class as it
-is.
+"""What one submission costs in each assignment: right answers, single mistakes, and a class as it is.
 
-    make bench python -m benchmarks.course [03_masked_heads …] [--submissions 30] [--peers 3]
-    [--json FILE] [--picture FILE]
+    make bench
+    python -m benchmarks.course [03_masked_heads …] [--submissions 30] [--peers 3] [--json FILE] [--picture FILE]
 
 The graders are those of `autograder grade`, and are made before the clocks start. The floor is the
 same suite on the solution in this process, without a wall. nbgrader's own executor runs the visible
@@ -111,9 +110,7 @@ def _submission(assignment: Assignment, number: int, files: dict[str, str]) -> S
 
 
 def ours(course: Course, assignment: Assignment, kind: str, count: int, jobs: int) -> Figure:
-    """What a class costs, graded by `jobs` graders that are ready and have not heard the answers of
-    another class.
-    """
+    """What a class costs, graded by `jobs` graders that are ready and have not heard the answers of another class."""
     with graders(Plan(course, SEED, jobs=jobs, names=(assignment.name,))) as pool:
         first = [
             pool.submit(grade_one, each)

@@ -1,5 +1,4 @@
-"""What follow-through marks cost: `python -m benchmarks.follow_through [03_masked_heads …]
-[--submissions 30]`.
+"""What follow-through marks cost: `python -m benchmarks.follow_through [03_masked_heads …] [--submissions 30]`.
 
 The realistic class of `benchmarks.course` is graded twice for each assignment, without
 follow-through marks and with them, by new graders each time. Printed are the milliseconds of

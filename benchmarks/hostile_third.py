@@ -1,5 +1,4 @@
-"""What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs
-2]`.
+"""What hostile submissions cost the others in a class: `python -m benchmarks.hostile_third [--jobs 2]`.
 
 Thirty honest submissions of 03_masked_heads are graded, then a class of the same size in which
 attacks on the autograder take the place of the last ten. In two of these classes, three attacks
@@ -109,9 +108,7 @@ def hand_in(folder: Path, texts: dict[str, str]) -> None:
 
 
 class GraderMemory(threading.Thread):
-    """Looks at this process's graders and their forks: the largest resident and proportional
-    memory, in megabytes.
-    """
+    """Looks at this process's graders and their forks: the largest resident and proportional memory, in megabytes."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,6 +1,4 @@
-"""What a command costs: time, processor time and memory, its own and that of all processes it
-starts.
-"""
+"""What a command costs: time, processor time and memory, its own and that of all processes it starts."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ class CommandFailed(Exception):
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds on the clock, seconds of processors, and the most megabytes that all processes held
-    together.
-    """
+    """Seconds on the clock, seconds of processors, and the most megabytes that all processes held together."""
 
     seconds: float
     cpu_seconds: float
@@ -62,8 +58,7 @@ def measured(
 
 
 class _Sampler:
-    """Looks now and then at what a process and its descendants hold and have used, shared pages
-    counted once.
+    """Looks now and then at what a process and its descendants hold and have used, shared pages counted once.
 
     Processor time is looked at, too, because what dies in a sandbox with its whole family is
     nobody's child at the end.

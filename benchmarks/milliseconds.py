@@ -1,5 +1,4 @@
-"""Where the processor time of one right answer goes: the grader, the fork server, the worker;
-beside it, the floor.
+"""Where the processor time of one right answer goes: the grader, the fork server, the worker; beside it, the floor.
 
     python -m benchmarks.milliseconds [03_masked_heads] [--submissions 100]
 
@@ -32,9 +31,7 @@ def submission(course: Course, assignment: Assignment, number: int) -> Submissio
 
 
 def descendants_cost(pid: int) -> tuple[float, float, float]:
-    """Milliseconds of all processes below this one: of those that live, and, by user and by kernel,
-    of ended ones.
-    """
+    """Milliseconds of all processes below this one: of those that live, and, by user and by kernel, of ended ones."""
     living = user = kernel = 0.0
     for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
         fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()

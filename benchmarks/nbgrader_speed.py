@@ -1,5 +1,4 @@
-"""The same notebooks through `nbgrader autograde` twice: with nbgrader's own executor, and with
-ours.
+"""The same notebooks through `nbgrader autograde` twice: with nbgrader's own executor, and with ours.
 
     python -m benchmarks.nbgrader_speed [--students 30]
 

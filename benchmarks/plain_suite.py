@@ -1,5 +1,4 @@
-"""The suite of masked heads without an engine: plain functions that take a student's names as they
-are.
+"""The suite of masked heads without an engine: plain functions that take a student's names as they are.
 
 This is what the peers run, and the floor: no sandbox, no proxy, no diagnosis.
 """

@@ -1,5 +1,4 @@
-"""Where the processor time of a submission goes: `python -m benchmarks.profile [03_masked_heads …]
-[--submissions 4]`.
+"""Where the processor time of a submission goes: `python -m benchmarks.profile [03_masked_heads …] [--submissions 4]`.
 
 One grader grades a few submissions of each kind. Printed are milliseconds of processor time of
 grader and workers for one submission: the first run of all tests with the start of their worker,

@@ -1,5 +1,4 @@
-"""Grades solutions and wrong answers with Gradescope's archive, under the limits of Gradescope's
-smallest container.
+"""Grades solutions and wrong answers with Gradescope's archive, under the limits of Gradescope's smallest container.
 
 python scripts/gradescope_rehearsal.py                      every assignment, and five wrong answers
 python scripts/gradescope_rehearsal.py 03_masked_heads      its solution and its first known mistake
@@ -168,9 +167,7 @@ class Rehearsal:
 
 
 def adopt_orphans() -> None:
-    """Let processes whose parents have ended become children of this one, so that they are found
-    and killed.
-    """
+    """Let processes whose parents have ended become children of this one, so that they are found and killed."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -232,9 +229,7 @@ def descendants(root: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class ProcessMemory:
-    """The memory of one process in kilobytes: all of it, its share of what is private, and its
-    mapped files.
-    """
+    """The memory of one process in kilobytes: all of it, its share of what is private, and its mapped files."""
 
     resident: int
     private: int

@@ -1,5 +1,4 @@
-"""Does `check` name a known mistake also in another right answer, where the text of its edit occurs
-once?
+"""Does `check` name a known mistake also in another right answer, where the text of its edit occurs once?
 
 python scripts/mistakes_on_alternatives.py 03_masked_heads 05_encoder_block
 
@@ -52,9 +51,7 @@ def try_all(course: Course, assignment: Assignment, talkative: bool) -> int:
 
 
 def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mistake]]:
-    """Yield each alternative's name with each mistake that can be made in it, as the alternative
-    with the mistake.
-    """
+    """Yield each alternative's name with each mistake that can be made in it, as the alternative with the mistake."""
     entries = yaml.safe_load(course.read(course.mistakes_file(assignment), CourseError))
     mistakes = mistakes_by_id(course, assignment)
     for name, text in load_alternatives(course, assignment):
@@ -65,9 +62,7 @@ def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mist
 
 
 def with_edits(text: str, edits: list[dict[str, str]]) -> str | None:
-    """Return the alternative with the edits of a mistake; None if their texts are not there once,
-    or give no Python.
-    """
+    """Return the alternative with the edits of a mistake; None if their texts are not there once, or give no Python."""
     for edit in edits:
         if text.count(edit["replace"]) != 1:
             return None

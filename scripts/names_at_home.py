@@ -1,5 +1,4 @@
-"""Does `check` name each known mistake as itself, at a student's home with nothing but the visible
-tests?
+"""Does `check` name each known mistake as itself, at a student's home with nothing but the visible tests?
 
 python scripts/names_at_home.py 03_masked_heads 05_encoder_block
 

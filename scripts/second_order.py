@@ -1,5 +1,4 @@
-"""Two small changes of a solution at once: is there a second change that hides the first from the
-tests?
+"""Two small changes of a solution at once: is there a second change that hides the first from the tests?
 
 python scripts/second_order.py 03_masked_heads --pairs=100
 

@@ -63,9 +63,7 @@ def write_wrong_answer(stub: Path) -> None:
 
 
 def run_notebook(file: Path) -> int:
-    """Run all cells of a notebook, and return 0 if each `check` gave a verdict and no cell ended in
-    an error.
-    """
+    """Run all cells of a notebook, and return 0 if each `check` gave a verdict and no cell ended in an error."""
     import nbformat
     from nbclient import NotebookClient
 

@@ -117,9 +117,7 @@ class AnswerBook:
         )
 
     def _unfinished(self, rng: random.Random) -> SampleAnswer:
-        """Create an answer with unwritten gaps at the end and sometimes one before it, as students
-        work in order.
-        """
+        """Create an answer with unwritten gaps at the end and sometimes one before it, as students work in order."""
         gaps = self._document.gaps
         written = rng.randrange(1, len(gaps))
         left = list(gaps[written:])
@@ -185,9 +183,7 @@ class AnswerBook:
 
 
 def _by_part(solution: str) -> dict[str, list[str]]:
-    """Return the lines of each part of a solution, in their order; those after the last part have
-    the name "".
-    """
+    """Return the lines of each part of a solution, in their order; those after the last part have the name ""."""
     lines: dict[str, list[str]] = {}
     text = solution.rstrip()
     for line, part in zip(text.split("\n"), parts_of_lines(text)):
@@ -201,9 +197,7 @@ def _favourite(choices: Sequence[tuple[str, ...]], rng: random.Random) -> tuple[
 
 
 def _trimmed(text: str, rng: random.Random) -> str:
-    """Return the text as some students leave it: without the prose, without docstrings, or
-    unchanged.
-    """
+    """Return the text as some students leave it: without the prose, without docstrings, or unchanged."""
     if rng.random() < 0.5:
         text = _without_prose(text)
     return _without_docstrings(text) if rng.random() < 0.3 else text

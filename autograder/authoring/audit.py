@@ -1,5 +1,4 @@
-"""Audit a course: stubs score 0 %, right answers 100 %, trivial ones little; known mistakes are
-caught and named.
+"""Audit a course: stubs score 0 %, right answers 100 %, trivial ones little; known mistakes are caught and named.
 
 Every answer is submitted as a student's would be: to the sandbox, through the grader. Mutants
 (automatic small changes of the solution) and right answers with further seeds run in the grader's
@@ -50,9 +49,7 @@ IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
 @dataclass(frozen=True)
 class Case:
-    """One answer to try: as a submission with some `seeds`, and `here`, in the grader's process,
-    with others.
-    """
+    """One answer to try: as a submission with some `seeds`, and `here`, in the grader's process, with others."""
 
     kind: Kind
     assignment: str
@@ -67,8 +64,7 @@ class Case:
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """The result of one case: whether it was as expected, whether a mistake was named, and the
-    problems.
+    """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
 
     `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score`
     is the maximum of the part that a mistake is about. `wrong_name` is a sentence about the name
@@ -201,8 +197,7 @@ def is_an_audit(file: Path) -> bool:
 def audit_course(
     plan: Plan, right: int, wrong: int, kinds: Sequence[str], tell: Callable[[int, int], None]
 ) -> list[Audit]:
-    """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports
-    progress.
+    """Try the answers of these kinds for the plan's assignments; `tell(done, total)` reports progress.
 
     Right answers must pass with the first `right` seeds, and known mistakes fail with the first
     `wrong` ones, of those that the plan's seed determines. They determine every random input: equal
@@ -254,9 +249,7 @@ def audit_course(
 
 
 def record_failing_tests(course: Course, audits: Iterable[Audit]) -> None:
-    """Write which tests each mistake does not pass: grading tries those first that fail the same
-    tests.
-    """
+    """Write which tests each mistake does not pass: grading tries those first that fail the same tests."""
     for audit in audits:
         if findings := audit.of("mistake"):
             lines = [

@@ -1,5 +1,4 @@
-"""Build the students' files in `assignments/NAME/` from the solutions; they are never edited by
-hand.
+"""Build the students' files in `assignments/NAME/` from the solutions; they are never edited by hand.
 
 `build` writes; `check` reports files that are stale, left over or reveal secrets. Equal sources
 give equal bytes on every machine.
@@ -28,9 +27,7 @@ _IMPORT_SECONDS = 120
 
 
 def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
-    """Write and return the files of these assignments (all for None); raises CourseError before it
-    writes anything.
-    """
+    """Write and return the files of these assignments (all for None); raises CourseError before it writes anything."""
     assignments = course.select(names)
     texts = _texts(course, assignments)
     with_hints = [a for a in assignments if has_hints(course, a)]
@@ -51,8 +48,7 @@ def build(course: Course, names: Iterable[str] | None = None) -> list[Path]:
 
 
 def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
-    """Return the problems of the released files of the named assignments (all for None); empty if
-    there are none.
+    """Return the problems of the released files of the named assignments (all for None); empty if there are none.
 
     Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`),
     promises that the stub does not make, a record of failing tests that is out of date, stubs that
@@ -82,9 +78,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
 
 
 def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]:
-    """Return every released file with its text; raises CourseError with the problems of all
-    assignments.
-    """
+    """Return every released file with its text; raises CourseError with the problems of all assignments."""
     texts: dict[Path, str] = {}
     problems: list[str] = []
     for assignment in assignments:

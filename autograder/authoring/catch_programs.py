@@ -22,9 +22,7 @@ PROGRAMS_VERSION = 2
 
 
 def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongProgram"]]:
-    """Return the programs of each part; raises CourseError if the solution cannot answer an author's
-    input.
-    """
+    """Return the programs of each part; raises CourseError if the solution cannot answer an author's input."""
     from autograder.selfcheck.catch import load_inputs
     from autograder.selfcheck.workspace import run_text
 

@@ -1,5 +1,4 @@
-"""Remember which assignments were found up to date, so that those that did not change are not
-derived again.
+"""Remember which assignments were found up to date, so that those that did not change are not derived again.
 
 The record lies in `build/` and can be deleted at any time. One remembered assignment, drawn at
 random, is derived again in each check: a digest that overlooks a source would be noticed before

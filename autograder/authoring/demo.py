@@ -1,5 +1,4 @@
-"""A made-up class that resembles a real one: most answers are right or nearly right, some are odd,
-one never ends.
+"""A made-up class that resembles a real one: most answers are right or nearly right, some are odd, one never ends.
 
 Equal seeds give equal bytes. The intended answers are returned, so that grades can be compared with
 them.
@@ -124,9 +123,7 @@ def _weight(kind: str, ability: float) -> float:
 def _add_the_rare(
     kinds: dict[tuple[str, str], str], books: dict[str, AnswerBook], rng: random.Random
 ) -> None:
-    """Insert the kinds that occur once per class, then, if there is room, those that were not
-    drawn.
-    """
+    """Insert the kinds that occur once per class, then, if there is room, those that were not drawn."""
     slots = list(kinds)
     rng.shuffle(slots)
     for kind in ANSWER_KINDS[: len(slots) // 2]:
@@ -148,7 +145,5 @@ def _names(count: int, rng: random.Random) -> list[str]:
 
 
 def _random(seed: int, *words: str) -> random.Random:
-    """Return an independent generator per choice, so that one more student does not change the
-    others.
-    """
+    """Return an independent generator per choice, so that one more student does not change the others."""
     return random.Random("/".join([str(seed), *words]))

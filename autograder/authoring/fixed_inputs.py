@@ -1,6 +1,4 @@
-"""Hidden tests whose inputs do not depend on the seed of the run: a table of answers from an
-earlier run passes them.
-"""
+"""Hidden tests whose inputs do not depend on the seed of the run: a table of answers from an earlier run passes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +11,7 @@ RUNS = 6
 
 @dataclass(frozen=True)
 class SentInputs:
-    """What a hidden test sends to the solution in several runs, and the author's reason for sending
-    the same.
-    """
+    """What a hidden test sends to the solution in several runs, and the author's reason for sending the same."""
 
     test: str
     points: float

@@ -1,5 +1,4 @@
-"""Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with
-the mistake.
+"""Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with the mistake.
 
 The file holds no test, no mistake and no readable hint. It is rebuilt only if the solution, the
 mistakes, the visible tests or `ANSWERS_VERSION` changed: near a border, two computers can choose
@@ -43,9 +42,7 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be
-    used.
-    """
+    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be used."""
     questions = load_questions(course, assignment)
     nudges = load_nudges(course, assignment)
     return bool(load_mistakes(course, assignment) or questions or nudges)
@@ -87,9 +84,7 @@ def with_stub(
 
 
 def make_all(course: Course, assignments: Sequence[Assignment]) -> dict[Path, str]:
-    """Return the text of each assignment's hints.json, each made in a process of its own; raises
-    CourseError.
-    """
+    """Return the text of each assignment's hints.json, each made in a process of its own; raises CourseError."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = pool.map(lambda assignment: _make_elsewhere(course, assignment), assignments)
         return {hints_path(course, a): text for a, text in zip(assignments, texts)}
@@ -145,9 +140,7 @@ def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
 def survey(
     course: Course, assignment: Assignment
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the locked hints and the locked answers to questions, by test and grid, and the locked
-    programs to catch.
-    """
+    """Return the locked hints and the locked answers to questions, by test and grid, and the locked programs to catch."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
@@ -209,9 +202,7 @@ class _Survey:
     def _fingerprints(
         self, recordings: Iterable[tuple[str, "Recording"]]
     ) -> Iterator[tuple[str, int, bytes]]:
-        """Yield the test, the grid and the fingerprint of each test that a mistake fails with
-        answers of its own.
-        """
+        """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
         for test, recording in recordings:
@@ -225,9 +216,7 @@ class _Survey:
                 yield test, *key
 
     def locked_answers(self) -> dict[str, Any]:
-        """Lock each part's questions and answers with what right code, the solution or an
-        alternative, answers.
-        """
+        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
         entries = _Entries()
@@ -306,9 +295,7 @@ class _Survey:
 
 
 def place_of(mistake: Mistake, solution: Mapping[str, str]) -> str:
-    """Return the function or method of the first difference from the solution's functions; ""
-    outside of them.
-    """
+    """Return the function or method of the first difference from the solution's functions; "" outside of them."""
     wrong = code_of_functions(mistake.source)
     return next((name for name, code in solution.items() if wrong.get(name) != code), "")
 

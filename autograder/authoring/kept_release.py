@@ -40,9 +40,7 @@ def release_digest(
 
 
 def _installed() -> list[str]:
-    """Return the folders of installed packages, which tell the package of a module that an
-    assignment preloads.
-    """
+    """Return the folders of installed packages, which tell the package of a module that an assignment preloads."""
     folders = [Path(place) for place in sys.path if Path(place).is_dir()]
     packages = itertools.chain.from_iterable(folder.glob("*.dist-info") for folder in folders)
     return sorted(package.name for package in packages)

@@ -1,6 +1,4 @@
-"""The files with which others install this program: its wheel, and the script that chooses
-PyTorch's build.
-"""
+"""The files with which others install this program: its wheel, and the script that chooses PyTorch's build."""
 
 import base64
 import hashlib
@@ -30,8 +28,7 @@ _OF_THE_INSTALLATION = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 
 def kit(wheel: Path | None = None) -> dict[str, bytes]:
-    """Return the files of the folder `kit/` by name, with the wheel first; this program's own wheel
-    by default.
+    """Return the files of the folder `kit/` by name, with the wheel first; this program's own wheel by default.
 
     Raises CourseError if `wheel` is none, and InfrastructureError if there is no way to make one.
     """
@@ -104,9 +101,7 @@ def _built(source: Path) -> tuple[str, bytes]:
 
 
 def _packed_again() -> tuple[str, bytes]:
-    """Return the wheel from which this program was installed, packed again from the installed
-    files.
-    """
+    """Return the wheel from which this program was installed, packed again from the installed files."""
     try:
         installed = metadata.distribution(distribution.NAME)
     except metadata.PackageNotFoundError:

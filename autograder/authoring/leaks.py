@@ -127,8 +127,7 @@ def words_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _shown(text: str, is_notebook: bool) -> str:
-    """Return the lines that a reader sees, without spaces: those of the file, or of all strings in
-    a notebook.
+    """Return the lines that a reader sees, without spaces: those of the file, or of all strings in a notebook.
 
     A release compares its files, those in the wheel included, with each assignment.
     """

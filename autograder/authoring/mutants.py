@@ -1,5 +1,4 @@
-"""Mutants: small automatic changes of a solution's gaps, to verify that the suite detects each of
-them.
+"""Mutants: small automatic changes of a solution's gaps, to verify that the suite detects each of them.
 
 An undetected mutant is either a hole in the suite or equivalent; the latter are listed with a
 reason in the suite's `equivalent_mutants.yml`. `operators` defines the changes; nothing is run
@@ -44,9 +43,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class _Place:
-    """The position of a node: the qualified name of its function, and its statement without its
-    block.
-    """
+    """The position of a node: the qualified name of its function, and its statement without its block."""
 
     function: str
     statement: str

@@ -1,5 +1,4 @@
-"""What `check` says about each known mistake at a student's home: its own name, no name, or a wrong
-one.
+"""What `check` says about each known mistake at a student's home: its own name, no name, or a wrong one.
 
 The visible tests run in this process, as on a student's computer, with the released hints.json.
 """
@@ -20,9 +19,7 @@ from autograder.suite.session import SuiteSession
 
 @dataclass(frozen=True)
 class NamesAtHome:
-    """The names that `check` gives to a mistake: each with a failing test, and whether it is a
-    wrong one.
-    """
+    """The names that `check` gives to a mistake: each with a failing test, and whether it is a wrong one."""
 
     mistake: str
     failed: tuple[str, ...]

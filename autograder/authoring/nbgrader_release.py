@@ -34,9 +34,7 @@ class ReleaseExporter(NotebookExporter):
                 enter_due(gradebook, course, assignment)
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """Return the released notebook, whatever the file contains; the other files are its
-        `outputs`.
-        """
+        """Return the released notebook, whatever the file contains; the other files are its `outputs`."""
         others = dict(self.files)
         notebook = nbformat.reads(others.pop(Path(filename).name).decode("utf-8"), as_version=4)
         output, resources = self.from_notebook_node(notebook, resources, **kwargs)

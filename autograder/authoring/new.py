@@ -48,8 +48,7 @@ _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
 def new(folder: Path, name: str, title: str | None = None, ci: str | None = None) -> list[Path]:
-    """Write the files of a working assignment to the course at or above `folder`, or create a
-    course there.
+    """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
     A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist.
     `ci` is a key of `CI`, whose workflows install this program from its wheel in `kit/`. Returns
@@ -101,9 +100,7 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
 
 
 def _due_days(course: Course) -> str:
-    """Return lines of a workflow that run it every ten minutes on days when something is due, by
-    the clock of UTC.
-    """
+    """Return lines of a workflow that run it every ten minutes on days when something is due, by the clock of UTC."""
     lines = []
     for assignment in course.assignments:
         due = due_for(course, assignment, "")
@@ -175,9 +172,7 @@ def _quoted(text: str) -> str:
 
 
 def with_entry(text: str, entry: str, label: str = FILE_NAME) -> str:
-    """Insert an assignment in the order of names, and change no other byte; raises CourseError if
-    it cannot.
-    """
+    """Insert an assignment in the order of names, and change no other byte; raises CourseError if it cannot."""
     key, value = _nodes(text)
     new = yaml.safe_load(entry)[0]
     before = _assignments(text)
@@ -222,9 +217,7 @@ def _place(lines: list[str], entries: yaml.SequenceNode, earlier: int) -> int:
 
 
 def _nodes(text: str) -> tuple[Any, Any]:
-    """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is
-    missing.
-    """
+    """Return the key `assignments` and its value as YAML nodes; raises CourseError if it is missing."""
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     for key, value in top.value if isinstance(top, yaml.MappingNode) else []:
         if key.value == "assignments":

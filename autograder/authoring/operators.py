@@ -169,9 +169,7 @@ def arguments(node: ast.AST) -> Iterator[Step]:
 
 
 def method(node: ast.AST) -> Iterator[Step]:
-    """A method or function becomes its counterpart: `sum` `mean`, `tril` `triu`, `sin` `cos`, `max`
-    `min`.
-    """
+    """A method or function becomes its counterpart: `sum` `mean`, `tril` `triu`, `sin` `cos`, `max` `min`."""
     if not isinstance(node, ast.Call):
         return
     other = _COUNTERPARTS.get(_called(node))
@@ -187,9 +185,7 @@ def method(node: ast.AST) -> Iterator[Step]:
 
 
 def dropped_call(node: ast.AST) -> Iterator[Step]:
-    """`x.transpose(1, 2)` becomes `x`, and so do `self.norm(x)`, `torch.tanh(x)`, `F.gelu(x)` and
-    `x.T`.
-    """
+    """`x.transpose(1, 2)` becomes `x`, and so do `self.norm(x)`, `torch.tanh(x)`, `F.gelu(x)` and `x.T`."""
     if isinstance(node, ast.Attribute) and node.attr in _DROPPED_ATTRIBUTES:
         yield f"{node.attr}_dropped", node, node.value
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

@@ -1,5 +1,4 @@
-"""Promises: the words of the stub that each hidden test rests on, `promise="words of the stub"` in
-its `@task(…)`.
+"""Promises: the words of the stub that each hidden test rests on, `promise="words of the stub"` in its `@task(…)`.
 
 They must occur in the released stub, in its prose or a docstring; line breaks and comment signs of
 prose do not count. They are read from the text of the suite, as a build runs no test.
@@ -26,9 +25,7 @@ def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...
 
 
 def broken_promises(course: Course, assignment: Assignment) -> list[str]:
-    """Return a sentence for each hidden test without a promise, if others have one, and for each
-    broken one.
-    """
+    """Return a sentence for each hidden test without a promise, if others have one, and for each broken one."""
     label = course.label(course.hidden_test_file(assignment))
     stub = _plain(load_document(course, assignment).stub)
     promised = promises(course, assignment)

@@ -1,5 +1,4 @@
-"""Package the students' files: the built assignments, a README and the installable autograder, as
-folder or archive.
+"""Package the students' files: the built assignments, a README and the installable autograder, as folder or archive.
 
 All files are collected in memory, checked for solutions, hidden tests and mistakes, and only then
 written.
@@ -78,8 +77,7 @@ def release(
     wheel: Path | None = None,
     tell: Callable[[str], None] = lambda step: None,
 ) -> Release:
-    """Write the students' files of the named assignments (all for None) to `output`: a folder, or
-    an archive `*.zip`.
+    """Write the students' files of the named assignments (all for None) to `output`: a folder, or an archive `*.zip`.
 
     Nothing is written if there are problems. `wheel` is the autograder's wheel to include, by
     default its own. Raises CourseError or RefusedError if the course or `output` is unusable,
@@ -140,9 +138,7 @@ def _as_they_are(course: Course) -> dict[str, bytes]:
 def leaks(
     course: Course, assignments: Iterable[Assignment], files: dict[str, bytes]
 ) -> Iterator[str]:
-    """Yield the leaks in the files of a release, one sentence per leak, including the contents of
-    the wheel.
-    """
+    """Yield the leaks in the files of a release, one sentence per leak, including the contents of the wheel."""
     texts = dict(_texts(files))
     for name, text in texts.items():
         if set(PurePosixPath(name.partition(":")[2] or name).parts) & set(SECRET_NAMES):
@@ -165,8 +161,7 @@ def leaks(
 def _mistakes_in(
     course: Course, assignment: Assignment, shown: dict[str, str], prefix: str
 ) -> Iterator[str]:
-    """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday
-    words.
+    """Yield readable hints, and names of mistakes beside the stub; elsewhere these can be everyday words.
 
     The guides, and the engine's README in its wheel, may quote a hint as an example.
     """
@@ -214,9 +209,7 @@ def release_files(
 
 
 def _guides(root: Path, name: str) -> dict[str, bytes]:
-    """Return the guide for students, if the course has one, and the files beside it that it refers
-    to.
-    """
+    """Return the guide for students, if the course has one, and the files beside it that it refers to."""
     guides: dict[str, bytes] = {}
     names = [name]
     while names:
@@ -242,9 +235,7 @@ def _kit(wheel: Path | None) -> dict[str, bytes]:
 
 
 def _packages(assignments: Iterable[Assignment]) -> list[str]:
-    """Return the packages of the modules that assignments preload, without those that the engine
-    requires.
-    """
+    """Return the packages of the modules that assignments preload, without those that the engine requires."""
     packages_of_modules = metadata.packages_distributions()
     roots = {
         module.partition(".")[0] for assignment in assignments for module in assignment.preload

@@ -18,9 +18,7 @@ _ARCHIVE = re.compile(r"(.+?)(-\d+)?\.zip")
 
 
 def released(course: Course, assignment: Assignment) -> dict[Path, str]:
-    """Return every file of an assignment that students receive, with its text; raises CourseError
-    like `build`.
-    """
+    """Return every file of an assignment that students receive, with its text; raises CourseError like `build`."""
     document = load_document(course, assignment)
     folder = course.release_folder(assignment)
     texts = {
@@ -57,9 +55,7 @@ def suite_text(course: Course, file: Path) -> str:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return the files in an assignment's folder but those that no release contains: see
-    `is_by_the_way`.
-    """
+    """Return the files in an assignment's folder but those that no release contains: see `is_by_the_way`."""
     files = (file for file in folder.rglob("*") if file.is_file() or file.is_symlink())
     return sorted(
         file for file in files if not is_by_the_way(file.relative_to(folder), [folder.name])
@@ -67,9 +63,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def is_by_the_way(path: PurePath, assignments: Collection[str]) -> bool:
-    """Whether a relative path is a cache, or what students' commands write: hints, pictures and
-    archives.
-    """
+    """Whether a relative path is a cache, or what students' commands write: hints, pictures and archives."""
     if set(CACHES) & set(path.parts):
         return True
     if path.match("pictures/*.png"):

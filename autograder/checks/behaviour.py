@@ -56,9 +56,7 @@ def _changed(what: str, start: str, end: str) -> CheckFailed:
 
 
 def _same_contents(now: Any, then: Any) -> bool:
-    """Whether containers have the same contents as before; of other values, only numbers and text
-    are compared.
-    """
+    """Whether containers have the same contents as before; of other values, only numbers and text are compared."""
     if isinstance(then, (list, tuple, dict)) and not isinstance(now, type(then)):
         return False
     if isinstance(then, (list, tuple)):
@@ -112,9 +110,7 @@ def batch_invariant(
 def prefix_invariant(
     function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier
-    outputs.
-    """
+    """Check that f(x[:, :t]) == f(x)[:, :t] for every t: later positions do not affect earlier outputs."""
     full = _numbers(function(x.clone()), what)
     starts_like(full, x, 2, what)
     for t in range(1, x.shape[1]):
@@ -129,9 +125,7 @@ def prefix_invariant(
 def permutation_equivariant(
     function: Function, x: Tensor, *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """Check that a permutation of the positions (dimension 1) only permutes the output in the same
-    way.
-    """
+    """Check that a permutation of the positions (dimension 1) only permutes the output in the same way."""
     length = x.shape[1]
     order = torch.randperm(length, generator=private_generator())
     if torch.equal(order, torch.arange(length)):
@@ -161,8 +155,7 @@ def padding_invariant(
     atol: float = 1e-6,
     what: str = "the output",
 ) -> None:
-    """Check that the contents of padding do not affect the output, and that it equals the output
-    without padding.
+    """Check that the contents of padding do not affect the output, and that it equals the output without padding.
 
     Calls function(x, padding_mask) with x (B, T, ...), floats or ids, and padding_mask (B, T),
     which is True at position lengths[b] of row b and after it. Outputs at padding are not compared.
@@ -204,8 +197,7 @@ def heads_local(
     *,
     what: str = "the output",
 ) -> None:
-    """Check that a change of head h changes columns h*D to (h+1)*D - 1 of the output's last axis,
-    and no others.
+    """Check that a change of head h changes columns h*D to (h+1)*D - 1 of the output's last axis, and no others.
 
     `touch(h)` changes only the weights of head h, in place, and need not restore them. A projection
     after the heads would mix the columns: set it to the identity first.
@@ -242,8 +234,7 @@ def silent_sublayers(
     what: str = "the output with silent sublayers",
     atol: float = 1e-6,
 ) -> None:
-    """Check that module(x) equals expected(x) while the parameters in `silence` are zero; they are
-    restored.
+    """Check that module(x) equals expected(x) while the parameters in `silence` are zero; they are restored.
 
     Example: `silent_sublayers(block, x, [block.ff.linear2.weight, block.ff.linear2.bias], lambda x:
     x)`
@@ -261,8 +252,7 @@ def silent_sublayers(
 def convex_hull(
     function: Function, values: Tensor, *, atol: float = 1e-6, what: str = "the output"
 ) -> None:
-    """Check that the outputs (..., T, E) of function(values) are weighted means of the values (...,
-    S, E).
+    """Check that the outputs (..., T, E) of function(values) are weighted means of the values (..., S, E).
 
     If all values are the same vector, every output must be that vector. For other values, each
     feature of an output must lie between the smallest and the largest value of that feature.
@@ -285,9 +275,7 @@ def convex_hull(
 
 
 def _agree(ours: Tensor, theirs: Tensor, start: str, came: str, expected: str, **how: Any) -> None:
-    """Fail if two answers of the student's own code differ, with a sentence that begins with
-    `start`.
-    """
+    """Fail if two answers of the student's own code differ, with a sentence that begins with `start`."""
     if gap := first_difference(ours, theirs, **how):
         where = f" first at {gap.where}" if gap.where else ""
         full = f"{start}{where}: {gap.came} {came}, {gap.expected} {expected}. {gap.extent}."

@@ -32,8 +32,7 @@ def raises(
     what: str | None = None,
     **kwargs: Any,
 ) -> None:
-    """Check that the call raises `exception`, with at least one word or value of `naming` in its
-    message.
+    """Check that the call raises `exception`, with at least one word or value of `naming` in its message.
 
     `exception` can be a class of the student's: `raises(student.EmptyError, student.mean, [])`.
     `what` describes the call in the failure; by default, it consists of the function's name and
@@ -58,9 +57,7 @@ def raises(
 
 @dataclass(frozen=True)
 class _Refusal:
-    """The expected refusal of a call: the exception, and words of which its message must contain
-    one.
-    """
+    """The expected refusal of a call: the exception, and words of which its message must contain one."""
 
     call: str
     exception: type[Exception]
@@ -89,9 +86,7 @@ class _Refusal:
             ) from None
 
     def _is_expected(self, error: Exception) -> bool:
-        """Whether the error is of the expected class; one of a student in a worker is known by its
-        name.
-        """
+        """Whether the error is of the expected class; one of a student in a worker is known by its name."""
         if isinstance(self.exception, type):
             return isinstance(error, self.exception)
         names_match = (
@@ -111,18 +106,14 @@ class _Refusal:
         )
 
     def _public_words(self) -> str:
-        """Return the names of arguments only; numbers, and words that occur in an input, stay
-        hidden.
-        """
+        """Return the names of arguments only; numbers, and words that occur in an input, stay hidden."""
         names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
         names = [name for name in names if not any(name in text for text in self.texts)]
         return _either(tuple(names)) if names else "what is wrong"
 
 
 def _public_name(error: Exception) -> str:
-    """Return the name of a built-in exception: student code could put an input into the name of its
-    own class.
-    """
+    """Return the name of a built-in exception: student code could put an input into the name of its own class."""
     if isinstance(error, StudentRaisedError):
         names = [error.remote.type, *error.remote.bases]
     else:
@@ -156,9 +147,7 @@ def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _as_variable(class_name: str) -> str:
-    """Return the name that an object of the class could have: `head(...)` is a call of the object,
-    `Head(...)` is not.
-    """
+    """Return the name that an object of the class could have: `head(...)` is a call of the object, `Head(...)` is not."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
 
 

@@ -1,5 +1,4 @@
-"""Turn exceptions into sentences for students, with the place in their own text and without
-secrets.
+"""Turn exceptions into sentences for students, with the place in their own text and without secrets.
 
 For a hidden test under `feedback: hints`, a sentence contains no inputs, no expected values and no
 text chosen by the student's code (an exception's message could contain the inputs); it names the
@@ -94,9 +93,7 @@ def explain(
 
 
 def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
-    """Return the sentence about an attribute that a test needs and an object of the file's classes
-    does not have.
-    """
+    """Return the sentence about an attribute that a test needs and an object of the file's classes does not have."""
     if not isinstance(error, AttributeError) or not isinstance(error.name, str) or file is None:
         return ""
     owner = error.obj
@@ -150,9 +147,7 @@ def _is_in_notebook(line: str, file: SourceFile) -> bool:
 
 
 def no_return(file: SourceFile | None) -> str:
-    """Name functions with an annotated result and no `return`, without a parser, which the text
-    could exhaust.
-    """
+    """Name functions with an annotated result and no `return`, without a parser, which the text could exhaust."""
     lines = _lines(file) if file else []
     names = []
     owner = ""
@@ -183,9 +178,7 @@ def few_digits(file: SourceFile | None) -> str:
 
 
 def _block(lines: list[str], indent: str) -> str:
-    """Return the function that starts in the first line, up to the next line that is not indented
-    further.
-    """
+    """Return the function that starts in the first line, up to the next line that is not indented further."""
     deeper = (f"{indent} ", f"{indent}\t", f"{indent})")
     inside = takewhile(lambda line: not line.strip() or line.startswith(deeper), lines[1:])
     return "\n".join([lines[0], *inside])
@@ -210,16 +203,12 @@ def _defines(file: SourceFile, name: str) -> bool:
 
 
 def _without_details(sentence: str) -> str:
-    """Drop the details after a colon: they describe an unreadable answer, and the student's code
-    chose them.
-    """
+    """Drop the details after a colon: they describe an unreadable answer, and the student's code chose them."""
     return sentence.partition(":")[0].rstrip(".") + "."
 
 
 def clean(text: str, limit: int = MAX_MESSAGE) -> str:
-    """Return the text without control characters and without commands for a terminal or a CI
-    service.
-    """
+    """Return the text without control characters and without commands for a terminal or a CI service."""
     text = text if len(text) <= limit else text[:limit] + " …"
     text = "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
@@ -252,9 +241,7 @@ def _with_place(sentence: str, error: RemoteException) -> str:
 
 
 def _is_code(line: str) -> bool:
-    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an
-    unwritten gap.
-    """
+    """Whether a line is a statement, not a comment, a header or the end of a docstring, as above an unwritten gap."""
     return bool(line) and not line.startswith("#") and not line.endswith((":", '"""', "'''"))
 
 

@@ -42,8 +42,7 @@ def causal_by_gradient(
     allowed: Tensor | None = None,
     what: str = "the output",
 ) -> None:
-    """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]`
-    is True.
+    """Check by gradients that output t depends on input s if and only if s <= t, or `allowed[t, s]` is True.
 
     x and the output have shape (B, T, ...), `allowed` has shape (T, T). The failure names the first
     pair with a forbidden or a missing dependence, forbidden ones first. The student's process tells
@@ -102,8 +101,7 @@ def gradients_close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that both functions have the same vector-Jacobian product for every floating-point
-    input.
+    """Check that both functions have the same vector-Jacobian product for every floating-point input.
 
     The cotangent is random and the same for both. Of the outputs, only the shapes are compared.
     """
@@ -123,9 +121,7 @@ def parameter_gradients_close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that two modules with equal weights give their parameters the same gradients, compared
-    by name.
-    """
+    """Check that two modules with equal weights give their parameters the same gradients, compared by name."""
     actual = dict(module.named_parameters())
     expected = dict(reference.named_parameters())
     if missing := [name for name in expected if name not in actual]:
@@ -142,9 +138,7 @@ def parameter_gradients_close(
 def _gradients_by_position(
     function: Callable[[Tensor], Any], source: Tensor, what: str
 ) -> tuple[list[Tensor], Tensor]:
-    """Return the gradient of the output at each position for the source, and the cotangent of all
-    of them.
-    """
+    """Return the gradient of the output at each position for the source, and the cotangent of all of them."""
     out = function(source.clone())
     starts_like(tensor(out, what), source, 2, what)
     _still_connected(out)
@@ -188,9 +182,7 @@ def _predicts(
     cotangents: Sequence[Tensor],
     what: str,
 ) -> None:
-    """Check each claim, a gradient for each source, under its cotangent: in one of a few random
-    small steps, all fit.
-    """
+    """Check each claim, a gradient for each source, under its cotangent: in one of a few random small steps, all fit."""
     generator = torch.Generator().manual_seed(torch.initial_seed() + 1)  # unlike the cotangent
     for _ in range(ATTEMPTS):
         directions = [_random_like(source, generator) for source in sources]
@@ -209,9 +201,7 @@ def _predicts(
 def _slope(
     function: Callable[[], Any], sources: Sequence[Tensor], directions: Sequence[Tensor], what: str
 ) -> tuple[Tensor, float]:
-    """Return the derivative of the output along the directions, by a step to each side, and its
-    rounding error.
-    """
+    """Return the derivative of the output along the directions, by a step to each side, and its rounding error."""
     epsilon = max(torch.finfo(source.dtype).eps for source in sources)
     step = epsilon**0.43
     starts = [source.detach().clone() for source in sources]

@@ -12,16 +12,12 @@ from autograder.checks.sentences import actor, fault, several, some, wrong_type
 def parameters(
     module: Any, expected: Mapping[str, Sequence[int]], what: str = "the module"
 ) -> None:
-    """Check that the module has exactly these parameters, by name and shape: {"key.weight": (5,
-    20)}.
-    """
+    """Check that the module has exactly these parameters, by name and shape: {"key.weight": (5, 20)}."""
     _compare_shapes(module, {name: tuple(size) for name, size in expected.items()}, what)
 
 
 def parameter_count(module: Any, n: int, what: str = "the module") -> None:
-    """Check that the module has `n` trainable numbers in total; a parameter shared by two layers
-    counts once.
-    """
+    """Check that the module has `n` trainable numbers in total; a parameter shared by two layers counts once."""
     if (count := sum(p.numel() for p in _module(module, what).parameters())) != n:
         has = f"has {count} parameters"
         word = "many" if count > n else "few"
@@ -70,8 +66,7 @@ def buffers_follow(
 
 
 def randomize(module: nn.Module, scale: float = 0.3) -> nn.Module:
-    """Fill every parameter, including gamma and beta, with normal random numbers in place; return
-    the module.
+    """Fill every parameter, including gamma and beta, with normal random numbers in place; return the module.
 
     Parameters are filled in the order of their names, so the order of their construction does not
     matter.

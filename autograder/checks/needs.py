@@ -1,6 +1,4 @@
-"""What a student's code needs and the machine that runs it does not have: a module, a newer Python,
-a graphics card.
-"""
+"""What a student's code needs and the machine that runs it does not have: a module, a newer Python, a graphics card."""
 
 import re
 

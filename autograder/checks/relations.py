@@ -1,6 +1,4 @@
-"""How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns
-that differ.
-"""
+"""How wrong numbers relate to the right ones, in words: a common factor, swapped rows, the columns that differ."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -12,8 +10,7 @@ from autograder.checks.sentences import AXES, number
 
 
 def relation(actual: Tensor, expected: Tensor, wrong: Tensor, axes: Sequence[str] | None) -> str:
-    """Return what holds for all numbers of a wrong tensor: a sentence without its period, "only
-    where …", or "".
+    """Return what holds for all numbers of a wrong tensor: a sentence without its period, "only where …", or "".
 
     `wrong` marks the numbers that differ.
     """
@@ -94,8 +91,6 @@ def _at(tensor: Tensor, axis: int, indices: list[int]) -> Tensor:
 
 
 def _same(first: Tensor, second: Tensor) -> bool:
-    """Return whether all numbers are close; where the first ones are not, the others of a large
-    tensor are not read.
-    """
+    """Return whether all numbers are close; where the first ones are not, the others of a large tensor are not read."""
     close = partial(torch.allclose, rtol=1e-4, atol=1e-6 * float(second.abs().max()))
     return close(first[:1], second[:1]) and close(first, second)

@@ -89,8 +89,7 @@ def is_call(what: str) -> bool:
 
 
 def subject(what: str) -> str:
-    """Return the subject of a sentence: 'The output', 'The result of causal_mask(5)', 'out.grad',
-    'labels'.
+    """Return the subject of a sentence: 'The output', 'The result of causal_mask(5)', 'out.grad', 'labels'.
 
     A first word without an article ('labels', 'embed with two ids') is an identifier and stays
     unchanged.
@@ -126,9 +125,7 @@ def fault(
     public: str | None = None,
     could_be_rounding: bool = False,
 ) -> CheckFailed:
-    """Return a failure in which the inputs in the description `what` are secret, and `end` if
-    another is `public`.
-    """
+    """Return a failure in which the inputs in the description `what` are secret, and `end` if another is `public`."""
     hidden = f"{begin(without_inputs(what))} {end if public is None else public}"
     return CheckFailed(f"{begin(what)} {end}", hidden, could_be_rounding)
 
@@ -242,9 +239,7 @@ _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind(value: Any) -> str:
-    """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a
-    generator'.
-    """
+    """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
@@ -274,9 +269,7 @@ def _kind_of_tensor(tensor: Tensor) -> str:
 
 
 def public_kind(value: Any) -> str:
-    """As `kind`, without text that the student's code could have put into the value, such as
-    inputs.
-    """
+    """As `kind`, without text that the student's code could have put into the value, such as inputs."""
     if value is None or isinstance(value, (Tensor, numpy.ndarray)):
         return kind(value)
     for base, word in _PUBLIC_KINDS:

@@ -44,8 +44,7 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a
-    number.
+    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a number.
 
     Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this
     order. Nothing is broadcast. A Python number and a tensor of shape () are comparable; integers
@@ -68,8 +67,7 @@ def equal(
     axes: Sequence[str] | None = None,
     is_id: bool = False,
 ) -> None:
-    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and
-    dicts of them.
+    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and dicts of them.
 
     Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the
     failure names the first difference. A whole number that `is_id` is a name: no failure calls it
@@ -128,9 +126,7 @@ def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
-    """Return the items of a tuple or list of known length: `output, weights = unpack(a, ("output",
-    "weights"))`.
-    """
+    """Return the items of a tuple or list of known length: `output, weights = unpack(a, ("output", "weights"))`."""
     length = names if isinstance(names, int) else len(names)
     wanted = (
         f"a tuple of {length}"
@@ -147,9 +143,7 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
 
 
 def between(actual: Any, low: float, high: float, what: str = "the result") -> None:
-    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and
-    statistics.
-    """
+    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and statistics."""
     value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(actual, "a number", what)
@@ -168,9 +162,7 @@ def between(actual: Any, low: float, high: float, what: str = "the result") -> N
 def rows_sum_to_one(
     actual: Any, what: str = "the weights", *, axes: Sequence[str] | None = None, atol: float = 1e-5
 ) -> None:
-    """Check that every row along the last axis is a probability distribution: not negative, with
-    the sum 1.
-    """
+    """Check that every row along the last axis is a probability distribution: not negative, with the sum 1."""
     got = tensor(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
     if got.ndim == 0:
@@ -204,8 +196,7 @@ def true(condition: Any, sentence: str, *, public: str | None = None) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference between two tensors of equal shape, in words, the extent of all, and
-    what they share.
+    """The first difference between two tensors of equal shape, in words, the extent of all, and what they share.
 
     All are `near` if a number type of 16 bits explains them.
     """
@@ -305,9 +296,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
-    """Return the actual value as a tensor, converting a Python number to the kind of the expected
-    value.
-    """
+    """Return the actual value as a tensor, converting a Python number to the kind of the expected value."""
     if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
             raise wrong_type(

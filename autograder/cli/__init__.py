@@ -1,5 +1,4 @@
-"""The command-line interface. Each command parses its arguments, calls the engine and prints the
-result.
+"""The command-line interface. Each command parses its arguments, calls the engine and prints the result.
 
 This module imports nothing that takes long, so that Ctrl-C is answered while the commands are still
 being imported.

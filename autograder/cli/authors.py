@@ -116,9 +116,7 @@ def new(
     ] = None,
     course_path: CoursePath = Path("."),
 ) -> int:
-    """Create an assignment that works, with an example in every file; in an empty folder, create a
-    course.
-    """
+    """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
     for file in making(course_path, name, title, ci):
@@ -141,9 +139,7 @@ def release(
     ] = None,
     course_path: CoursePath = Path("."),
 ) -> int:
-    """Package the students' files, and verify that they contain no solution, hidden test or
-    mistake.
-    """
+    """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
     from autograder.authoring.release import release as releasing
 
     released = releasing(

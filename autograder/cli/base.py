@@ -41,9 +41,7 @@ def say(*sentences: str) -> None:
 
 
 def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object]) -> None:
-    """Print a record as JSON for machines, or show a screen to people; only what is needed is
-    called.
-    """
+    """Print a record as JSON for machines, or show a screen to people; only what is needed is called."""
     if as_json:
         print(json.dumps(record(), ensure_ascii=encoding_of(sys.stdout).lower() != "utf-8"))
     else:

@@ -41,8 +41,7 @@ Step = Callable[[int, int], None]  # called with the number done and the total
 
 @contextmanager
 def progress(quiet: bool, transient: bool = False) -> Iterator[Callable[[str], Step]]:
-    """Show a progress bar for each step of a long command; without a terminal, print a line from
-    time to time.
+    """Show a progress bar for each step of a long command; without a terminal, print a line from time to time.
 
     Yields a function from the name of a step to its callback `step(done, total)`; the first call
     shows its bar.
@@ -108,9 +107,7 @@ VERDICTS = {
 
 
 def show_walls(columns: Sequence["TierReport"]) -> None:
-    """Print a table of boundaries and tiers, then the operations that succeeded through an open
-    boundary.
-    """
+    """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
     table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
     for number, wall in enumerate(next((column.cells for column in columns if column.works), ())):
         verdicts = [VERDICTS[c.cells[number].verdict] if c.works else "[dim]–[/]" for c in columns]

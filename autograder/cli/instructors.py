@@ -1,5 +1,4 @@
-"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar,
-sheet and doctor.
+"""The commands for instructors: collect, grade, report, compare, decide, export, return, similar, sheet and doctor.
 
 Each imports what it needs: the commands of students and authors start without it.
 """
@@ -74,9 +73,7 @@ def collect(
     course_path: CoursePath = Path("."),
     as_json: AsJson = False,
 ) -> int:
-    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that
-    `grade` reads.
-    """
+    """Import downloads from Canvas, Moodle or Gradescope, or git repositories, into the folder that `grade` reads."""
     from autograder import api
 
     if "" in archives:
@@ -161,9 +158,7 @@ def grade(
     course_path: CoursePath = Path("."),
     as_json: AsJson = False,
 ) -> int:
-    """Grade a class, each submission in its own sandbox; an interrupted run continues where it
-    stopped.
-    """
+    """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
     from autograder import api
     from autograder.cli.tables import show_class
 
@@ -473,9 +468,7 @@ def similar(
     course_path: CoursePath = Path("."),
     as_json: AsJson = False,
 ) -> int:
-    """List pairs of submissions that are unusually alike, as a starting point for review, not as a
-    verdict.
-    """
+    """List pairs of submissions that are unusually alike, as a starting point for review, not as a verdict."""
     from autograder import api
     from autograder.cli.tables import show_similar
 

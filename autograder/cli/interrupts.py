@@ -17,9 +17,7 @@ _received: list[int] = []  # by the present command
 
 
 def answer_signals() -> None:
-    """Answer signals of this process from now on; one that is ignored, as in a background job,
-    stays ignored.
-    """
+    """Answer signals of this process from now on; one that is ignored, as in a background job, stays ignored."""
     global _process
     _process = os.getpid()
     for number in _SIGNALS:
@@ -46,9 +44,7 @@ def raised_as_exceptions() -> Iterator[None]:
 
 
 def exit_code() -> int:
-    """Return the exit code of a command that was interrupted: that of a shell for the signal, or
-    for Ctrl-C.
-    """
+    """Return the exit code of a command that was interrupted: that of a shell for the signal, or for Ctrl-C."""
     return 128 + (_received[-1] if _received else signal.SIGINT)
 
 
@@ -65,9 +61,7 @@ def _raise(number: int, frame: object) -> None:
 
 
 def _leave_forks_alone(number: int) -> None:
-    """End a fork of this process as if it had no handler: it has nothing to finish and nothing to
-    say.
-    """
+    """End a fork of this process as if it had no handler: it has nothing to finish and nothing to say."""
     if os.getpid() != _process:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

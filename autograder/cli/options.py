@@ -20,9 +20,7 @@ def path_argument(*, help: str, metavar: str = "PATH") -> Any:
 
 
 def _path(text: str | Path) -> Path:
-    """Convert a path of the command line; an empty one is often a variable of a script that is not
-    set.
-    """
+    """Convert a path of the command line; an empty one is often a variable of a script that is not set."""
     if text == "":
         raise typer.BadParameter("The path is empty.")
     return Path(text)

@@ -75,9 +75,7 @@ def hint(
         bool, typer.Option("--again", help="Start again with the first step.")
     ] = False,
 ) -> int:
-    """Show one step of help with the first failing test, never code; call it again for the next
-    step.
-    """
+    """Show one step of help with the first failing test, never code; call it again for the next step."""
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen

@@ -45,9 +45,7 @@ COUNTED = {
 
 
 def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> None:
-    """Print the table of a class: refused submissions, scores, and the paths of the report and the
-    grades.
-    """
+    """Print the table of a class: refused submissions, scores, and the paths of the report and the grades."""
     summary = run.summary
     folder = run.folder
     grades = list(run.grades)
@@ -92,9 +90,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
 
 
 def _class_tables(console: Console, course: Course, run: Run) -> Iterator[Table]:
-    """Yield one table, or several if the console is too narrow for all assignments; each shows the
-    total.
-    """
+    """Yield one table, or several if the console is too narrow for all assignments; each shows the total."""
     names = [a.name for a in course.assignments if any(g.assignment == a.name for g in run.grades)]
     has_others = any(_is_for_none(course, grade) for grade in run.grades)
     columns = [*names, OTHER] if has_others else names
@@ -327,9 +323,7 @@ SHOWN_WORDS = 5
 
 
 def show_similar(console: Console, similar: "Similar") -> None:
-    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is
-    no verdict.
-    """
+    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is no verdict."""
     console.print(_pairs(similar.pairs) if similar.pairs else "No pair is unusually alike.")
     if similar.course_answers:
         console.print(_course_answers(similar.course_answers))

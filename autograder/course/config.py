@@ -1,5 +1,4 @@
-"""course.yml as records: a course, its assignments, their parts and limits, and the paths of their
-files.
+"""course.yml as records: a course, its assignments, their parts and limits, and the paths of their files.
 
 Imports only the YAML reader and the records, and never PyTorch. All errors in a course.yml are
 raised as one `CourseError` with a sentence for each.
@@ -138,9 +137,7 @@ class Part(YamlRecord):
 
 @dataclass(frozen=True)
 class WrittenAnswer:
-    """A cell `# %% answer="why" points=2 rubric="…"` of a solution: in nbgrader, a person gives the
-    points.
-    """
+    """A cell `# %% answer="why" points=2 rubric="…"` of a solution: in nbgrader, a person gives the points."""
 
     name: str
     points: float
@@ -223,9 +220,7 @@ class Assignment(YamlRecord):
 
     @property
     def points_in_nbgrader(self) -> dict[str, float]:
-        """The points of each graded cell of nbgrader: the parts, and the written answers behind
-        them.
-        """
+        """The points of each graded cell of nbgrader: the parts, and the written answers behind them."""
         parts = {part.name: part.points for part in self.graded_parts}
         return parts | {answer.name: answer.points for answer in self.answers}
 
@@ -239,9 +234,7 @@ class Assignment(YamlRecord):
 
 
 class Extension(YamlRecord):
-    """An extension for one student: another due date for one assignment, or more days for one or
-    all.
-    """
+    """An extension for one student: another due date for one assignment, or more days for one or all."""
 
     student: Text
     assignment: Text | None = Field(default=None, description="Without it, all assignments.")
@@ -277,8 +270,7 @@ Visibility = Literal["visible", "parts", "hints", "full"]
 
 
 class Feedback(YamlRecord):
-    """What students see of hidden tests before the due date and after it; a single word stands for
-    both.
+    """What students see of hidden tests before the due date and after it; a single word stands for both.
 
     `visible` is nothing, `parts` the points of each part, `hints` sentences and hints, `full`
     inputs and numbers, too.
@@ -405,9 +397,7 @@ class Course(CourseFile):
         raise CourseError(f"The course has no assignment `{name}`{hint}")
 
     def select(self, names: Iterable[str] | None = None) -> tuple[Assignment, ...]:
-        """Return the assignments with those names, all of them for None; raises CourseError for an
-        unknown name.
-        """
+        """Return the assignments with those names, all of them for None; raises CourseError for an unknown name."""
         return self.assignments if names is None else tuple(self.assignment(name) for name in names)
 
     def label(self, file: Path) -> str:
@@ -420,9 +410,7 @@ class Course(CourseFile):
 
     @property
     def hidden_folders(self) -> list[Path]:
-        """Return the folders that must be hidden from students and from the processes of their
-        code.
-        """
+        """Return the folders that must be hidden from students and from the processes of their code."""
         return [self.root / "solutions", self.root / "tests"]
 
     def solution_folder(self, assignment: Assignment) -> Path:
@@ -484,9 +472,7 @@ class Course(CourseFile):
 
 
 def load_course(path: Path | str = ".") -> Course:
-    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence
-    for each error.
-    """
+    """Load the course.yml at `path`, or the nearest above it; raises CourseError with a sentence for each error."""
     file = course_file(Path(path))
     if not Path(path).exists() and not _is_yaml(Path(path)):
         raise CourseError(f"There is no folder {path}, so there is no {file}.")
@@ -507,8 +493,7 @@ def load_course(path: Path | str = ".") -> Course:
 
 
 def course_file(path: Path) -> Path:
-    """Return the course.yml that a path names, the nearest one in or above a folder, or where a
-    folder's would be.
+    """Return the course.yml that a path names, the nearest one in or above a folder, or where a folder's would be.
 
     A folder that does not exist has none above it, either: its name is probably misspelt.
     """
@@ -580,9 +565,7 @@ def _check_extensions(document: MarkedYaml) -> None:
 
 
 def _with_answers(course: Course, assignment: Assignment) -> Assignment:
-    """Return the assignment with the written answers of its solution; reading the document reports
-    its errors.
-    """
+    """Return the assignment with the written answers of its solution; reading the document reports its errors."""
     file = course.solution_file(assignment)
     text = file.read_text("utf-8", "replace") if file.is_file() else ""
     complete = assignment.model_copy()

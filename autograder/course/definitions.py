@@ -10,9 +10,7 @@ _WITH_STATEMENTS = ast.stmt | ast.excepthandler | ast.match_case  # no expressio
 
 
 def definitions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Definition]]:
-    """Yield all functions and classes in a tree with their qualified names, outer ones before those
-    inside.
-    """
+    """Yield all functions and classes in a tree with their qualified names, outer ones before those inside."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Definition):
             yield f"{around}{node.name}", node

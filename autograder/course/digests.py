@@ -23,8 +23,7 @@ def submission_digest(submission: Submission) -> str:
 
 
 def suite_digest(course: Course, assignment: Assignment) -> str:
-    """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's
-    record.
+    """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's record.
 
     Due dates and the points of a conversation are not included: they affect the final score only,
     and need no new grading. Nor is the quota.

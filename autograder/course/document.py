@@ -38,9 +38,7 @@ _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 @dataclass(frozen=True)
 class Gap:
-    """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from
-    1.
-    """
+    """Code that a student writes: `function` is `causal_mask` or `Head.forward`; lines count from 1."""
 
     function: str
     begin: int
@@ -70,9 +68,7 @@ def lines_inside(gaps: Iterable[Gap]) -> set[int]:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the
-    answer's name.
-    """
+    """One cell: `kind` is markdown, code, raw, part, picture or answer; `name` is its part, or the answer's name."""
 
     kind: str
     line: int
@@ -100,9 +96,7 @@ class Document:
 
     @property
     def stub(self) -> str:
-        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest
-        stays as it is.
-        """
+        """Return the stub: gaps raise NotImplementedError, special cells are comments, the rest stays as it is."""
         return "".join(f"{text}\n" for _, text in self.stub_lines())
 
     def stub_lines(self) -> list[tuple[int, str]]:
@@ -324,9 +318,7 @@ class _Reader:
         self._check_todos(comments)
 
     def _check_cells_of_gaps(self) -> None:
-        """Check that each function's gaps are in one cell, as the gradebook identifies cells by
-        function.
-        """
+        """Check that each function's gaps are in one cell, as the gradebook identifies cells by function."""
         first: dict[str, int] = {}
         for gap in self.gaps:
             name = gap.function.partition(".")[0]
@@ -378,9 +370,7 @@ class _Reader:
         self.gaps.append(Gap(function[0], begin, end, indents[0], todo, tuple(inside)))
 
     def _check_todos(self, comments: list[tuple[int, str]]) -> None:
-        """Report a TODO without a gap: its markers were forgotten, and its answer would be
-        released.
-        """
+        """Report a TODO without a gap: its markers were forgotten, and its answer would be released."""
         if self.problems:
             return
         above_gaps: set[int] = set()
@@ -400,9 +390,7 @@ class _Reader:
 
 
 def _function_around(tree: ast.Module, begin: int, code: int) -> tuple[str, int] | None:
-    """Return the qualified name and last line of the innermost function that spans `begin` to
-    `code`.
-    """
+    """Return the qualified name and last line of the innermost function that spans `begin` to `code`."""
     around = [
         (name, node.end_lineno or node.lineno)
         for name, node in definitions(tree)

@@ -21,9 +21,7 @@ _PART = re.compile(r'# %% part="(\w+)"')
 
 
 def parts_of_lines(solution: str) -> list[str]:
-    """Return the part to which each line belongs, that of the next cell of a part; "" after the
-    last one.
-    """
+    """Return the part to which each line belongs, that of the next cell of a part; "" after the last one."""
     parts = []
     part = ""
     for line in reversed(solution.split("\n")):

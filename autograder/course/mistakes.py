@@ -109,9 +109,7 @@ def load_mistakes(course: Course, assignment: Assignment) -> tuple[Mistake, ...]
 
 
 def recorded_failing_tests(course: Course, assignment: Assignment) -> dict[str, frozenset[str]]:
-    """Return the recorded tests that each mistake fails; raises CourseError if the file is not what
-    an audit writes.
-    """
+    """Return the recorded tests that each mistake fails; raises CourseError if the file is not what an audit writes."""
     if not (file := course.failing_tests_file(assignment)).exists():
         return {}
     try:
@@ -129,9 +127,7 @@ def recorded_failing_tests(course: Course, assignment: Assignment) -> dict[str, 
 def _mistakes(
     label: str, text: str, solution_label: str, solution_text: str, parts: tuple[str, ...]
 ) -> tuple[Mistake, ...]:
-    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is
-    cached.
-    """
+    """Build, release and audit load the mistakes of an assignment repeatedly, so the result is cached."""
     document = MarkedYaml(label, text, "the list of mistakes", item="mistake")
     entries = document.read_list(_Entry)
     document.check_unique((), "id", "mistake")
@@ -173,18 +169,14 @@ def mistakes_by_id(course: Course, assignment: Assignment) -> dict[str, Mistake]
 
 
 def parts_of_mistakes(mistakes: Iterable[Mistake], solution: str) -> Iterator[tuple[Mistake, str]]:
-    """Yield each mistake with the part that it is about: its own, or that of the first line that it
-    changes.
-    """
+    """Yield each mistake with the part that it is about: its own, or that of the first line that it changes."""
     parts = parts_of_lines(solution)
     for mistake in mistakes:
         yield mistake, mistake.part or parts[_first_change(solution, mistake.source)]
 
 
 def _first_change(solution: str, mistake: str) -> int:
-    """Return the index of the first line that the mistake changes; 0 if it only adds or removes
-    lines at the end.
-    """
+    """Return the index of the first line that the mistake changes; 0 if it only adds or removes lines at the end."""
     lines = zip(solution.split("\n"), mistake.split("\n"), strict=False)
     return next((number for number, (old, new) in enumerate(lines) if old != new), 0)
 
@@ -253,9 +245,7 @@ def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
 
 
 class _Solution:
-    """The solution's text, with the ranges of its functions, classes and methods, and of the
-    statements at its margin.
-    """
+    """The solution's text, with the ranges of its functions, classes and methods, and of the statements at its margin."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -29,8 +29,7 @@ _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
 def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
-    """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed
-    cell ids.
+    """Convert a document (a stub or a solution) to a notebook with nbgrader's metadata and fixed cell ids.
 
     Cells for the student's code and written answers can be edited but not deleted; each part has
     one locked test cell; prose and given code have no nbgrader metadata.
@@ -116,9 +115,7 @@ def with_narrow_lines(source: str) -> str:
 
 
 def _with_narrow_docstrings(lines: list[str], tree: ast.Module) -> list[str]:
-    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it
-    does not fit.
-    """
+    """Wrap the wide lines of docstrings; a shape at the end of a line moves to the next one if it does not fit."""
     inside: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, Definition) and ast.get_docstring(node):
@@ -148,16 +145,12 @@ def _goes_on(first: str, last: str, line: str) -> bool:
 
 
 def _columns(line: str) -> tuple[str, str | None, str | None]:
-    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is
-    right of it.
-    """
+    """Split a line at the last gap of several spaces: what is left of it, the gap, and what is right of it."""
     return re.fullmatch(r"(\s*\S.*?)(?:(\s{2,})(\S.*))?", line).groups()  # type: ignore[union-attr,return-value]
 
 
 def _wrapped(line: str) -> list[str]:
-    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column,
-    what it means.
-    """
+    """Wrap a line of prose, a line that ends in a shape, or a line with a name and, in a column, what it means."""
     start, gap, end = _columns(line)
     indent = line[: len(line) - len(line.lstrip())]
     if gap and len(start + gap) > WIDE // 2:
@@ -191,9 +184,7 @@ def _first_gap(source: str) -> str | None:
 def _with_nbgrader(
     cell: NotebookNode, grade_id: str, grade: bool, solution: bool, points: float | None = None
 ) -> NotebookNode:
-    """Add nbgrader's metadata; by its checksum, nbgrader knows an unchanged solution cell as "no
-    response".
-    """
+    """Add nbgrader's metadata; by its checksum, nbgrader knows an unchanged solution cell as "no response"."""
     locked = not solution
     facts = [cell.source, cell.cell_type, grade, solution, locked, grade_id]
     facts += [] if points is None else [float(points)]

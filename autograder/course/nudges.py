@@ -1,5 +1,4 @@
-"""The author's nudges from `nudges.yml` beside an assignment's suite: a question for each gap of
-the stub.
+"""The author's nudges from `nudges.yml` beside an assignment's suite: a question for each gap of the stub.
 
 `autograder hint` shows one where a test fails and the answer is no known mistake's.
 """
@@ -13,8 +12,7 @@ from autograder.text.spelling import did_you_mean
 
 
 def load_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
-    """Return the nudges by the qualified name of their gap's function; empty without a
-    `nudges.yml`.
+    """Return the nudges by the qualified name of their gap's function; empty without a `nudges.yml`.
 
     Not every gap needs one. Raises CourseError if one is for a function without a gap.
     """

@@ -1,6 +1,4 @@
-"""The questions in an assignment's text, with the author's answers from `answers.yml` beside its
-suite.
-"""
+"""The questions in an assignment's text, with the author's answers from `answers.yml` beside its suite."""
 
 from pydantic import Field, RootModel, model_validator
 

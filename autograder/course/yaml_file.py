@@ -44,9 +44,7 @@ _SENTENCES = {
 
 
 class YamlRecord(BaseModel):
-    """Base class of the records in a YAML file: unknown names and values of another type are
-    errors.
-    """
+    """Base class of the records in a YAML file: unknown names and values of another type are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -108,9 +106,7 @@ class MarkedYaml:
         return record.root if record else None
 
     def check_unique(self, place: YamlPath, key: str, noun: str) -> None:
-        """Add a problem for each item of the list at `place` that repeats the `key` of an earlier
-        one.
-        """
+        """Add a problem for each item of the list at `place` that repeats the `key` of an earlier one."""
         first: dict[Hashable, int] = {}
         for index, item in enumerate(self.items(place)):
             value = item.get(key) if isinstance(item, dict) else None
@@ -308,9 +304,7 @@ def _inner_model(annotation: Any) -> type[BaseModel]:
 
 
 def _composed(text: str) -> yaml.Node | None:
-    """Return the root node, read by libyaml where it is there: ten times faster, but its errors
-    have other words.
-    """
+    """Return the root node, read by libyaml where it is there: ten times faster, but its errors have other words."""
     fast = getattr(yaml, "CSafeLoader", None)
     if fast is not None:
         with suppress(yaml.YAMLError):

@@ -109,8 +109,7 @@ class Row:
 def write_class_report(
     folder: Path, course: Course, effective: Effective, file_name: str = FILE_NAME
 ) -> Path:
-    """Write `index.html` with the effective grade of each student and assignment, and its final
-    score.
+    """Write `index.html` with the effective grade of each student and assignment, and its final score.
 
     Statistics of tests and mistakes are calculated from the journal, all others from the scores
     after the decisions. Raises InfrastructureError if jinja2 is missing.
@@ -175,9 +174,7 @@ def worth_a_look(grade: Grade, final: Final) -> list[str]:
 
 
 def lowest_of(rows: Iterable[Row], students: int) -> list[Row]:
-    """Return those with the lowest totals first: at most a quarter of all students, none with full
-    marks.
-    """
+    """Return those with the lowest totals first: at most a quarter of all students, none with full marks."""
     most = min(MOST_HELPED, -(-students // 4))
     return nsmallest(most, (row for row in rows if row.share < 1), key=lambda row: row.share)
 

@@ -39,9 +39,7 @@ Cause = list[list[TestResult]]
 
 @dataclass
 class PartPage:
-    """The section of a page about one part; a cause stands in the first part in which a test failed
-    for it.
-    """
+    """The section of a page about one part; a cause stands in the first part in which a test failed for it."""
 
     title: str
     score: float
@@ -56,8 +54,7 @@ class PartPage:
 def write_what_counts(
     folder: Path, course: Course, effective: Effective, section: str | None = None
 ) -> Path:
-    """Write the gradebook, the pages and the class report, or only the report of a section; return
-    its path.
+    """Write the gradebook, the pages and the class report, or only the report of a section; return its path.
 
     The pages contain the pictures already drawn into `folder`, and of hidden tests what students
     may see at present. Raises InfrastructureError if jinja2 is missing; the gradebook is written
@@ -80,8 +77,7 @@ def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
 
 
 class StudentPages:
-    """What the pages of a class show of each grade: of hidden tests, what students may see at
-    present.
+    """What the pages of a class show of each grade: of hidden tests, what students may see at present.
 
     The pages contain the pictures already drawn into `folder`.
     """
@@ -133,8 +129,7 @@ class StudentPages:
 def write_feedback(
     folder: Path, grade: Grade, assignment: Assignment | None, title_of: TitleOf | None = None
 ) -> Path:
-    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its
-    path.
+    """Write the page of one grade to `feedback/<student>/<assignment>.html` in `folder`; return its path.
 
     The arguments are those of `page_values`. Raises InfrastructureError if jinja2 is missing.
     """

@@ -59,9 +59,7 @@ def _words(text: str) -> str:
 
 
 def _after_backslash(match: "re.Match[str]") -> str:
-    """Return a beginning that is not one of a list: `-` as `\\-`, and the number of `1.` before a
-    backslash.
-    """
+    """Return a beginning that is not one of a list: `-` as `\\-`, and the number of `1.` before a backslash."""
     return f"{match[0]}\\" if match[0].isdecimal() else f"\\{match[0]}"
 
 

@@ -22,9 +22,7 @@ _STRESSED = re.compile(r"\*([^*\s][^*\n]*)\*")
 
 
 def feedback_path(of: Grade | Submission) -> PurePosixPath:
-    """Return the path of the page of a grade, or of a submission's grade, relative to the report's
-    folder.
-    """
+    """Return the path of the page of a grade, or of a submission's grade, relative to the report's folder."""
     return PurePosixPath("feedback", folder_name(of.student), f"{folder_name(of.assignment)}.html")
 
 

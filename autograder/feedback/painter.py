@@ -47,8 +47,7 @@ class Job:
 def draw_pictures(
     plan: Plan, folder: Path, grades: Iterable[Grade], tell: Callable[[int, int], None]
 ) -> list[str]:
-    """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each
-    that is not drawn.
+    """Draw the pictures missing in `folder` with `plan.jobs` processes; return the reason for each that is not drawn.
 
     `tell` is called with the number done and the total. A picture that a student's code cannot
     produce is replaced by a message. If the machine fails, finished pictures are kept and the

@@ -32,9 +32,7 @@ def failing_parts(grade: Grade) -> tuple[str, ...]:
 
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:
-    """Return the path of a grade's pictures, which need not exist; None if there is nothing to
-    draw.
-    """
+    """Return the path of a grade's pictures, which need not exist; None if there is nothing to draw."""
     assignment = course.find(grade.assignment)
     parts = failing_parts(grade)
     if assignment is None or not parts:

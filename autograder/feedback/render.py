@@ -1,5 +1,4 @@
-"""The results of a part as text and as HTML, for a student's notebook and for nbgrader's test
-cells.
+"""The results of a part as text and as HTML, for a student's notebook and for nbgrader's test cells.
 
 The HTML has inline styles and inherits the text colour, so it is readable on light and dark pages.
 """
@@ -113,9 +112,7 @@ def by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
 
 
 def shared_message(tests: Sequence[TestResult]) -> str:
-    """Return the message of several failing tests if it is the same for all, to be shown once above
-    them; else "".
-    """
+    """Return the message of several failing tests if it is the same for all, to be shown once above them; else ""."""
     messages = {test.message or "" for test in tests}
     return messages.pop() if len(tests) > 1 and len(messages) == 1 and not tests[0].is_right else ""
 
@@ -133,9 +130,7 @@ def _paragraph(content: str) -> str:
 
 
 def _question(result: TestResult) -> list[str]:
-    """Return the name of a known mistake and its question, for the first of the tests that it
-    explains.
-    """
+    """Return the name of a known mistake and its question, for the first of the tests that it explains."""
     if not result.hint or result.is_right:
         return []
     familiar = [f"This looks familiar: {result.mistake}."] if result.mistake else []

@@ -14,9 +14,7 @@ BINS = 10
 
 @dataclass(frozen=True)
 class Item:
-    """The results of a class on one test; `without_zeros` is the discrimination without submissions
-    that earn nothing.
-    """
+    """The results of a class on one test; `without_zeros` is the discrimination without submissions that earn nothing."""
 
     name: str
     part: str
@@ -43,9 +41,7 @@ class MistakeCount:
 
 
 def summary(values: Sequence[float]) -> dict[str, float | None]:
-    """Return the mean, minimum, quartiles (linearly interpolated) and maximum of these values by
-    their names.
-    """
+    """Return the mean, minimum, quartiles (linearly interpolated) and maximum of these values by their names."""
     names = ("Mean", "Minimum", "Lower quartile", "Median", "Upper quartile", "Maximum")
     if not values:
         return dict.fromkeys(names)
@@ -80,9 +76,7 @@ def part_shares(grades: Iterable[Grade]) -> dict[str, float]:
 
 
 def items(grades: Sequence[Grade]) -> list[Item]:
-    """Return each test of one assignment with its pass rate and discrimination, in the order of the
-    suite.
-    """
+    """Return each test of one assignment with its pass rate and discrimination, in the order of the suite."""
     taken: dict[str, tuple[list[TestResult], list[float]]] = {}
     for grade in grades:
         total = sum(test.score for test in grade.tests)
@@ -104,8 +98,7 @@ def _item(tests: list[TestResult], rests: list[float]) -> Item:
 
 
 def discrimination(passed: Sequence[bool], rest: Sequence[float]) -> float | None:
-    """Return the corrected item–total correlation: point-biserial, of passing a test with the score
-    on the others.
+    """Return the corrected item–total correlation: point-biserial, of passing a test with the score on the others.
 
     None if all or no students passed, or if all have the same score on the other tests.
     """
@@ -135,9 +128,7 @@ def mistake_counts(grades: Sequence[Grade]) -> list[MistakeCount]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Students whose failures in one part match no known mistake, and are the same tests with the
-    same messages.
-    """
+    """Students whose failures in one part match no known mistake, and are the same tests with the same messages."""
 
     assignment: str
     part: str
@@ -146,9 +137,7 @@ class Cluster:
 
 
 def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
-    """Group the failed tests that match no known mistake, largest group first, by the skeletons of
-    their messages.
-    """
+    """Group the failed tests that match no known mistake, largest group first, by the skeletons of their messages."""
     failures: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
     for grade in grades:
         failed = [

@@ -1,5 +1,4 @@
-"""The instructors' page about a student, `students/<student>.html`: attempts over time, and code
-with its failing tests.
+"""The instructors' page about a student, `students/<student>.html`: attempts over time, and code with its failing tests.
 
 Unlike the feedback, it shows all that is known about hidden tests. Students must not receive it.
 """

@@ -20,9 +20,7 @@ def in_words(mistake: str) -> str:
 
 
 def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dict[str, str]:
-    """Return the titles of these parts by name, in the order of the course; others follow with
-    their names in words.
-    """
+    """Return the titles of these parts by name, in the order of the course; others follow with their names in words."""
     titles = {}
     if assignment:
         titles = {part.name: part.title for part in assignment.decided_parts if part.name in names}
@@ -30,9 +28,7 @@ def parts_in_order(assignment: Assignment | None, names: Collection[str]) -> dic
 
 
 def titles_of(course: Course) -> TitleOf:
-    """Return a function that looks up a mistake's title; each assignment's file is read on first
-    use.
-    """
+    """Return a function that looks up a mistake's title; each assignment's file is read on first use."""
 
     @cache
     def titles(name: str) -> dict[str, str]:

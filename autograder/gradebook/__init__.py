@@ -1,3 +1,1 @@
-"""The files in `grades/`: journal, run state, stored texts, submission times, lateness and final
-scores.
-"""
+"""The files in `grades/`: journal, run state, stored texts, submission times, lateness and final scores."""

@@ -1,5 +1,4 @@
-"""Compare two gradings of a class: the scores that went up or down, and the tests that changed
-them.
+"""Compare two gradings of a class: the scores that went up or down, and the tests that changed them.
 
 Pure functions of grades. Messages are not compared, because the inputs, and so the numbers in
 messages, differ between runs.
@@ -73,9 +72,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two gradings of a class; `notes` list the lines of a journal that cannot
-    be read.
-    """
+    """The changes between two gradings of a class; `notes` list the lines of a journal that cannot be read."""
 
     changes: tuple[Change, ...]
     unchanged: int
@@ -107,8 +104,7 @@ class Comparison:
 
 
 def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
-    """Compare two gradings by the last grade of each student and assignment; lower scores come
-    first.
+    """Compare two gradings by the last grade of each student and assignment; lower scores come first.
 
     `before` is read lazily, and only the grades in it that have changed are kept.
     """

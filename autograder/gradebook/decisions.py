@@ -1,6 +1,4 @@
-"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the
-journal.
-"""
+"""The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -177,8 +175,7 @@ def lay_over(
     grades: Iterable[Grade],
     groups: Mapping[tuple[str, str], str] | None = None,
 ) -> Iterator[Decided]:
-    """Yield each grade after the decisions about it. A dropped test comes first, then the decisions
-    in their order.
+    """Yield each grade after the decisions about it. A dropped test comes first, then the decisions in their order.
 
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions
     count, too. `grades` are read twice if a test is dropped.
@@ -240,9 +237,7 @@ def _points_of(
 
 
 def ids_of(decision: Decision) -> tuple[str, ...]:
-    """Return the ids in the grades that the student of a decision can have: of `A/42`, also that of
-    its folder.
-    """
+    """Return the ids in the grades that the student of a decision can have: of `A/42`, also that of its folder."""
     return () if decision.student is None else (decision.student, graded_name(decision.student))
 
 
@@ -354,9 +349,7 @@ def _add_points(decided: Decided, entry: Entry, most_lost: float, most_gained: f
 
 
 def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, float] | None:
-    """Return the points that a part, or the whole grade, can lose and gain; None if there is no
-    such part.
-    """
+    """Return the points that a part, or the whole grade, can lose and gain; None if there is no such part."""
     room = grade.max_score - grade.score
     if part is None:
         return grade.score, room
@@ -372,9 +365,7 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
 
 
 def _without(grade: Grade, decision: Decision, points: float) -> Grade:
-    """Return the grade with full points for the dropped test, or with neither its points nor its
-    maximum.
-    """
+    """Return the grade with full points for the dropped test, or with neither its points nor its maximum."""
     full = decision.counts == "full"
     gained = 0.0
     tests = []

@@ -14,8 +14,7 @@ def mark(folder: Path) -> None:
 
 
 def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:
-    """Return the output folder for these submissions, and a message if a folder was changed or
-    moved.
+    """Return the output folder for these submissions, and a message if a folder was changed or moved.
 
     If `grades` holds real grades, a made-up class is graded into another folder. If it holds grades
     of a made-up class, they are moved before a real class is graded.

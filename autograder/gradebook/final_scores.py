@@ -1,6 +1,4 @@
-"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other
-programs.
-"""
+"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
 
 import csv
 import re
@@ -91,9 +89,7 @@ ClassOf = Callable[[Mapping[str, str]], ClassList]
 
 
 class PastAttempt(NamedTuple):
-    """A submission that was graded: its last result in the journal, and when it was handed in, if
-    known.
-    """
+    """A submission that was graded: its last result in the journal, and when it was handed in, if known."""
 
     digest: str
     status: str
@@ -103,8 +99,7 @@ class PastAttempt(NamedTuple):
 
 
 class Effective(NamedTuple):
-    """What counts of a journal: the sorted grades after the decisions, the final scores, and the
-    class.
+    """What counts of a journal: the sorted grades after the decisions, the final scores, and the class.
 
     `problems` are messages about decisions that do not fit. An excused student without a grade has
     only a final score. `several` are the graded submissions of a student for an assignment, if
@@ -131,9 +126,7 @@ class Effective(NamedTuple):
         return [final_of(grade, self.finals).journal or grade for grade in self.grades]
 
     def attempts(self, grade: Grade) -> Sequence[PastAttempt]:
-        """Return a student's graded submissions for an assignment, in the order in which they were
-        first graded.
-        """
+        """Return a student's graded submissions for an assignment, in the order in which they were first graded."""
         final = final_of(grade, self.finals)
         return self.several.get(grade.key) or [_past(final.journal or grade, final.submitted)]
 
@@ -194,8 +187,7 @@ def what_counts(
     section: str | None = None,
     seconds: bool = False,
 ) -> Effective:
-    """Return the effective grades of the journal in `folder`, and their final scores after the
-    decisions.
+    """Return the effective grades of the journal in `folder`, and their final scores after the decisions.
 
     The work of a group counts for each member without own work. `class_of` reads the roster. The
     grades have the seconds of their tests only with `seconds`. Raises InfrastructureError if the
@@ -226,9 +218,7 @@ def what_counts(
 
 
 def _attempts_of(grade: Grade, groups: Mapping[GradeKey, str]) -> list[Attempt]:
-    """Return the attempts whose time counts for a grade: of the group whose work it is, then the
-    student's own.
-    """
+    """Return the attempts whose time counts for a grade: of the group whose work it is, then the student's own."""
     attempts = [grade.attempt]
     if grade.key in groups:
         attempts.insert(0, (groups[grade.key], grade.assignment, grade.submission_sha256))
@@ -323,9 +313,7 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
 def points_of(
     assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]
 ) -> float:
-    """Return the points of an assignment, without those of dropped tests and with those that
-    nbgrader adds.
-    """
+    """Return the points of an assignment, without those of dropped tests and with those that nbgrader adds."""
     dropped = []
     for grade in grades:
         if grade.assignment == assignment.name:
@@ -337,9 +325,7 @@ def points_of(
 def differing(
     course: Course, grades: Iterable[Grade], finals: Mapping[GradeKey, Final] | None = None
 ) -> list[str]:
-    """Return a message for each assignment whose grades do not match course.yml, as totals would
-    mix both.
-    """
+    """Return a message for each assignment whose grades do not match course.yml, as totals would mix both."""
     maxima: dict[str, set[float]] = {}
     for decided in grades:
         grade = final_of(decided, finals).journal or decided
@@ -388,8 +374,7 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
 
 
 def harmless(text: str) -> str:
-    """Return the text for a cell: without characters that are not seen, and with an apostrophe
-    before a formula.
+    """Return the text for a cell: without characters that are not seen, and with an apostrophe before a formula.
 
     Control characters and those that change the direction of writing can make a cell look like
     another one.

@@ -1,6 +1,4 @@
-"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never
-rewritten.
-"""
+"""The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -19,9 +17,7 @@ LISTED = 3  # maximum number of line numbers in a message
 
 
 class Journal:
-    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable
-    lines or None.
-    """
+    """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,9 +39,7 @@ class Journal:
             self._file.close()
 
     def append(self, grade: Grade) -> None:
-        """Append one grade and flush it to the operating system; raises InfrastructureError if that
-        fails.
-        """
+        """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
         try:
             line = self._suites.to_line(grade)
             text = line.encode("utf-8", "replace") + b"\n"
@@ -91,8 +85,7 @@ class Journal:
 
 
 class Reading:
-    """An iterator over the grades of a journal in the order in which they were written, read
-    lazily.
+    """An iterator over the grades of a journal in the order in which they were written, read lazily.
 
     A later grade of the same student and assignment replaces an earlier one. A missing journal has
     no grades. `damaged` holds the numbers of unreadable lines found so far, `missing` the files of

@@ -71,9 +71,7 @@ class Final:
 
 
 def due_for(course: Course, assignment: Assignment, student: str) -> datetime | None:
-    """Return a student's due date in the course's time zone; of several extensions, the latest day
-    applies.
-    """
+    """Return a student's due date in the course's time zone; of several extensions, the latest day applies."""
     if assignment.due is None:
         return None
     zone = ZoneInfo(course.timezone)
@@ -105,9 +103,7 @@ def days_later(moment: datetime, days: int) -> datetime:
 
 
 def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
-    """Return the days begun since the due date and its grace period, by the local clock; 0 for work
-    in time.
-    """
+    """Return the days begun since the due date and its grace period, by the local clock; 0 for work in time."""
     moment = submitted.astimezone(timezone.utc)
     days = max(0, (moment - due.astimezone(timezone.utc)) // DAY - 1)
     while moment > days_later(due, days).astimezone(timezone.utc) + grace:
@@ -124,9 +120,7 @@ def points_off(score: float, days: int, policy: LatePolicy) -> float:
 def final(
     course: Course, grade: Grade, submitted: datetime | None, decisions: Iterable[Decision] = ()
 ) -> Final:
-    """Return the final score of a grade after these decisions; `submitted` is None if the time is
-    unknown.
-    """
+    """Return the final score of a grade after these decisions; `submitted` is None if the time is unknown."""
     assignment = course.find(grade.assignment)
     due = due_for(course, assignment, grade.student) if assignment else None
     score = Final(grade.score, due=due, submitted=submitted, decisions=tuple(decisions))
@@ -177,8 +171,7 @@ def unknown_students(
 
 
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:
-    """Return the effective grade of each student and assignment, from all lines of a journal in
-    order.
+    """Return the effective grade of each student and assignment, from all lines of a journal in order.
 
     With `attempts: best`, that is the attempt with the highest score after lateness, and the later
     of two equal ones. Only attempts graded by the newest suite are compared.

@@ -25,8 +25,7 @@ class OwnerKey:
 
 
 def owner_key() -> OwnerKey:
-    """Return the key in AUTOGRADER_KEY, or that of this user on this machine, which the first call
-    creates.
+    """Return the key in AUTOGRADER_KEY, or that of this user on this machine, which the first call creates.
 
     Raises RefusedError for a key that is too short, or a file that others can read.
     """

@@ -85,9 +85,7 @@ def check_owner(folder: Path, trusted: bool = False) -> str:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a
-    pipe or a device.
-    """
+    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a pipe or a device."""
     for path in (folder, *(folder / name for name in OURS)):
         if os.path.lexists(path) and not _is_plain(os.lstat(path).st_mode):
             raise RefusedError(_not_plain(path))
@@ -115,9 +113,7 @@ def _suites(folder: Path) -> list[str]:
 
 
 def _texts(folder: Path, name: str) -> Iterator[bytes]:
-    """Yield the text of a file, of the journal each line; what cannot be read as a record is not
-    relied on.
-    """
+    """Yield the text of a file, of the journal each line; what cannot be read as a record is not relied on."""
     if (folder / name).is_file():
         # with the journal's own lines
         with (folder / name).open("r", encoding="utf-8", errors="replace") as opened:

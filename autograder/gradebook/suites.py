@@ -1,5 +1,4 @@
-"""The lines of the journal, schema 2: what all grades by one suite have in common stands once in
-`suites/`.
+"""The lines of the journal, schema 2: what all grades by one suite have in common stands once in `suites/`.
 
 `suites/<suite_sha256>.json` holds the name, part, title and maximum of each test, in order, and
 whether it is hidden. A line of the journal lists only the tests that were not passed with full

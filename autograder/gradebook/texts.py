@@ -1,6 +1,4 @@
-"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures
-are drawn from them.
-"""
+"""The submitted texts, stored beside the journal: the grader reads them from there, and pictures are drawn from them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -23,9 +21,7 @@ class StoredSubmission:
 
 
 def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmission]:
-    """Write the texts of these submissions to `folder/submissions`; an unreadable submission has
-    none.
-    """
+    """Write the texts of these submissions to `folder/submissions`; an unreadable submission has none."""
     stored = []
     for submission in submissions:
         digest = submission_digest(submission)

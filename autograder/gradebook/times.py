@@ -1,6 +1,4 @@
-"""Submission times and students' display names, stored beside the journal as `times.json` and
-`names.json`.
-"""
+"""Submission times and students' display names, stored beside the journal as `times.json` and `names.json`."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -87,8 +85,7 @@ def _add_names(folder: Path, collected: Iterable[Collected]) -> None:
 
 
 def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
-    """Return the known submission times, and the submissions that a course site marked as late,
-    with or without a time.
+    """Return the known submission times, and the submissions that a course site marked as late, with or without a time.
 
     Both are empty without a file. Raises InfrastructureError if it cannot be read, as scores would
     be too high.
@@ -105,8 +102,7 @@ def read_names(folder: Path) -> dict[str, str]:
 
 
 def read_originals(folder: Path) -> dict[str, str]:
-    """Return the ids, as the roster or the course site has them, of students who are called
-    otherwise in the grades.
+    """Return the ids, as the roster or the course site has them, of students who are called otherwise in the grades.
 
     The grades use the names of folders, which cannot hold every character.
     """
@@ -157,9 +153,7 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
-    """Return the collected folder: `path`, or a parent if `path` holds the work of one student
-    only; None if neither.
-    """
+    """Return the collected folder: `path`, or a parent if `path` holds the work of one student only; None if neither."""
     here = path.absolute()
     places = (
         place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file()
@@ -175,9 +169,7 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
 
 
 def _is_collected(submission: Submission, folder: Path) -> bool:
-    """Whether `collect` wrote the submission there; a `collected.json` further inside is the
-    student's.
-    """
+    """Whether `collect` wrote the submission there; a `collected.json` further inside is the student's."""
     place = submission.path.absolute() if submission.path else folder
     parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
     return len(parts) >= 2 and parts[1] == submission.assignment

@@ -1,5 +1,4 @@
-"""The part `catch`: points for each wrong program that an input of the submitted catch.py separates
-from the solution.
+"""The part `catch`: points for each wrong program that an input of the submitted catch.py separates from the solution.
 
 The inputs come from a worker as plain data (see `catch_inputs`). The solution and the programs run
 in this process, as they do when a submission is compared with known mistakes: no code of a student

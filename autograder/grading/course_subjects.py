@@ -15,9 +15,7 @@ from autograder.suite.subjects import FilesBeside, file_beside
 
 
 class CourseSubjects(FilesBeside):
-    """Finds the assignment of a test file by its folder; the subject of a released test file lies
-    beside it.
-    """
+    """Finds the assignment of a test file by its folder; the subject of a released test file lies beside it."""
 
     def __init__(self, submission: Path | None = None, unsafe: bool = False) -> None:
         super().__init__()

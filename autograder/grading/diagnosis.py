@@ -1,5 +1,4 @@
-"""Recognise known mistakes by comparing the answers of a submission in its failing tests with those
-of each mistake.
+"""Recognise known mistakes by comparing the answers of a submission in its failing tests with those of each mistake.
 
 A mistake is the solution with an edit. The same tests run on it in this process, with the same
 seeds, once in each run, and stop at the first answer that differs from the submission's. Most
@@ -34,9 +33,7 @@ _Failure = tuple[Test, Transcript]
 
 
 class _OtherAnswer(BaseException):
-    """A mistake gave another answer than the student; a BaseException, so that tests do not catch
-    it.
-    """
+    """A mistake gave another answer than the student; a BaseException, so that tests do not catch it."""
 
 
 class _Comparison(Transcript):
@@ -69,9 +66,7 @@ def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
 
 @dataclass
 class Attempt:
-    """The result of one mistake in one test; not `finished` if the test was stopped at a different
-    answer.
-    """
+    """The result of one mistake in one test; not `finished` if the test was stopped at a different answer."""
 
     finished: bool
     failed: bool
@@ -79,8 +74,7 @@ class Attempt:
 
 
 class Diagnosis:
-    """Names the known mistakes of one assignment; runs tests on a mistake only when they are
-    needed.
+    """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed.
 
     `mistakes` are those that it can name, `attempts` those that have run so far, by mistake and
     test.
@@ -108,8 +102,7 @@ class Diagnosis:
     def name(
         self, failures: Mapping[Test, Transcript], missed: Collection[str]
     ) -> dict[str, Mistake]:
-        """Return the mistake that explains each failing test, by the test's name; unexplained tests
-        are left out.
+        """Return the mistake that explains each failing test, by the test's name; unexplained tests are left out.
 
         `missed` are all tests that the submission did not pass, failing or not. One mistake that
         explains several failures is preferred to several mistakes that explain one each.
@@ -142,9 +135,7 @@ class Diagnosis:
     def _without_a_name(
         self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]
     ) -> Mistake:
-        """Return the mistake, or one without an id and a title if another mistake explains the same
-        tests as well.
-        """
+        """Return the mistake, or one without an id and a title if another mistake explains the same tests as well."""
         failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
         alike = [
             other
@@ -164,9 +155,7 @@ class Diagnosis:
     def _explanations(
         self, found: list[Mistake], failed: Sequence[_Failure], missed: set[str]
     ) -> dict[Mistake, list[str]]:
-        """Return mistakes that explain failing tests of one part: one for all of them, or two, or
-        several for some.
-        """
+        """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
         names = {test.name for test, _ in failed}
 
         def unlikeliness(mistake: Mistake) -> tuple[int, int, int]:
@@ -189,8 +178,7 @@ class Diagnosis:
         return partly if one_is_enough else partly | self._two_mistakes(mistakes, failed)
 
     def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
-        """Return the names of failing tests of one part that a mistake explains; none if these are
-        not enough.
+        """Return the names of failing tests of one part that a mistake explains; none if these are not enough.
 
         Of four failing tests, at most one may be unexplained ((1 - 0.75) * 4). A mistake with the
         answers of three of them explains enough; so does one with the answers of two that raises
@@ -218,9 +206,7 @@ class Diagnosis:
     def _two_mistakes(
         self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]
     ) -> dict[Mistake, list[str]]:
-        """Return two mistakes that together explain all failing tests of one part, the second one
-        all of the rest.
-        """
+        """Return two mistakes that together explain all failing tests of one part, the second one all of the rest."""
         for mistake in mistakes:
             if self._explained(mistake, failed[:1]):
                 rest = [failure for failure in failed if not self._explained(mistake, [failure])]

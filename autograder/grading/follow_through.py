@@ -44,9 +44,7 @@ class FollowThrough:
     def again(
         self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int
     ) -> dict[str, TestEnding]:
-        """Run failed tests again with the solution in place of the earlier failed parts; return
-        their ends by name.
-        """
+        """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         new_endings: dict[str, TestEnding] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
@@ -101,8 +99,7 @@ class FollowThrough:
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """Return the functions and classes that students write for each part, and all names that these
-    use, directly or not.
+    """Return the functions and classes that students write for each part, and all names that these use, directly or not.
 
     They contain a gap and stand between the marker of the previous part and that of their own part.
     """

@@ -154,9 +154,7 @@ class Grader:
         )
 
     def assignment(self, name: str) -> Assignment:
-        """Return one of this grader's assignments; raises MissingModuleError if one of its modules
-        is missing.
-        """
+        """Return one of this grader's assignments; raises MissingModuleError if one of its modules is missing."""
         if name in self._missing:
             raise self._missing[name]
         return self.assignments[name]
@@ -168,9 +166,7 @@ class Grader:
     def choose(
         self, assignment: Assignment, submission: Submission, budget: Budget | None = None
     ) -> SourceFile:
-        """Return the file to grade; raises RefusedError if two files were changed and their code
-        differs.
-        """
+        """Return the file to grade; raises RefusedError if two files were changed and their code differs."""
         if len(submission.files) == 1:
             return submission.files[0]
         try:
@@ -196,8 +192,7 @@ class Grader:
             self._begin(run_seed)
 
     def first_failure(self, name: str, text: str, run_seed: int, seconds: float) -> str | None:
-        """Run trusted code in this process, without a sandbox; return its first failing test with
-        the error, or None.
+        """Run trusted code in this process, without a sandbox; return its first failing test with the error, or None.
 
         Loading and each test may use `seconds` of processor time.
         """
@@ -304,9 +299,7 @@ class Grader:
         return problems
 
     def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
-        """Set an assignment aside if its solution fails because a package that it needs is
-        incomplete.
-        """
+        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
         package = failure.missing.partition(".")[0]
         if package in {module.partition(".")[0] for module in assignment.preload}:
             self._missing[assignment.name] = MissingModuleError(
@@ -358,9 +351,7 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: what did not load, and what the text says about forbidden names
-    that did not run.
-    """
+    """Return notes for a person: what did not load, and what the text says about forbidden names that did not run."""
     problems = limited_notes(loaded.problems_of_loading)
     return (
         *problems,
@@ -370,9 +361,7 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
 
 
 def limited_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes of one kind that are shown: each once, and with a remark in place of those
-    that are too many.
-    """
+    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
     different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
     more = len(different) - MOST_FLAGS
     return [

@@ -35,8 +35,7 @@ class PreparedAssignment:
 
 
 def import_for_gradients() -> None:
-    """Import the several hundred modules that PyTorch imports at the first gradient with given
-    weights.
+    """Import the several hundred modules that PyTorch imports at the first gradient with given weights.
 
     The grader computes such gradients for answers of students, even if no test does. Optimisers
     import further modules; only tests use them, so they are imported when the tests run on the
@@ -49,9 +48,7 @@ def import_for_gradients() -> None:
 
 
 def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSession:
-    """Return one session with the suites of these assignments; raises CourseError if one cannot be
-    collected.
-    """
+    """Return one session with the suites of these assignments; raises CourseError if one cannot be collected."""
     files = []
     for assignment in assignments:
         visible = course.visible_test_file(assignment)
@@ -67,9 +64,7 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
 def prepare(
     course: Course, session: SuiteSession, assignments: Iterable[Assignment]
 ) -> dict[str, PreparedAssignment]:
-    """Return the assignments by name; raises CourseError with all problems of their suites and
-    mistakes.
-    """
+    """Return the assignments by name; raises CourseError with all problems of their suites and mistakes."""
     tests_of = {
         assignment: session.tests(course.suite_folder(assignment)) for assignment in assignments
     }

@@ -1,5 +1,4 @@
-"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that
-course.
+"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that course.
 
 pytest tests/assignments/03_masked_heads                                          the reference
 pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox

@@ -13,9 +13,7 @@ class MissingModuleError(InfrastructureError):
 
 
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
-    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package
-    is missing.
-    """
+    """Return the solution; raises CourseError if it does not run, MissingModuleError if a package is missing."""
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
@@ -30,9 +28,7 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
 
 
 def import_needed(assignment: Assignment) -> None:
-    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot
-    be imported.
-    """
+    """Import the modules of `preload` in this process, too; raises MissingModuleError if one cannot be imported."""
     for module in assignment.preload:
         try:
             importlib.import_module(module)

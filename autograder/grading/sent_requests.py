@@ -1,6 +1,4 @@
-"""What a test sends to a student's module, to find tests whose inputs do not depend on the seed of
-the run.
-"""
+"""What a test sends to a student's module, to find tests whose inputs do not depend on the seed of the run."""
 
 import hashlib
 import sys
@@ -21,9 +19,7 @@ WITHOUT_INPUTS = {"seed", "find"}  # requests about the seed itself, and for a n
 
 
 class _DigestingConnection(LoopbackConnection):
-    """A connection that keeps a digest of all that a test sends: its requests, and its answers to
-    callbacks.
-    """
+    """A connection that keeps a digest of all that a test sends: its requests, and its answers to callbacks."""
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
@@ -45,9 +41,7 @@ class _DigestingConnection(LoopbackConnection):
 def sent_requests(
     session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
 ) -> dict[str, str]:
-    """Return a digest of what each hidden test sends to the solution in a run with this seed, by
-    the test's name.
-    """
+    """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
     name = f"requests.{prepared.solution.name}"
     load_text(prepared.solution.text, f"{name}.py", name)
     session.start(run_seed)

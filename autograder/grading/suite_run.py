@@ -81,9 +81,7 @@ class TestEnding:
 
     @property
     def may_be_ours(self) -> bool:
-        """Whether the grader itself could have caused the failure, because the submission did
-        return a value.
-        """
+        """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if self.ended_grader:
             return True
         no_answer = StudentTimeoutError | StudentCrashedError | MissingNameError
@@ -91,8 +89,7 @@ class TestEnding:
 
 
 class SuiteRun:
-    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not
-    repeated.
+    """Runs the tests of a suite, in their order, on one submission; with `again`, failures are not repeated.
 
     When the budget of the submission is spent, the remaining tests fail without being run.
     """
@@ -229,9 +226,7 @@ class SuiteRun:
 
     @property
     def _seconds_here(self) -> float:
-        """The processor time of a test on the trusted side; each test that ended a grader halves it
-        for later ones.
-        """
+        """The processor time of a test on the trusted side; each test that ended a grader halves it for later ones."""
         once = self._limits.call_seconds
         ended = self._titles.keys() & self._watch.ended.keys()
         return min(self._budget.left, max(once, CALLS_PER_TEST * once * 0.5 ** len(ended)))

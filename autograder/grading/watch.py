@@ -1,5 +1,4 @@
-"""Time limits for trusted code: code that takes too long is not interrupted; its whole process
-ends.
+"""Time limits for trusted code: code that takes too long is not interrupted; its whole process ends.
 
 An exception in the middle of an import would leave a process with partly imported modules.
 Therefore the kernel ends the process, and another one replaces it (see

@@ -38,9 +38,7 @@ class NamesInText(NamedTuple):
 
 
 class WorkerFactory:
-    """Opens workers for submissions, and loads the references; raises CourseError or
-    InfrastructureError.
-    """
+    """Opens workers for submissions, and loads the references; raises CourseError or InfrastructureError."""
 
     def __init__(
         self,
@@ -58,9 +56,7 @@ class WorkerFactory:
     def outline(
         self, assignment: Assignment, file: SourceFile, budget: Budget | None = None
     ) -> str:
-        """Return a digest of the code without comments and layout, computed in a worker that does
-        not run the code.
-        """
+        """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
         with closing(self.connect(assignment, budget=budget)) as reader:
             answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
             with malformed("a digest"):
@@ -120,9 +116,7 @@ class LoadedSubmission:
         self._hopeless: StudentError | None = None
 
     def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
-        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if
-        loading fails.
-        """
+        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if loading fails."""
         if self._hopeless is not None:
             raise self._hopeless
         if self._subject is None or fresh or self._subject.connection.dead:
@@ -132,9 +126,7 @@ class LoadedSubmission:
 
     @property
     def problems_of_loading(self) -> list[str]:
-        """A sentence about each reason why a right answer can lose everything before a test has
-        called it.
-        """
+        """A sentence about each reason why a right answer can lose everything before a test has called it."""
         problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
         for piece, line in self.stopped:
             problems.append(f"{_place(piece, line)} {TAKES_TOO_LONG}")
@@ -162,9 +154,7 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test forbids names, it lists those in the text before
-        it runs a line.
-        """
+        """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
         connection = self._workers.connect(self.assignment, self._endless, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:

@@ -1,6 +1,4 @@
-"""This program as pip knows it: its name, what it requires, and the commands that install what is
-missing.
-"""
+"""This program as pip knows it: its name, what it requires, and the commands that install what is missing."""
 
 import json
 import re
@@ -32,9 +30,7 @@ class Requirement:
 
 @lru_cache(maxsize=1)
 def requirements() -> tuple[Requirement, ...]:
-    """Return all requirements, those of extras included; none if this program runs from source, not
-    installed.
-    """
+    """Return all requirements, those of extras included; none if this program runs from source, not installed."""
     try:
         lines = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
@@ -59,9 +55,7 @@ def plain_name(name: str) -> str:
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs the packages of an extra, true however this program was
-    installed.
-    """
+    """Return the command that installs the packages of an extra, true however this program was installed."""
     return install_command(
         requirement.text for requirement in requirements() if requirement.extra == extra
     )
@@ -82,9 +76,7 @@ def install_again() -> str:
 
 
 def _origin() -> str | None:
-    """Return pip's arguments for the folder or file that this program was installed from, if that
-    is still there.
-    """
+    """Return pip's arguments for the folder or file that this program was installed from, if that is still there."""
     try:
         text = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
@@ -103,9 +95,7 @@ def _pip() -> str:
 
 
 def _quoted(word: str) -> str:
-    """Quote a word, if necessary, so that shells, PowerShell and the Windows console all read it as
-    one.
-    """
+    """Quote a word, if necessary, so that shells, PowerShell and the Windows console all read it as one."""
     return f'"{word}"' if re.search(r"[^\w./:\\-]", word) else word
 
 
@@ -113,9 +103,7 @@ def _quoted(word: str) -> str:
 
 
 def warning_about_namesake() -> str | None:
-    """Return a sentence if another distribution called `autograder` is installed in this
-    environment.
-    """
+    """Return a sentence if another distribution called `autograder` is installed in this environment."""
     namesake = _namesake()
     if namesake is None:
         return None
@@ -135,8 +123,6 @@ def _namesake() -> metadata.Distribution | None:
 
 
 def _is_left_by_a_build(distribution: metadata.Distribution) -> bool:
-    """Whether this is a folder `*.egg-info` that a build has left in the source, and nothing that
-    is installed.
-    """
+    """Whether this is a folder `*.egg-info` that a build has left in the source, and nothing that is installed."""
     folder = Path(str(distribution.locate_file("")))
     return (folder / "pyproject.toml").is_file() and distribution.read_text("PKG-INFO") is not None

@@ -1,5 +1,4 @@
-"""Extensions: classes of this or another package that are registered in one of its entry-point
-groups.
+"""Extensions: classes of this or another package that are registered in one of its entry-point groups.
 
 An extension needs no change here: a package names its class in its own `pyproject.toml`, as
 docs/authoring.md shows.
@@ -26,9 +25,7 @@ def extensions(group: str) -> dict[str, EntryPoint]:
 
 
 def load_extension(group: str, name: str) -> Any:
-    """Return the class of an extension; raises InfrastructureError if it is not registered or
-    cannot be imported.
-    """
+    """Return the class of an extension; raises InfrastructureError if it is not registered or cannot be imported."""
     entry = extensions(group).get(name)
     if entry is None:
         missing = f"`{name}` is not among the extensions `{group}` of this installation, which may be an older one."

@@ -49,9 +49,7 @@ class CannotInstall(Exception):
 
 @dataclass(frozen=True)
 class Choice:
-    """Which PyTorch is installed: a sentence, and the arguments for pip; none if there is nothing
-    to install.
-    """
+    """Which PyTorch is installed: a sentence, and the arguments for pip; none if there is nothing to install."""
 
     sentence: str
     arguments: tuple[str, ...] = ()
@@ -90,9 +88,7 @@ def constrained(files: Sequence[Path]) -> list[str]:
 
 
 def install_pytorch(options: Sequence[str]) -> None:
-    """Choose a build and install it with these options of pip; raises CannotInstall if there is
-    none.
-    """
+    """Choose a build and install it with these options of pip; raises CannotInstall if there is none."""
     if sys.version_info[:2] < LOWEST_PYTHON:
         raise CannotInstall("Python {}.{} or later is needed.".format(*LOWEST_PYTHON))
     requirement = "torch>={}.{}".format(*LOWEST)
@@ -136,9 +132,7 @@ def found_without_index(requirement: str, options: Sequence[str]) -> bool:
 
 
 def choose_index(wanted: str, index: str) -> Choice:
-    """Return where PyTorch comes from; raises CannotInstall if the CPU build is wanted and its
-    index is silent.
-    """
+    """Return where PyTorch comes from; raises CannotInstall if the CPU build is wanted and its index is silent."""
     if sys.platform != "linux":
         return Choice(f"PyTorch is installed, {SMALL}.", ("-q",))
     if wanted == "cuda":
@@ -227,8 +221,7 @@ def _another_python() -> str:
 
 
 def fitting(constraints: Path, folder: Path) -> Path:
-    """Return constraints that let the installed PyTorch stay: without its pin if it is another
-    version.
+    """Return constraints that let the installed PyTorch stay: without its pin if it is another version.
 
     The packages that it requires are not pinned then, either, since another PyTorch needs other
     versions of them.

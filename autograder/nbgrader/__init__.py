@@ -1,3 +1,1 @@
-"""Integration with nbgrader: its commands grade with this engine, and its gradebook takes over the
-grades.
-"""
+"""Integration with nbgrader: its commands grade with this engine, and its gradebook takes over the grades."""

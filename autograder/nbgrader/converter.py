@@ -1,6 +1,4 @@
-"""Shared code of nbgrader's converters: opening the course, the gradebook's facts, and errors as
-messages.
-"""
+"""Shared code of nbgrader's converters: opening the course, the gradebook's facts, and errors as messages."""
 
 from typing import Any
 
@@ -13,9 +11,7 @@ from autograder.gradebook.lateness import due_for
 
 
 def open_course(converter: Any) -> tuple[Course, Assignment]:
-    """Return the course in nbgrader's folder and the converter's assignment; raises
-    NbGraderException.
-    """
+    """Return the course in nbgrader's folder and the converter's assignment; raises NbGraderException."""
     folder = converter.coursedir
     try:
         course = load_course(folder.root)
@@ -40,18 +36,14 @@ def refusal(converter: Any, sentence: str) -> NbGraderException:
 
 
 def enter_due(gradebook: Gradebook, course: Course, assignment: Assignment) -> None:
-    """Enter an assignment's due date into the gradebook; without one in course.yml, formgrader's
-    stays.
-    """
+    """Enter an assignment's due date into the gradebook; without one in course.yml, formgrader's stays."""
     due = due_for(course, assignment, "")
     if due is not None:
         gradebook.update_or_create_assignment(assignment.name, duedate=due)
 
 
 def first_and_last(name: str) -> tuple[str, str]:
-    """Split `Ada King Lovelace` or `Lovelace, Ada King` as nbgrader stores names: the last word is
-    the last name.
-    """
+    """Split `Ada King Lovelace` or `Lovelace, Ada King` as nbgrader stores names: the last word is the last name."""
     last, comma, first = name.partition(",")
     if not comma:
         first, _, last = name.strip().rpartition(" ")

@@ -7,8 +7,7 @@ from autograder.records import Grade, TestResult
 
 
 def by_part(grade: Grade, assignment: Assignment) -> Grade:
-    """Return the grade with points that were decided for the whole submission assigned to its
-    parts.
+    """Return the grade with points that were decided for the whole submission assigned to its parts.
 
     nbgrader has points for parts only. Points given fill the parts in their order, points taken
     empty them.

@@ -1,6 +1,4 @@
-"""nbgrader's exchange: nothing is released into a course's folder that other users of the machine
-can read.
-"""
+"""nbgrader's exchange: nothing is released into a course's folder that other users of the machine can read."""
 
 import stat
 from pathlib import Path
@@ -12,18 +10,14 @@ class ReleaseAssignment(ExchangeReleaseAssignment):
     """nbgrader's release of an assignment, refused where it would lead students to the solutions."""
 
     def ensure_root(self) -> None:
-        """Create the exchange; fails with a sentence if students who reach it could read the
-        course.
-        """
+        """Create the exchange; fails with a sentence if students who reach it could read the course."""
         if sentence := exchange_problem(Path(self.coursedir.root), Path(self.root)):
             self.fail(sentence)
         super().ensure_root()
 
 
 def exchange_problem(course: Path, exchange: Path) -> str | None:
-    """Return the reason that this exchange must not be used; None if students cannot reach the
-    course through it.
-    """
+    """Return the reason that this exchange must not be used; None if students cannot reach the course through it."""
     course = course.resolve()
     exchange = exchange.resolve()
     inside = exchange == course or course in exchange.parents

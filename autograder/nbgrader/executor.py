@@ -1,6 +1,4 @@
-"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by
-`autograder grade`.
-"""
+"""`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -45,9 +43,7 @@ from autograder.text.names import safe_name, shown
 
 
 class GradedExporter(NotebookExporter):
-    """An exporter that gives nbgrader a student's notebook as text, with the course's own test
-    cells.
-    """
+    """An exporter that gives nbgrader a student's notebook as text, with the course's own test cells."""
 
     journal = Unicode("grades", help="The folder with grades.jsonl, in the course's folder.").tag(
         config=True
@@ -79,9 +75,7 @@ class GradedExporter(NotebookExporter):
         self._enter_names()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
-        """Return the restored notebook: built from the submission first, then from nbgrader's
-        folder.
-        """
+        """Return the restored notebook: built from the submission first, then from nbgrader's folder."""
         student = resources["nbgrader"]["student"]
         if Path(filename).parent != self._submitted(student):
             return super().from_filename(filename, resources, **kwargs)
@@ -252,9 +246,7 @@ class ShowGrade(NbGraderPreprocessor):
     """A replacement for nbgrader's Execute that writes the grader's results to the test cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return the notebook with feedback and scores; raises InfrastructureError if the machine
-        failed.
-        """
+        """Return the notebook with feedback and scores; raises InfrastructureError if the machine failed."""
         exporter = self.parent
         student = resources["nbgrader"]["student"]
         grade = exporter.grades.get(student)
@@ -271,9 +263,7 @@ class ShowGrade(NbGraderPreprocessor):
 
 
 class SaveGrades(SaveAutoGrades):
-    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader
-    does not hide it.
-    """
+    """nbgrader's SaveAutoGrades: a refused submission needs grading by hand, so that formgrader does not hide it."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Save the scores, and return the notebook unchanged."""

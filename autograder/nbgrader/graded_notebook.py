@@ -1,6 +1,4 @@
-"""A submission as a notebook for human readers: the student's cells, not run, and the course's own
-test cells.
-"""
+"""A submission as a notebook for human readers: the student's cells, not run, and the course's own test cells."""
 
 import hashlib
 import itertools
@@ -57,9 +55,7 @@ def submitted_notebook(
     files: Sequence[SourceFile],
     problem: str | None = None,
 ) -> NotebookNode:
-    """Return the submission with the test cells of `release`, below the `problem` of files that
-    cannot be read.
-    """
+    """Return the submission with the test cells of `release`, below the `problem` of files that cannot be read."""
     notes = [problem] if problem else []
     cells = next((_of_notebook(file.text) for file in reversed(files) if file.is_notebook), [])
     has_tests = bool(cells)
@@ -74,8 +70,7 @@ def submitted_notebook(
 def show_grade(
     notebook: NotebookNode, assignment: Assignment, grade: Grade, pictures: Sequence[Picture] = ()
 ) -> None:
-    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads
-    them.
+    """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them.
 
     Pictures go to the student's own cells `picture("part")`; without such a cell, to the part's
     test cell.
@@ -237,9 +232,7 @@ class _Restorer:
         return [cell.metadata.get("nbgrader", {}).get("grade_id", "") for cell in self.cells]
 
     def _homes(self, handed_in: list[_Cell]) -> dict[int, str]:
-        """Map the student's cells to official ones: the first with the id, or else the first with
-        the same code.
-        """
+        """Map the student's cells to official ones: the first with the id, or else the first with the same code."""
         homes: dict[int, str] = {}
         for name in self.official:
             claims = [i for i, cell in enumerate(handed_in) if cell.grade_id == name]
@@ -330,9 +323,7 @@ def _plain(cell: _Cell, prose: set[str]) -> NotebookNode:
 
 
 def _disabled(source: str, attachments: Container[str]) -> str:
-    """Return prose without active parts, other than the pictures that are attached: nbconvert stops
-    at a missing one.
-    """
+    """Return prose without active parts, other than the pictures that are attached: nbconvert stops at a missing one."""
 
     def split(match: re.Match[str]) -> str:
         attached = _ATTACHED.match(source, match.end())
@@ -342,9 +333,7 @@ def _disabled(source: str, attachments: Container[str]) -> str:
 
 
 def _indented(text: str) -> str:
-    """Return a text as a block of code in Markdown: whatever a reader takes for the end of a line
-    ends one.
-    """
+    """Return a text as a block of code in Markdown: whatever a reader takes for the end of a line ends one."""
     return "\n".join(f"    {line}" for line in _readable(text[:MOST_LETTERS]).splitlines())
 
 

@@ -1,6 +1,4 @@
-"""Grade a class before nbgrader writes its notebooks, which show the grades and the pictures of
-failing parts.
-"""
+"""Grade a class before nbgrader writes its notebooks, which show the grades and the pictures of failing parts."""
 
 import logging
 import sys

@@ -72,9 +72,7 @@ class Inbound:
         return root.name == INBOUND and (root.parent / "outbound").is_dir()
 
     def submissions(self, names: Collection[str]) -> Iterator[Submission]:
-        """Yield the newest complete hand-in of each student and assignment that these names are
-        of.
-        """
+        """Yield the newest complete hand-in of each student and assignment that these names are of."""
         touched = {(hand_in.student, hand_in.assignment) for hand_in in self._all(names)}
         newest: dict[tuple[str, str], _HandIn] = {}
         for hand_in in sorted(self._all(os.listdir(self.root))):

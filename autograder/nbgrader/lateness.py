@@ -16,9 +16,7 @@ from autograder.submissions.collected import read_collected
 
 
 class LatePenalties(AssignLatePenalties):
-    """nbgrader's AssignLatePenalties by the policy of course.yml; without a policy or due date, the
-    original applies.
-    """
+    """nbgrader's AssignLatePenalties by the policy of course.yml; without a policy or due date, the original applies."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Store the deduction for lateness in the gradebook, and return the notebook unchanged."""

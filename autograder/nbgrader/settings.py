@@ -1,6 +1,4 @@
-"""Functions for `nbgrader_config.py`: the gradebook's URL, and the notebooks that nbgrader searches
-for.
-"""
+"""Functions for `nbgrader_config.py`: the gradebook's URL, and the notebooks that nbgrader searches for."""
 
 import os
 import sys
@@ -31,9 +29,7 @@ def database_url(root: Path) -> str:
 
 
 def find_own_tools() -> None:
-    """Add the folder of this Python's scripts to PATH: nbgrader calls `alembic` to create a
-    gradebook.
-    """
+    """Add the folder of this Python's scripts to PATH: nbgrader calls `alembic` to create a gradebook."""
     folder = str(Path(sys.executable).parent)
     if folder not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])

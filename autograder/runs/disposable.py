@@ -69,9 +69,7 @@ class Disposable:
             accidents.add(task)
 
     def end(self) -> int:
-        """End the fork, if there is one; return its exit code: minus the number of the signal that
-        ended it.
-        """
+        """End the fork, if there is one; return its exit code: minus the number of the signal that ended it."""
         if self._process is None:
             return 0
         process = self._process
@@ -81,9 +79,7 @@ class Disposable:
         return int(process.exitcode)
 
     def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
-        """Return the reply of `_serve`: value or exception, traceback, whether the fork is in
-        doubt; None if it ended.
-        """
+        """Return the reply of `_serve`: value or exception, traceback, whether the fork is in doubt; None if it ended."""
         if self._process is None:
             self._watch.clear()
             context: Any = multiprocessing.get_context("fork")

@@ -13,9 +13,7 @@ Name = tuple[str, str]  # of a submission: its student and its assignment
 
 
 def failure_sentences(reasons: Mapping[Name, str]) -> list[str]:
-    """Return a sentence for each submission that was not graded; one for all of an assignment with
-    the same reason.
-    """
+    """Return a sentence for each submission that was not graded; one for all of an assignment with the same reason."""
     students: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for (student, assignment), reason in sorted(reasons.items()):
         students[assignment, reason].append(student)
@@ -45,9 +43,7 @@ class Failures:
         self._blocked: dict[str, str] = {}
 
     def blocks(self, submission: Submission) -> bool:
-        """Whether the submission cannot be graded because a module of its assignment is missing; it
-        is recorded.
-        """
+        """Whether the submission cannot be graded because a module of its assignment is missing; it is recorded."""
         reason = self._blocked.get(submission.assignment)
         if reason is None or submission.problem:
             return False

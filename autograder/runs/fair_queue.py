@@ -35,9 +35,7 @@ class FairQueue:
         self._arrivals.pop(key, None)
 
     def take(self, busy: Collection[Key] = ()) -> Key | None:
-        """Remove and return the next submission, none of those that are `busy`; None if there is
-        none.
-        """
+        """Remove and return the next submission, none of those that are `busy`; None if there is none."""
         free = [key for key in self._arrivals if key not in busy]
         if not free:
             return None

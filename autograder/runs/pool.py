@@ -1,6 +1,4 @@
-"""Graders as processes: each loads the course once and forks to grade submissions (see
-`disposable`).
-"""
+"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
 
 import multiprocessing
 import os
@@ -31,9 +29,7 @@ WORTH_ANOTHER = 24  # starting a grader takes about as long as grading this many
 
 @dataclass(frozen=True)
 class Plan:
-    """The settings of a run: the course, the names of its assignments (None: all), the seed, the
-    sandbox's tier.
-    """
+    """The settings of a run: the course, the names of its assignments (None: all), the seed, the sandbox's tier."""
 
     course: Course
     run_seed: int
@@ -42,16 +38,12 @@ class Plan:
     names: tuple[str, ...] | None = None
 
     def for_submissions(self, count: int) -> "Plan":
-        """Return this plan with no more graders than so many submissions keep busy for longer than
-        a start takes.
-        """
+        """Return this plan with no more graders than so many submissions keep busy for longer than a start takes."""
         return replace(self, jobs=min(self.jobs, 1 + count // WORTH_ANOTHER))
 
 
 def end_on_ctrl_c() -> None:
-    """End this process without a word on Ctrl-C from now on, if it was started by another one,
-    which finds words.
-    """
+    """End this process without a word on Ctrl-C from now on, if it was started by another one, which finds words."""
     if multiprocessing.parent_process() is None:
         return
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -69,9 +61,7 @@ class GraderPool(ProcessPoolExecutor):
 
 
 def graders(plan: Plan) -> GraderPool:
-    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the
-    course allows.
-    """
+    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
     from autograder.sandbox.outside.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)

@@ -8,9 +8,7 @@ END_SECONDS = 10.0
 
 
 class Repeated:
-    """Runs a command at once, and again so many seconds after each start, but never twice at a
-    time.
-    """
+    """Runs a command at once, and again so many seconds after each start, but never twice at a time."""
 
     def __init__(
         self, command: Sequence[str], seconds: float, clock: Callable[[], float] = time.monotonic

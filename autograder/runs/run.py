@@ -38,9 +38,7 @@ class RunSummary:
 def ungraded(
     course: Course, stored: Iterable[StoredSubmission], journal: Journal
 ) -> list[StoredSubmission]:
-    """Return the submissions for which the journal has no grade of the same text by the current
-    suite.
-    """
+    """Return the submissions for which the journal has no grade of the same text by the current suite."""
     suites = {
         assignment.name: suite_digest(course, assignment) for assignment in course.assignments
     }
@@ -76,24 +74,18 @@ def grade_class(
 
 
 class Runner(Protocol):
-    """Grades submissions elsewhere than in this machine's pool; one is registered under
-    `autograder.runners`.
-    """
+    """Grades submissions elsewhere than in this machine's pool; one is registered under `autograder.runners`."""
 
     def __init__(self, address: str) -> None: ...
 
     def graded(
         self, plan: Plan, submissions: Iterator[Submission], summary: RunSummary
     ) -> Iterator[Grade]:
-        """Yield grades as they arrive; the summary receives failures, and notes about machines that
-        took no part.
-        """
+        """Yield grades as they arrive; the summary receives failures, and notes about machines that took no part."""
 
 
 def _runner(address: str) -> Runner:
-    """Return the runner that is named before the colon of an address such as `slurm:long`, or else
-    that for Dask.
-    """
+    """Return the runner that is named before the colon of an address such as `slurm:long`, or else that for Dask."""
     runners = extensions(RUNNERS)
     name = address.partition(":")[0]
     chosen: type[Runner] = load_extension(RUNNERS, name if name in runners else DASK)

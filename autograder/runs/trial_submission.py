@@ -1,6 +1,4 @@
-"""Grade a small submission as `grade` does, to see whether grading works in a sandbox tier on this
-machine.
-"""
+"""Grade a small submission as `grade` does, to see whether grading works in a sandbox tier on this machine."""
 
 import tempfile
 from collections.abc import Callable, Iterable
@@ -77,9 +75,7 @@ def examine_grading(
 
 
 def with_trial(report: TierReport, course: Course | None) -> TierReport:
-    """Add to a report of a working tier whether a small submission, and each assignment of a
-    course, can be graded.
-    """
+    """Add to a report of a working tier whether a small submission, and each assignment of a course, can be graded."""
     if not report.works:
         return report
     assignments = course.assignments if course else ()
@@ -97,8 +93,7 @@ def with_trial(report: TierReport, course: Course | None) -> TierReport:
 
 
 def try_grading(tier: str, preloads: Iterable[Preload] = ()) -> dict[Preload, InfrastructureError]:
-    """Grade a right answer in this tier, without `preload` and with each of these; return what
-    failed.
+    """Grade a right answer in this tier, without `preload` and with each of these; return what failed.
 
     If it fails without `preload`, the others are not tried.
     """
@@ -133,9 +128,7 @@ def require_full_marks(grade: Grade) -> None:
 
 
 def write_trial_course(folder: Path, preloads: Iterable[Preload]) -> Course:
-    """Write a course with an assignment for each `preload` into an empty folder, the shortest
-    first, and load it.
-    """
+    """Write a course with an assignment for each `preload` into an empty folder, the shortest first, and load it."""
     course = [HEAD]
     for number, preload in enumerate(sorted(preloads), start=1):
         name = f"{number:02}_trial"

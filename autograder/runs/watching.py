@@ -141,8 +141,7 @@ class Watching:
         self._pool: GraderPool
 
     def run(self, ready: Callable[[], None]) -> None:
-        """Grade until KeyboardInterrupt, which ends it in order; `ready` is called when the graders
-        are.
+        """Grade until KeyboardInterrupt, which ends it in order; `ready` is called when the graders are.
 
         Raises CourseError or InfrastructureError if the graders cannot start.
         """
@@ -365,9 +364,7 @@ class Watching:
                 self._grade(hand_in)
 
     def _postpone(self, hand_in: StoredSubmission, until: datetime) -> None:
-        """Let work wait until the quota has room, or a minute, after which the clock may be
-        another.
-        """
+        """Let work wait until the quota has room, or a minute, after which the clock may be another."""
         key = _key(hand_in)
         left = (until - self._now()).total_seconds()
         self._later[key] = self._clock() + min(max(left, 0.0), RETRY_SECONDS)

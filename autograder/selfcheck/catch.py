@@ -70,9 +70,7 @@ class WrongProgram:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Where a program differs from the student's own code on an input; `difference` is empty if it
-    does not.
-    """
+    """Where a program differs from the student's own code on an input; `difference` is empty if it does not."""
 
     program: WrongProgram
     difference: str

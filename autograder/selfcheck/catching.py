@@ -29,9 +29,7 @@ MOST = 26  # letters in a sentence
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One paragraph: a line with a mark in front, and below it the title of a program and lines
-    about it.
-    """
+    """One paragraph: a line with a mark in front, and below it the title of a program and lines about it."""
 
     mark: str
     line: str

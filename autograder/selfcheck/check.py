@@ -301,9 +301,7 @@ class _Examination:
         )
 
     def _blame_package(self, error: BaseException) -> str:
-        """Return the sentence about a package of the assignment that cannot be imported, if the
-        error comes from it.
-        """
+        """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
         for package in self._packages:
             broken = (
                 error
@@ -347,9 +345,7 @@ class _Examination:
             )
 
     def _nudge(self, hints: LockedHints, place: CodeLocation | None, recording: Recording) -> str:
-        """Return the author's nudge for the function at the place, or for the last one with a nudge
-        that was called.
-        """
+        """Return the author's nudge for the function at the place, or for the last one with a nudge that was called."""
         visited = [name for name in map(self._known, reversed(recording.visited)) if name]
         functions = [place.function, *visited] if place else visited
         return next(filter(None, map(hints.nudge, functions)), "")
@@ -357,9 +353,7 @@ class _Examination:
     def _place_in(
         self, hint: MistakeHint | None, recording: Recording, part: str
     ) -> CodeLocation | None:
-        """Return the location of the mistake, or of the last call; of the part if the test compares
-        two values.
-        """
+        """Return the location of the mistake, or of the last call; of the part if the test compares two values."""
         if hint and (place := self._known(hint.place)):
             return self._places[place]
         visited = [name for name in map(self._known, recording.visited) if name]

@@ -29,9 +29,7 @@ class Drawing:
 
 
 def draw_all(work: Work) -> list[Drawing]:
-    """Draw the pictures of all parts beside the student's file; raises RefusedError without
-    pictures.
-    """
+    """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
     pictures = _pictures(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(work.load().module)
@@ -58,8 +56,7 @@ def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> 
 
 
 def on_any_page(figure: Any) -> None:
-    """Prepare a figure for light and dark pages: a transparent background, and grey text and lines
-    around its axes.
+    """Prepare a figure for light and dark pages: a transparent background, and grey text and lines around its axes.
 
     A figure with axes that are switched off keeps its background, because nothing else is behind
     their texts.

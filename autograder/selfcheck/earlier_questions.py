@@ -64,9 +64,7 @@ class Standing:
 def question_after(
     work: Work, report: CheckReport, now: datetime | None = None
 ) -> EarlierQuestion | None:
-    """Return the question to ask after a check; None if no part is newly right, or none is left to
-    ask.
-    """
+    """Return the question to ask after a check; None if no part is newly right, or none is left to ask."""
     parts = report.by_part()
     passed = {part: report.title(part) for part in parts if part in report.passed_parts}
     standing = Standing(passed, parts.keys() - passed.keys(), report.all_passed)

@@ -1,5 +1,4 @@
-"""Run a student's code in a forked child, so that it cannot end this process; loaded modules are
-inherited.
+"""Run a student's code in a forked child, so that it cannot end this process; loaded modules are inherited.
 
 On systems without fork (Windows), the task runs in this process without a time limit. Nothing else
 is isolated.
@@ -90,9 +89,7 @@ class _Child:
 
 
 def _answer(task: Callable[[], Any], writing: Connection) -> None:
-    """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents
-    it.
-    """
+    """Run the task in the child, and send its result; silent if Ctrl-C or a closed pipe prevents it."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # input() gets an end of file
     with suppress(KeyboardInterrupt, OSError):
         try:

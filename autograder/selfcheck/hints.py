@@ -1,6 +1,4 @@
-"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the
-student's file.
-"""
+"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
 
 import hashlib
 import json
@@ -30,9 +28,7 @@ class Hint:
 
 
 def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint | None:
-    """Return the next step about the file's error or the first failing test; None if all tests
-    pass.
-    """
+    """Return the next step about the file's error or the first failing test; None if all tests pass."""
     title, key, steps = _about(work, report)
     if not steps:
         return None
@@ -45,9 +41,7 @@ def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint
 
 
 def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
-    """Return the title, the storage key and all steps of the current problem; no steps if all tests
-    pass.
-    """
+    """Return the title, the storage key and all steps of the current problem; no steps if all tests pass."""
     if report.problem:
         steps = [("What Python says", report.problem)]
         steps += [("Where to look", report.stopped_at)] if report.stopped_at else []

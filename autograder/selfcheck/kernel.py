@@ -44,9 +44,7 @@ class Kernel:
         self.folder = next((folder for folder in near if (folder / test_file).is_file()), None)
 
     def test_file(self, part: str) -> Path | None:
-        """Return the test file in the assignment's folder with tests of the part, or of any part
-        for "".
-        """
+        """Return the test file in the assignment's folder with tests of the part, or of any part for ""."""
         for path in sorted(self.here.glob("test_*.py")):
             if not part or part in parts_of(path):
                 return path

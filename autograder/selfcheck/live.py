@@ -1,5 +1,4 @@
-"""What moves in a notebook: the bar and the loss curve of a training loop, and the sliders of a
-picture.
+"""What moves in a notebook: the bar and the loss curve of a training loop, and the sliders of a picture.
 
 The bar needs tqdm, the sliders need ipywidgets. Without them, there is a bar of characters and a
 static picture.
@@ -38,8 +37,7 @@ def as_image(figure: Any, caption: str) -> Any:
 def watch_training(
     steps: int, title: str = "training", measure: str = "loss", step: str = "step"
 ) -> Callable[[int, float], None]:
-    """Return `watch(done, value)`, to be called with the number of steps done and the latest loss,
-    or other measure.
+    """Return `watch(done, value)`, to be called with the number of steps done and the latest loss, or other measure.
 
     It moves a bar and, in a notebook, draws the curve of the values so far. Example: watch =
     watch_training(1000), then watch(50, 3.2), watch(100, 2.9) and so on up to watch(1000, 1.4).
@@ -105,9 +103,7 @@ def _curve(seen: Mapping[int, float], steps: int, title: str, measure: str, step
 def add_sliders(
     choices: Mapping[str, Sequence[Any]], values: Mapping[str, Any], show: Callable[..., None]
 ) -> None:
-    """Display a slider for each of the choices; `show` is called with all values when one of them
-    moves.
-    """
+    """Display a slider for each of the choices; `show` is called with all values when one of them moves."""
     try:
         from ipywidgets import SelectionSlider
     except ImportError:

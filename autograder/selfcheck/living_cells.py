@@ -23,9 +23,7 @@ def living_cells(space: dict[str, Any]) -> list[str]:
 
 
 def _below_magic(name: str, space: dict[str, Any]) -> str:
-    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no
-    file of it.
-    """
+    """Return the latest cell below a magic such as `%%time` that defines the name: IPython keeps no file of it."""
     begun = re.compile(rf"^(?:async def|def|class) {re.escape(name)}\b", re.MULTILINE)
     for cell in reversed(space.get("In", [])):
         code = without_calls(cell)

@@ -50,8 +50,7 @@ PAD = 64  # hints are padded to hide their length
 
 @dataclass(frozen=True)
 class MistakeHint:
-    """A known mistake: its name, its question, the function that contains it, and the visible tests
-    that it fails.
+    """A known mistake: its name, its question, the function that contains it, and the visible tests that it fails.
 
     Several mistakes that give equal answers become one without an `id` and a `title`, with the
     questions of all.
@@ -168,8 +167,7 @@ class Reading:
         self._form.update(text.encode("utf-8", "backslashreplace") + b"\0")
 
     def fits(self, grid: int) -> bool:
-        """Whether no number is so close to a border of this grid that another platform could round
-        it differently.
+        """Whether no number is so close to a border of this grid that another platform could round it differently.
 
         With the step 0.1 and the phase 0.0625, the borders of the numbers are at 0.09375, 0.19375
         and so on: 0.15 lies 0.04375 away from one and fits, 0.1938 only 0.00005 and does not.
@@ -216,9 +214,7 @@ def salt_of(assignment: str, test: str) -> str:
 
 
 def nudge_key(assignment: str, function: str) -> bytes:
-    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in
-    clear.
-    """
+    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in clear."""
     return hashlib.sha256(f"{SCHEMA}/{assignment}/nudge/{function}".encode()).digest()
 
 
@@ -305,9 +301,7 @@ class LockedHints:
         return bool(self._answers)
 
     def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
-        """Return the questions of the test's part with their answers, if right code gives these
-        answers in this test.
-        """
+        """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
         return [
             (question, answer)
             for question, answer in self._opened(self._answers.get(test, {}), test, answers)
@@ -330,9 +324,7 @@ class LockedHints:
         return tuple(self._catch.get("parts", ()))
 
     def programs(self, part: str, test: str, answers: Sequence[Answer]) -> list[dict[str, Any]]:
-        """Return the records of a part's wrong programs, if code that passes gives these answers in
-        this test.
-        """
+        """Return the records of a part's wrong programs, if code that passes gives these answers in this test."""
         grids = self._catch.get("keys", {}).get(test, {})
         for key in self._opened(grids, f"catch/{test}", answers):
             return open_lock(bytes.fromhex(key), self._catch["parts"].get(part, {}))
@@ -353,8 +345,7 @@ class LockedHints:
 def choose(
     hints_of: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
 ) -> dict[str, MistakeHint]:
-    """Choose one hint for each test that failed; tests whose answers are no known mistake's are
-    left out.
+    """Choose one hint for each test that failed; tests whose answers are no known mistake's are left out.
 
     A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that
     failed are preferred, then those that explain most of them. If several remain, no name is given.

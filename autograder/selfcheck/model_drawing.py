@@ -93,8 +93,7 @@ class ModelDrawing:
 
 
 def draw_model(model: nn.Module, file: str | Path | None = None) -> ModelDrawing:
-    """Draw the modules of a model as boxes, the input below and the output above; with `file`,
-    write the SVG there, too.
+    """Draw the modules of a model as boxes, the input below and the output above; with `file`, write the SVG there, too.
 
     The boxes are in the order in which `__init__` made the modules, parameters before modules.
     What `forward` does with them is not read: it may use them in another order, several times, or
@@ -216,9 +215,7 @@ def _children(module: nn.Module) -> dict[str, nn.Module]:
 
 
 def _rows(module: nn.Module) -> Iterator[tuple[list[str], list[nn.Module]]]:
-    """Yield the names and modules within this one, those together that are equal neighbours in a
-    list.
-    """
+    """Yield the names and modules within this one, those together that are equal neighbours in a list."""
 
     def key(child: tuple[str, nn.Module]) -> object:
         name, inner = child
@@ -314,9 +311,7 @@ def _drawn(box: Box, left: int, top: int, width: int, level: int) -> Iterator[st
 
 
 def _label(box: Box, left: int, top: int, width: int, number: str) -> Iterator[str]:
-    """Yield the name and class at the left, and the number at the right with as much of its detail
-    as fits.
-    """
+    """Yield the name and class at the left, and the number at the right with as much of its detail as fits."""
     words = [_short(box.name), _short(box.kind) + (" …" if box.has_more else "")]
     times = "" if box.times is None else f"× {box.times}"
     used = sum(len(word) + 1 for word in [*words, times]) * CHARACTER

@@ -1,6 +1,4 @@
-"""A student's results in the whole course: the visible tests of each assignment, each in its own
-process.
-"""
+"""A student's results in the whole course: the visible tests of each assignment, each in its own process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,8 +26,7 @@ class Standing:
 def standings(
     target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None
 ) -> list[Standing]:
-    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell`
-    reports progress.
+    """Check every assignment in a folder, or in the course around it if it is an assignment; `tell` reports progress.
 
     An assignment that did not change since its last report is not run again.
     """

@@ -1,5 +1,4 @@
-"""Keep the report of an assignment beside the student's file, so that unchanged work is not run
-again.
+"""Keep the report of an assignment beside the student's file, so that unchanged work is not run again.
 
 The report lies in `.autograder/report.json`, under a digest of everything in the assignment's
 folder and of the versions that take part. It can be deleted at any time.
@@ -25,9 +24,7 @@ _REPORTS = TypeAdapter(CheckReport)
 
 
 def remembered_report(work: Work, make: Callable[[], CheckReport]) -> CheckReport:
-    """Return the report of this work, from an earlier time if nothing has changed since; else
-    `make` makes it.
-    """
+    """Return the report of this work, from an earlier time if nothing has changed since; else `make` makes it."""
     file = work.folder / FOLDER / FILE_NAME
     key = _key(work)
     if key is None:
@@ -49,9 +46,7 @@ def remembered_report(work: Work, make: Callable[[], CheckReport]) -> CheckRepor
 
 
 def _key(work: Work) -> str | None:
-    """Return the digest of all that a report depends on; None for a folder that is too large or
-    cannot be read.
-    """
+    """Return the digest of all that a report depends on; None for a folder that is too large or cannot be read."""
     digest = hashlib.sha256(
         f"{__version__}\0{sys.version}\0{torch.__version__}\0{work.file.name}".encode()
     )

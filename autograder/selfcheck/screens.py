@@ -298,9 +298,7 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
 def watch_screen(
     report: CheckReport | None, problem: str, clock: str, extra: RenderableType | None
 ) -> RenderableType:
-    """Show the progress through the parts, the failures and the keys; passed tests are only
-    counted.
-    """
+    """Show the progress through the parts, the failures and the keys; passed tests are only counted."""
     lines: list[RenderableType] = [] if report is None else list(_standing_of(report))
     if problem:
         lines += [Text(), Text(problem, "red")]

@@ -1,6 +1,4 @@
-"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions
-and sections.
-"""
+"""A student's folder, without course.yml: the student's file, its tests, and the lines of functions and sections."""
 
 import ast
 import json
@@ -31,8 +29,7 @@ _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)"""
 
 @dataclass(frozen=True)
 class Work:
-    """One assignment in a student's folder: the file and the tests beside it. `other` is the second
-    file.
+    """One assignment in a student's folder: the file and the tests beside it. `other` is the second file.
 
     `note` is a sentence about the choice among several files, and `problem` the reason that none
     can be chosen.
@@ -49,9 +46,7 @@ class Work:
         return self.file.parent
 
     def is_untouched(self) -> bool:
-        """Whether the file holds nothing but what the student received; raises RefusedError if it
-        cannot be read.
-        """
+        """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
         return _released_stub(self.folder).is_untouched(_source(self.file))
 
     def require_clear(self) -> None:
@@ -149,9 +144,7 @@ def _work_of_file(path: Path) -> Work:
 
 
 def _works_in(folder: Path) -> list[Work]:
-    """Return the folder's own assignment, or else those of the folders in it, or of those in
-    `assignments`.
-    """
+    """Return the folder's own assignment, or else those of the folders in it, or of those in `assignments`."""
     for places in ([folder], folder.glob("*"), folder.glob("assignments/*")):
         works = [_work_in(place) for place in sorted(places)]
         works_here = [work for work in works if work]
@@ -171,9 +164,7 @@ def _work_in(folder: Path) -> Work | None:
 
 
 def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
-    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold
-    an answer.
-    """
+    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold an answer."""
     stub = _released_stub(folder)
     other_files = [file for file in _sources(folder, stub) if not _is_among(file, called)]
     others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
@@ -227,9 +218,7 @@ def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
 
 
 def needed_packages(folder: Path) -> tuple[str, ...]:
-    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names
-    them.
-    """
+    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names them."""
     try:
         return tuple(map(str, json.loads((folder / "hints.json").read_text("utf-8"))["packages"]))
     except (OSError, ValueError, KeyError, TypeError):
@@ -269,9 +258,7 @@ def _test_files(folder: Path) -> list[Path]:
 
 
 def _named(name: str) -> Work:
-    """Return the assignment with that name, or with that part of a name, in this folder or those
-    above it.
-    """
+    """Return the assignment with that name, or with that part of a name, in this folder or those above it."""
     here = Path.cwd()
     for folder in (here, *here.parents[:FOLDERS_UP]):
         works = _works_in(folder)
@@ -315,15 +302,12 @@ class Loaded:
 
 
 def label_of(file: Path) -> str:
-    """Return the name under which a file's code runs; characters that tracebacks cannot show are
-    replaced.
-    """
+    """Return the name under which a file's code runs; characters that tracebacks cannot show are replaced."""
     return re.sub(r"[^\w.-]", "_", file.name)
 
 
 def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell
-    stops no other.
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
@@ -348,9 +332,7 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A piece of a student's file; `first` is its first line in the file, or in the notebook's
-    cell.
-    """
+    """A piece of a student's file; `first` is its first line in the file, or in the notebook's cell."""
 
     code: bool
     text: str
@@ -387,9 +369,7 @@ class Text:
         return parts
 
     def named(self, place: CodeLocation) -> CodeLocation:
-        """Return the location with the name of its function or method, whatever Python's traceback
-        calls it.
-        """
+        """Return the location with the name of its function or method, whatever Python's traceback calls it."""
         around = []
         for cell, name, node in self._defined:
             here = (place.file, place.cell) == (self.name, cell.number) and not isinstance(
@@ -419,9 +399,7 @@ class Text:
         return todos
 
     def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
-        """Return the heading above a function's definition, and the bold first words of the
-        paragraphs below it.
-        """
+        """Return the heading above a function's definition, and the bold first words of the paragraphs below it."""
         heading: tuple[CodeLocation, str, list[str]] | None = None
         for cell in self.cells:
             if not cell.code:

@@ -50,8 +50,7 @@ _ONE_LANGUAGE = re.compile(
 
 
 def source_text(name: str, data: bytes) -> str:
-    """Return the text of a `.py` or `.ipynb`; raises RefusedError with what the file is in place of
-    that.
+    """Return the text of a `.py` or `.ipynb`; raises RefusedError with what the file is in place of that.
 
     A notebook that is too large is returned without its stored outputs.
     """
@@ -102,9 +101,7 @@ def _decoded(shown_name: str, data: bytes, is_notebook: bool) -> str:
 
 
 def _named_coding(data: bytes) -> str:
-    """Return the coding of an 8-bit text that a comment in its first two lines names, as Python
-    reads it.
-    """
+    """Return the coding of an 8-bit text that a comment in its first two lines names, as Python reads it."""
     for line in data.split(b"\n", 2)[:2]:
         if match := _CODING.match(line):
             try:
@@ -164,9 +161,7 @@ def _is_notebook(text: str) -> bool:
 
 
 def _refuse_conflict(shown_name: str, text: str, least: int = len(_MARKS)) -> None:
-    """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of
-    them.
-    """
+    """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of them."""
     first = 0
     marks = 0
     for number, line in enumerate(text.split("\n"), start=1):

@@ -28,8 +28,7 @@ _ON_THE_WAY = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr
 
 
 def open_regular(path: Path, limit: int, root: Path | None = None) -> BinaryIO:
-    """Open a file for reading; raises RefusedError for a link, a pipe, a device, or a size above
-    `limit`.
+    """Open a file for reading; raises RefusedError for a link, a pipe, a device, or a size above `limit`.
 
     No link is followed below `root`, which is the file's folder if it is not given.
     """
@@ -67,9 +66,7 @@ def names_in(path: Path, root: Path | None = None) -> Iterator["os.DirEntry[str]
 
 
 def read_bytes(path: Path, limit: int = FILE_BYTES, root: Path | None = None) -> bytes:
-    """Read at most `limit` + 1 bytes of a regular file, to detect one that grows; or raise
-    RefusedError.
-    """
+    """Read at most `limit` + 1 bytes of a regular file, to detect one that grows; or raise RefusedError."""
     with open_regular(path, limit, root) as stream:
         try:
             return stream.read(limit + 1)
@@ -99,9 +96,7 @@ def too_large(name: str, limit: int) -> str:
 
 
 def _open(path: Path, flags: int, root: Path | None) -> int:
-    """Open the last component of a path below `root`, each component relative to its parent; raises
-    OSError.
-    """
+    """Open the last component of a path below `root`, each component relative to its parent; raises OSError."""
     root = path.parent if root is None else root
     parts = path.relative_to(root).parts
     if ".." in parts:

@@ -1,5 +1,4 @@
-"""IPython's magics in a student's text: those that run Python code are replaced by the code that
-they run.
+"""IPython's magics in a student's text: those that run Python code are replaced by the code that they run.
 
 All other magics and shell commands stay calls of `get_ipython()`, which does nothing during
 grading.
@@ -49,8 +48,7 @@ def plain_cell(source: str) -> str:
 
 
 def plain_script(text: str) -> str:
-    """Return the Python code of a script, which can be a notebook that was saved as one, with as
-    many lines.
+    """Return the Python code of a script, which can be a notebook that was saved as one, with as many lines.
 
     Calls of cell magics stay: nbconvert writes a cell below `%%time` into one line. See `parse`.
     """
@@ -63,9 +61,7 @@ def plain_script(text: str) -> str:
 
 
 def without_calls(code: str, depth: int = DEEPEST) -> str:
-    """Return code that IPython has transformed, with what its calls of these magics run in their
-    place.
-    """
+    """Return code that IPython has transformed, with what its calls of these magics run in their place."""
 
     def of_cell(call: re.Match[str]) -> str:
         name, line, body = _arguments(call[1], 3)
@@ -82,9 +78,7 @@ def _of_line(call: re.Match[str]) -> str:
 
 
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
-    """Parse code; in place of calls of cell magics stands what they run, all of it in the line of
-    the call.
-    """
+    """Parse code; in place of calls of cell magics stands what they run, all of it in the line of the call."""
     tree = ast.parse(code, filename)
     if "run_cell_magic" in code:
         body: list[ast.stmt] = []
@@ -133,9 +127,7 @@ def _arguments(call: str, number: int) -> tuple[str, ...]:
 
 
 def _first_line(name: str, line: str) -> str:
-    """Return the code in a cell magic's own line: the set-up of `%%timeit`, the name of what was
-    captured.
-    """
+    """Return the code in a cell magic's own line: the set-up of `%%timeit`, the name of what was captured."""
     if name == "capture":
         output = _OUTPUT.search(line)
         return f"{output[1]} = get_ipython().captured()" if output else ""

@@ -33,14 +33,10 @@ Place = tuple[int, int]  # the cell and the line
 
 
 class NameReader:
-    """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of
-    names.
-    """
+    """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of names."""
 
     def __init__(self, trees: Iterable[ast.Module], skip_main: bool = False) -> None:
-        """With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run,
-        either.
-        """
+        """With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run, either."""
         self.uses: dict[str, Place] = {}
         self.dynamic: dict[str, Place] = {}
         self._meanings = defaultdict[str, dict[str, None]](dict)  # sets that keep their order
@@ -103,8 +99,7 @@ class NameReader:
 
 
 def is_among(used: str, forbidden: str) -> bool:
-    """Whether a used name is a forbidden one: `torch.nn.modules.normalization.LayerNorm` is
-    `torch.nn.LayerNorm`.
+    """Whether a used name is a forbidden one: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
 
     A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a
     dotted one, the root and the last component have to match.
@@ -132,9 +127,7 @@ def asks_for_main(test: ast.expr) -> bool:
 
 
 def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
-    """Yield the nodes in the order of the text, without recursion: an expression can be thousands
-    of terms long.
-    """
+    """Yield the nodes in the order of the text, without recursion: an expression can be thousands of terms long."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -146,8 +139,7 @@ def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str], list[ast.expr]]:
-    """Return the beginning of a chain of attributes, the attributes in order, and all nodes that
-    name something in it.
+    """Return the beginning of a chain of attributes, the attributes in order, and all nodes that name something in it.
 
     `getattr(thing, "name")` is an attribute, too.
     """

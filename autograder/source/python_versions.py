@@ -1,6 +1,4 @@
-"""Text that only a newer Python than the present one can read, or that only a newer one's library
-has.
-"""
+"""Text that only a newer Python than the present one can read, or that only a newer one's library has."""
 
 import ast
 import io
@@ -106,9 +104,7 @@ def newer_syntax(line: str, python: tuple[int, int] | None = None) -> Newer | No
 
 
 def newer_name(name: str, python: tuple[int, int] | None = None) -> Newer | None:
-    """Return the version that brought a module or a name of the standard library, if it is newer;
-    or None.
-    """
+    """Return the version that brought a module or a name of the standard library, if it is newer; or None."""
     version = NAMES.get(name) or MODULES.get(name)
     if version is None or version <= (python or present()):
         return None
@@ -116,9 +112,7 @@ def newer_name(name: str, python: tuple[int, int] | None = None) -> Newer | None
 
 
 def newer_than_oldest(code: str) -> Newer | None:
-    """Return the first piece of a text, which this Python can read, that the oldest Python of
-    graders cannot.
-    """
+    """Return the first piece of a text, which this Python can read, that the oldest Python of graders cannot."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -132,9 +126,7 @@ def newer_than_oldest(code: str) -> Newer | None:
 
 
 def _of_error(code: str, last: int) -> Newer:
-    """Return what is newer in the last line of these that shows it: Python can point to the end of
-    a statement.
-    """
+    """Return what is newer in the last line of these that shows it: Python can point to the end of a statement."""
     lines = code.splitlines()[:last]
     for number in range(len(lines), 0, -1):
         if syntax := newer_syntax(lines[number - 1], OLDEST):

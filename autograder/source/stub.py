@@ -1,5 +1,4 @@
-"""Tell a student's work from the unchanged stub: one rule for grading, collecting, checking and
-packing.
+"""Tell a student's work from the unchanged stub: one rule for grading, collecting, checking and packing.
 
 A text is neither parsed nor run here, so that hostile files can be compared in a trusted process.
 """
@@ -41,9 +40,7 @@ class ReleasedStub:
 
     @classmethod
     def of(cls, stem: str, texts: Mapping[str, str]) -> "ReleasedStub":
-        """Create the record from the released sources of an assignment by name; others are left
-        out.
-        """
+        """Create the record from the released sources of an assignment by name; others are left out."""
         sources = [
             SourceFile(name, text) for name, text in texts.items() if name.endswith(_SOURCES)
         ]
@@ -90,8 +87,7 @@ class ReleasedStub:
     def choose(
         self, called: Sequence[SourceFile], others: Sequence[SourceFile]
     ) -> list[SourceFile]:
-        """Return the files that count: those with answers among the files `called` like the module,
-        or else the others.
+        """Return the files that count: those with answers among the files `called` like the module, or else the others.
 
         Several of one kind are several answers. A file of a kind without answers is kept, as its
         prose may count.
@@ -132,9 +128,7 @@ def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
 
 
 def is_same_code(first: SourceFile, other: SourceFile) -> bool:
-    """Whether two files have the same code, apart from comments, blank lines and the notebook's own
-    calls.
-    """
+    """Whether two files have the same code, apart from comments, blank lines and the notebook's own calls."""
     return _lines(first) == _lines(other)
 
 

@@ -1,5 +1,4 @@
-"""Parse a submission's text: cells, names, outline. Runs only in a worker or in a student's own
-process.
+"""Parse a submission's text: cells, names, outline. Runs only in a worker or in a student's own process.
 
 The text is not executed. Hostile text can at worst exhaust the worker that parses it.
 """
@@ -38,9 +37,7 @@ def line_of(code: types.CodeType, line: int) -> str:
 def frame_texts(
     step: types.FrameType, line: int, error: BaseException
 ) -> tuple[str, str, str, str]:
-    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the
-    shapes on the line.
-    """
+    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the shapes on the line."""
     code = step.f_code
     above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
     before = next((text for text in above if text), "")
@@ -49,9 +46,7 @@ def frame_texts(
 
 
 def qualified_name(code: types.CodeType) -> str:
-    """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the
-    class in its file.
-    """
+    """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the class in its file."""
     if name := getattr(code, "co_qualname", ""):
         return str(name)
     tree = _parsed("".join(linecache.getlines(code.co_filename)))
@@ -76,9 +71,7 @@ def _first_line(method: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _shapes_on(step: types.FrameType, line: int) -> str:
-    """Describe the tensors that a line of a running function names: `q is (3, 5, 4),
-    self.key.weight is (4, 7)`.
-    """
+    """Describe the tensors that a line of a running function names: `q is (3, 5, 4), self.key.weight is (4, 7)`."""
     shapes: dict[str, str] = {}
     for dotted in _DOTTED.findall(line_of(step.f_code, line)):
         root, *names = dotted.split(".")
@@ -95,8 +88,7 @@ def _shapes_on(step: types.FrameType, line: int) -> str:
 
 
 def notebook_cells(text: str) -> list[Any]:
-    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and
-    code is `input`.
+    """Return the cells of a notebook's text as in format 4; in format 3 they are in worksheets, and code is `input`.
 
     Raises ValueError if this is not a notebook. The cells themselves are unverified.
     """
@@ -193,16 +185,12 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
 
 
 def leaves_main_out(text: str) -> bool:
-    """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor
-    run.
-    """
+    """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor run."""
     return "__name__" in text and "__main__" in text
 
 
 def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Module:
-    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of
-    `compile`.
-    """
+    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
     tree = parse(code, filename)
     blocks: list[Any] = [tree] if leaves_out else []
     for block in blocks:  # without expressions, which are most of a tree
@@ -222,9 +210,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def outline(text: str, filename: str) -> str:
-    """Return a digest of the code alone, without comments, layout, `check(...)` cells and
-    docstrings.
-    """
+    """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
     pieces: list[str] = []
     for _, code in cells(text, filename):
         if tree := _parsed(code):
@@ -251,9 +237,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _is_furniture(node: ast.stmt) -> bool:
-    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions
-    that it imports.
-    """
+    """Whether only the notebook has this node: the set-up cell's import, and calls of the functions that it imports."""
     if isinstance(node, ast.Try):
         node = node.body[0]
     if isinstance(node, ast.ImportFrom):

@@ -1,5 +1,4 @@
-"""Archives as folders. Nothing is extracted to a path of the archive, and its metadata is not
-trusted.
+"""Archives as folders. Nothing is extracted to a path of the archive, and its metadata is not trusted.
 
 Of a zip, only stored and deflated entries are read: with other methods, a small file can demand an
 arbitrary amount of memory.
@@ -37,8 +36,7 @@ class UnreadableArchive(RefusedError):
 def open_archive(
     path: Path, whole_class: bool = False, root: Path | None = None
 ) -> Iterator[PackedFolder]:
-    """Open an archive as a folder of the same name; raises RefusedError if it is too large or
-    broken.
+    """Open an archive as a folder of the same name; raises RefusedError if it is too large or broken.
 
     It is opened without following links below `root`.
     """
@@ -68,9 +66,7 @@ def open_archive(
 
 @contextmanager
 def _broken(name: str) -> Iterator[None]:
-    """Convert any exception of an archive's reader to RefusedError, as hostile bytes can raise
-    nearly any.
-    """
+    """Convert any exception of an archive's reader to RefusedError, as hostile bytes can raise nearly any."""
     try:
         yield
     except RefusedError:
@@ -82,9 +78,7 @@ def _broken(name: str) -> Iterator[None]:
 
 
 class _Narrow:
-    """A file that limits the size of one read: a zip's directory is read at once, whatever its
-    declared size.
-    """
+    """A file that limits the size of one read: a zip's directory is read at once, whatever its declared size."""
 
     def __init__(self, stream: BinaryIO, limit: int, problem: str) -> None:
         self._stream = stream
@@ -115,9 +109,7 @@ def _fill(root: PackedFolder, stream: BinaryIO, entries: int) -> None:
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """Return an entry's path: some programs write UTF-8 without saying so, or the separator of
-    Windows.
-    """
+    """Return an entry's path: some programs write UTF-8 without saying so, or the separator of Windows."""
     name = info.orig_filename
     if not info.flag_bits & UTF_8_FLAG:
         with suppress(UnicodeError):

@@ -1,6 +1,4 @@
-"""`submitted/collected.json`: the student, the source and the submission time of each collected
-submission.
-"""
+"""`submitted/collected.json`: the student, the source and the submission time of each collected submission."""
 
 import json
 from collections.abc import Iterable
@@ -62,8 +60,7 @@ class Collected:
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
-    """Return the records of a folder of submissions by student and assignment; empty if it was not
-    collected.
+    """Return the records of a folder of submissions by student and assignment; empty if it was not collected.
 
     Raises RefusedError if the file exists but is invalid.
     """

@@ -49,8 +49,7 @@ ONLY_THE_FILE = "Hand in only the file that you wrote."
 
 @dataclass(frozen=True)
 class File:
-    """A readable file; `load` reads at most one byte more than its argument, or raises
-    RefusedError.
+    """A readable file; `load` reads at most one byte more than its argument, or raises RefusedError.
 
     `time` is that of a file in an archive as ISO-8601, empty if unknown. `path` is that of a file
     on disk, which is opened without following links below `root`.
@@ -63,8 +62,7 @@ class File:
     root: Path | None = None
 
     def read(self, limit: int | None = None) -> bytes:
-        """Return the contents; raises RefusedError if they cannot be read or have more than `limit`
-        bytes.
+        """Return the contents; raises RefusedError if they cannot be read or have more than `limit` bytes.
 
         Without a limit, a notebook may be larger than other files, for its stored outputs.
         """
@@ -87,9 +85,7 @@ class Odd:
 
 @dataclass(frozen=True)
 class DiskFolder:
-    """A folder on disk; its links are not followed, and none on the way from `root`, by default the
-    folder itself.
-    """
+    """A folder on disk; its links are not followed, and none on the way from `root`, by default the folder itself."""
 
     path: Path
     root: Path | None = None
@@ -158,9 +154,7 @@ class PackedFolder:
                 yield from child._problems()
 
     def add(self, name: str, size: int, make: "Callable[[str], Entry] | None") -> None:
-        """Add the entry `name`; `make` creates the entry of its last component, None stands for a
-        folder.
-        """
+        """Add the entry `name`; `make` creates the entry of its last component, None stands for a folder."""
         parts, problem = _parts(name)
         folder = self
         for part in parts if make is None or problem else parts[:-1]:
@@ -208,9 +202,7 @@ def disk_file(path: Path, root: Path | None = None) -> File:
 
 
 def read_source(file: File) -> SourceFile:
-    """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong
-    with the file.
-    """
+    """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong with the file."""
     text = source_text(file.name, file.read())
     return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
 

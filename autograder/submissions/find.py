@@ -302,9 +302,7 @@ class _Search:
     def _all(
         self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]
     ) -> Iterator[Submission]:
-        """Yield every submission of a student; a misspelt name is refused under the missing
-        assignment's name.
-        """
+        """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
         unknown: dict[str, Entry] = {}
         for entry in strays:
             name = safe_name(take.label(entry))
@@ -336,9 +334,7 @@ class _Search:
         return f"The course has no assignment `{shown(take.label(entry))}`{hint}"
 
     def _match(self, name: str) -> Assignment | None:
-        """Return the assignment with this name, or the only one whose module has it; a number
-        suffix is ignored.
-        """
+        """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
         named = self.course.find(name)
         if named:
             return named

@@ -1,5 +1,4 @@
-"""Whether two descriptions are of one person: rosters, sheets, archives and folders are compared
-here and nowhere else.
+"""Whether two descriptions are of one person: rosters, sheets, archives and folders are compared here and nowhere else.
 
 Letters are compared as Unicode defines them: with all their marks, in one normal form, without
 case.
@@ -52,26 +51,20 @@ class Described:
 
 
 def anything(*texts: str) -> Described:
-    """Return a description by texts that can be ids or names, such as the name of a folder; a
-    number is no name.
-    """
+    """Return a description by texts that can be ids or names, such as the name of a folder; a number is no name."""
     ids = tuple(map(Id, texts))
     return Described(ids, tuple(id.text for id in ids if not id.is_number))
 
 
 def plain(text: str) -> str:
-    """Return the text in the form in which equal texts are equal: case, spaces and invisible
-    characters do not count.
-    """
+    """Return the text in the form in which equal texts are equal: case, spaces and invisible characters do not count."""
     folded = unicodedata.normalize("NFD", text).casefold()
     visible = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFC", visible).split())
 
 
 def letters(text: str) -> str:
-    """Return the letters with their marks, the digits and the underscores, as Canvas keeps them in
-    file names.
-    """
+    """Return the letters with their marks, the digits and the underscores, as Canvas keeps them in file names."""
     return "".join(filter(is_word_character, plain(text)))
 
 
@@ -83,9 +76,7 @@ def is_word_character(character: str) -> bool:
 
 @dataclass(frozen=True)
 class PersonName:
-    """A name in reading order; `last_words` are how many words the part before a comma has, 0
-    without a comma.
-    """
+    """A name in reading order; `last_words` are how many words the part before a comma has, 0 without a comma."""
 
     words: tuple[str, ...]
     last_words: int = 0
@@ -96,18 +87,14 @@ class PersonName:
 
     @property
     def sortable(self) -> list[str]:
-        """Return the ways to write the last name first, in one word: Canvas's file names begin with
-        one of them.
-        """
+        """Return the ways to write the last name first, in one word: Canvas's file names begin with one of them."""
         count = len(self.words)
         first_words = [count - self.last_words] if self.last_words else range(1, count)
         return ["".join((*self.words[cut:], *self.words[:cut])) for cut in first_words]
 
     @property
     def turned(self) -> tuple[str, ...] | None:
-        """Return what a name shares with itself turned round; None if a comma tells the order, or
-        it has one word.
-        """
+        """Return what a name shares with itself turned round; None if a comma tells the order, or it has one word."""
         if self.last_words or len(self.words) < 2:
             return None
         return min((*self.words[cut:], *self.words[:cut]) for cut in range(len(self.words)))
@@ -122,9 +109,7 @@ def read_name(text: str) -> PersonName:
 
 
 def same_name(first: str, other: str) -> bool:
-    """Whether two names can belong to one person, as a number says: in another notation, or with
-    additional words.
-    """
+    """Whether two names can belong to one person, as a number says: in another notation, or with additional words."""
     left = read_name(first)
     right = read_name(other)
     if plain(first) == plain(other) or left.reading == right.reading:
@@ -144,9 +129,7 @@ def is_turned(first: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Match(Generic[Place]):
-    """The place that a description fits; `turned` if only by a name turned round, `by_id` if an id
-    says so.
-    """
+    """The place that a description fits; `turned` if only by a name turned round, `by_id` if an id says so."""
 
     place: Place
     turned: bool = False
@@ -198,9 +181,7 @@ class _Index(Generic[Place]):
         return places.union(*(self._of_one_word(form) for form in name.sortable))
 
     def _of_one_word(self, form: str) -> set[Place]:
-        """Return the places with a name of one word, such as Canvas's; one of several words has
-        none without spaces.
-        """
+        """Return the places with a name of one word, such as Canvas's; one of several words has none without spaces."""
         return self.reading.get(form, set())
 
 
@@ -279,9 +260,7 @@ class Directory(Generic[Place]):
         return {place for place in places if not self._contradicts(place, described)}
 
     def _contradicts(self, place: Place, described: Described) -> bool:
-        """Whether both know an id of the same site, and these differ: then it is somebody of the
-        same name.
-        """
+        """Whether both know an id of the same site, and these differ: then it is somebody of the same name."""
         there = _by_site(self._described[place])
         here = _by_site(described)
         return any(there[site].isdisjoint(here[site]) for site in there.keys() & here.keys())

@@ -39,7 +39,5 @@ def check_output(output: Path, submissions: Path, first: Submission) -> None:
 
 
 def _is_of_one_student(folder: Path, first: Submission) -> bool:
-    """Whether the folder itself is a student's: submissions in the folder of a class have other
-    names.
-    """
+    """Whether the folder itself is a student's: submissions in the folder of a class have other names."""
     return first.student in {student_name(folder.name), student_name(folder.parent.name)}

@@ -19,8 +19,7 @@ TYPED = {  # texts typed on the site, by file name; the engine creates the names
 
 @dataclass(frozen=True)
 class RawSubmission:
-    """One student's files, older ones first; `key` is the student's id at the source, or else the
-    name.
+    """One student's files, older ones first; `key` is the student's id at the source, or else the name.
 
     `described` is all that the source says of the student, `site` the site that gave the `key`.
     `assignment` is empty if the source does not provide it; `where` names the origin in messages.
@@ -57,9 +56,7 @@ def newest(files: Iterable[File]) -> str:
 
 
 def visible(folder: Folder) -> list[Entry]:
-    """Return the entries of a folder without system files; raises RefusedError if it cannot be
-    read.
-    """
+    """Return the entries of a folder without system files; raises RefusedError if it cannot be read."""
     return [entry for entry in folder.entries() if not is_furniture(entry.name)]
 
 

@@ -1,6 +1,4 @@
-"""Hand-ins that are being written: an entry of a folder counts once its files have stayed the same
-for a while.
-"""
+"""Hand-ins that are being written: an entry of a folder counts once its files have stayed the same for a while."""
 
 import itertools
 import os
@@ -100,9 +98,7 @@ class Settling:
         return bool(self._unsettled)
 
     def see(self, name: str, stamp: Stamp) -> bool:
-        """Note the stamp of an entry; return whether the entry is complete now, and was not known
-        so.
-        """
+        """Note the stamp of an entry; return whether the entry is complete now, and was not known so."""
         if not stamp or self._known.get(name) == stamp:
             self._unsettled.pop(name, None)
             if not stamp:

@@ -109,9 +109,7 @@ class Wanted:
 
 
 def wanted_of(course: Course, name: str) -> Wanted:
-    """Return the assignment with that name and its released stub; raises CourseError if there is
-    none.
-    """
+    """Return the assignment with that name and its released stub; raises CourseError if there is none."""
     assignment = course.assignment(name)
     other_stems = {other.stem for other in course.assignments} - {assignment.stem}
     others = frozenset(f"{stem}{kind}" for stem, kind in itertools.product(other_stems, SOURCES))
@@ -159,8 +157,7 @@ class _Found:
 
 
 def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ()) -> Taken:
-    """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder
-    or archive.
+    """Return the texts of a student's `.py` and `.ipynb` among `entries`, or in their only folder or archive.
 
     Files with the name of the assignment's module are used, also with a number suffix, in a
     subfolder, or in one of `beside`; without them, the only other file of its kind. If they hold no
@@ -202,9 +199,7 @@ def submission_of(
 def _take_from(
     holder: Entry, wanted: Wanted, depth: int, another: str = "", beside: Sequence[Entry] = ()
 ) -> Taken:
-    """Search a folder; inside `another` assignment's folder, only files with this module's name are
-    used.
-    """
+    """Search a folder; inside `another` assignment's folder, only files with this module's name are used."""
     if depth < DEPTH and _is_of_another(label(holder), wanted.assignment):
         another = label(holder)
     with opened(holder) as folder:
@@ -256,9 +251,7 @@ def is_catch_file(name: str) -> bool:
 
 
 def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:
-    """Return the only one of these folders that holds a file called like the module, or the first
-    of equal copies.
-    """
+    """Return the only one of these folders that holds a file called like the module, or the first of equal copies."""
     called = {folder.name: _called_below(folder, wanted) for folder in folders}
     several = list(itertools.chain.from_iterable(called.values()))
     if several:
@@ -363,9 +356,7 @@ def _file_name(entry: Entry) -> str:
 
 
 def _texts(sources: Sequence[Entry], beside: Sequence[Entry]) -> list[SourceFile]:
-    """Return the texts of these sources; raises RefusedError if one cannot be read, or there are
-    too many of a kind.
-    """
+    """Return the texts of these sources; raises RefusedError if one cannot be read, or there are too many of a kind."""
     kinds = [[entry for entry in sources if suffix(entry.name) == kind] for kind in SOURCES]
     texts = []
     for same in kinds:
@@ -451,9 +442,7 @@ def _refuse_as_noted(entries: Iterable[Entry]) -> None:
 
 
 def is_one_file(entries: Sequence[Entry], module: str, packed: bool) -> bool:
-    """Whether one student's file is all there is: it has the module's name, or is alone in an
-    archive.
-    """
+    """Whether one student's file is all there is: it has the module's name, or is alone in an archive."""
     stems = {module if plain_stem(entry.name) == module else stem(entry.name) for entry in entries}
     return (
         bool(entries)

@@ -1,6 +1,4 @@
-"""Tar archives as folders: unpacked to a nameless temporary file of limited size, and never to a
-path of theirs.
-"""
+"""Tar archives as folders: unpacked to a nameless temporary file of limited size, and never to a path of theirs."""
 
 import gzip
 import tarfile

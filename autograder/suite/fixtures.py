@@ -1,6 +1,4 @@
-"""The fixtures of suites, registered with the first collected test of a suite: other projects keep
-their own.
-"""
+"""The fixtures of suites, registered with the first collected test of a suite: other projects keep their own."""
 
 from typing import Any
 
@@ -12,9 +10,7 @@ from autograder.suite.markers import SUITE
 
 @pytest.fixture
 def student(request: pytest.FixtureRequest) -> Any:
-    """Return the module under test: the functions and classes of a student's file, in this process
-    or in a worker.
-    """
+    """Return the module under test: the functions and classes of a student's file, in this process or in a worker."""
     return request.config.stash[SUITE].subject(request.node).student
 
 
@@ -32,7 +28,5 @@ def reference(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """Return this test's seed in this run; torch, numpy and random are seeded with it before the
-    test.
-    """
+    """Return this test's seed in this run; torch, numpy and random are seeded with it before the test."""
     return seed_of(request.config.stash[SUITE].run_seed, request.node.name)

@@ -1,6 +1,4 @@
-"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a
-session.
-"""
+"""The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,9 +24,7 @@ CAPTURING = frozenset({"capsys", "capsysbinary"})
 
 
 class Suite:
-    """The state of a session: the run's seed, the provider of subjects, and the outcome of each
-    test by name.
-    """
+    """The state of a session: the run's seed, the provider of subjects, and the outcome of each test by name."""
 
     def __init__(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -57,9 +53,7 @@ class SubjectProvider:
 
 
 def is_test_of_suite(item: pytest.Item) -> bool:
-    """Whether a test belongs to a part and uses the fixture `student` of suites, not another
-    project's.
-    """
+    """Whether a test belongs to a part and uses the fixture `student` of suites, not another project's."""
     part = item.get_closest_marker("part")
     definitions = fixture_definitions(item).get("student", ())
     return part is not None and any(
@@ -68,9 +62,7 @@ def is_test_of_suite(item: pytest.Item) -> bool:
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
-    """Return the definitions of each fixture of a test, the effective one last; pytest has no
-    public API for it.
-    """
+    """Return the definitions of each fixture of a test, the effective one last; pytest has no public API for it."""
     info = getattr(item, "_fixtureinfo", None)
     return info.name2fixturedefs if info else {}
 
@@ -93,9 +85,7 @@ def arguments_of(item: pytest.Item, marker: str) -> list[str]:
 
 
 def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the items with each folder's visible tests before its hidden ones, which may need
-    them.
-    """
+    """Return the items with each folder's visible tests before its hidden ones, which may need them."""
     folders: dict[Path, int] = {}
     for item in items:
         folders.setdefault(item.path.parent, len(folders))

@@ -1,6 +1,4 @@
-"""A pytest session that collects suites once and runs their tests repeatedly, for one student after
-another.
-"""
+"""A pytest session that collects suites once and runs their tests repeatedly, for one student after another."""
 
 import io
 import os
@@ -147,9 +145,7 @@ class SuiteSession:
 
 
 def check_suite(course: Course, assignment: Assignment, tests: tuple[Test, ...]) -> list[str]:
-    """Return one sentence per problem of a suite, such as points that do not add up or needs that
-    cannot be met.
-    """
+    """Return one sentence per problem of a suite, such as points that do not add up or needs that cannot be met."""
     where = f"tests/assignments/{assignment.name}"
     problems = []
     if not tests:
@@ -192,9 +188,7 @@ class _CurrentSubject(SubjectProvider):
 
 
 class _Reports:
-    """A plugin that keeps the problems of the collection as sentences, and the exception that ended
-    a test.
-    """
+    """A plugin that keeps the problems of the collection as sentences, and the exception that ended a test."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -217,9 +211,7 @@ class _Reports:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> pytest.TestReport:
-        """Return a report for pytest itself, which skips the call after a failed set-up and removes
-        `tmp_path`.
-        """
+        """Return a report for pytest itself, which skips the call after a failed set-up and removes `tmp_path`."""
         assert call.when != "collect"
         error = call.excinfo.value if call.excinfo else None
         if self.error is None:
@@ -246,9 +238,7 @@ class _ExitRaisedError(Exception):
 
 @contextmanager
 def _own_modules(names: set[str]) -> Iterator[None]:
-    """Hide modules with these names during collection: test files of several courses can have the
-    same names.
-    """
+    """Hide modules with these names during collection: test files of several courses can have the same names."""
     aside = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     try:
         yield

@@ -10,9 +10,7 @@ from autograder.suite.markers import SubjectProvider
 
 
 class FilesBeside(SubjectProvider):
-    """Provides the file beside each test file, such as `adding.py` for `test_adding.py`; loads it
-    once per session.
-    """
+    """Provides the file beside each test file, such as `adding.py` for `test_adding.py`; loads it once per session."""
 
     def __init__(self) -> None:
         self._subjects: dict[Path, Subject] = {}

@@ -1,6 +1,4 @@
-"""Printing on consoles whose encoding lacks some characters, as cp1252 does on Windows: `#` in
-place of a bar's block.
-"""
+"""Printing on consoles whose encoding lacks some characters, as cp1252 does on Windows: `#` in place of a bar's block."""
 
 import codecs
 from typing import Any
@@ -14,9 +12,7 @@ REPLACEMENTS = {
 
 
 def print_replacements(stream: Any) -> None:
-    """Let a text stream print replacements, and question marks for what has none, instead of
-    failing.
-    """
+    """Let a text stream print replacements, and question marks for what has none, instead of failing."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors=HANDLER)
 
@@ -32,9 +28,7 @@ def encoding_of(stream: Any) -> str:
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Handle the characters that cannot be encoded; each is replaced by one character, so that
-    columns fit.
-    """
+    """Handle the characters that cannot be encoded; each is replaced by one character, so that columns fit."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -23,9 +23,7 @@ _DRAFT = re.compile(r"\..+\.[A-Za-z]\w*\.([1-9]\d{0,8})")
 
 
 def add_files(digest: "hashlib._Hash", folder: Path) -> None:
-    """Add the names and contents of all files below a folder to a digest; hidden folders and caches
-    are left out.
-    """
+    """Add the names and contents of all files below a folder to a digest; hidden folders and caches are left out."""
     for file in sorted(folder.rglob("*")):
         inside = file.relative_to(folder)
         hidden = any(name.startswith(".") or name == "__pycache__" for name in inside.parts)
@@ -104,8 +102,7 @@ def read_utf8(
 
 
 def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Path:
-    """Write a file atomically and return its path: no reader sees a partial file, and a failure
-    keeps the old one.
+    """Write a file atomically and return its path: no reader sees a partial file, and a failure keeps the old one.
 
     Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line
     ends unchanged; a lone surrogate becomes a question mark. Raises OSError with the file's name,
@@ -152,9 +149,7 @@ def _is_running(process: int) -> bool:
 def zipped(
     files: Iterable[tuple[str, str | bytes]], programs: Collection[str] = ()
 ) -> Iterator[bytes]:
-    """Yield pieces of a zip of these files, those in `programs` executable; equal files give equal
-    bytes.
-    """
+    """Yield pieces of a zip of these files, those in `programs` executable; equal files give equal bytes."""
     with tempfile.TemporaryFile() as whole:
         with zipfile.ZipFile(whole, "w") as archive:
             for name, content in files:

@@ -25,8 +25,7 @@ def shown(name: str) -> str:
 
 
 def student_name(raw: str) -> str:
-    """Convert a folder or file name to a student's name: printable, bounded, never a path, empty,
-    or a command.
+    """Convert a folder or file name to a student's name: printable, bounded, never a path, empty, or a command.
 
     CI programs interpret lines that begin with `::` or `##` as commands. Different names stay
     different: a changed name ends in a digest of the original.
@@ -55,9 +54,7 @@ def submission_folder(identity: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def graded_name(identity: str) -> str:
-    """Return the id in the grades of a student who has this id in the roster: the name of the
-    folder.
-    """
+    """Return the id in the grades of a student who has this id in the roster: the name of the folder."""
     return student_name(submission_folder(identity))
 
 
@@ -87,9 +84,7 @@ def _kept(name: str) -> str:
 
 
 def _marked(raw: str, kept: str) -> str:
-    """Return `kept`, with a digest of `raw` if characters were lost or its end looks like such a
-    digest.
-    """
+    """Return `kept`, with a digest of `raw` if characters were lost or its end looks like such a digest."""
     if (
         kept == raw
         and kept not in ("", ".", "..")

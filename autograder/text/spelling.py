@@ -5,9 +5,7 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: object, candidates: Iterable[str]) -> str:
-    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this
-    prefix, else "".
-    """
+    """Return `; did you mean `minutes`?` if a known word is similar or the only one with this prefix, else ""."""
     candidates = list(candidates)
     longer = [name for name in candidates if word and name.startswith(str(word))]
     close = longer[0] if len(longer) == 1 else closest(word, candidates)

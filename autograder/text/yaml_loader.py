@@ -1,6 +1,4 @@
-"""YAML of which the content is known to be right, read by libyaml where it is installed: ten times
-faster.
-"""
+"""YAML of which the content is known to be right, read by libyaml where it is installed: ten times faster."""
 
 import yaml
 

@@ -124,9 +124,7 @@ def outcome(header: bytes, data: bytes, max_text: int = wire.MAX_TEXT) -> str:
 
 
 def fuzz(frames: int, seed: int) -> tuple[collections.Counter, list[str], float]:
-    """Return counts of outcomes by mutation, tracebacks of unexpected exceptions, and the longest time of one
-    frame.
-    """
+    """Return counts of outcomes by mutation, tracebacks of unexpected exceptions, and the longest time of one frame."""
     chance = random.Random(seed)
     valid = [split(wire.dumps(value)) for value in samples()]
     counts: collections.Counter = collections.Counter()

@@ -32,9 +32,7 @@ def pid() -> int:
 
 
 def do(*tasks: str) -> list[str]:
-    """Do tasks one after another and return their outcomes: `loop` never ends, the name of a signal ends the
-    process.
-    """
+    """Do tasks one after another and return their outcomes: `loop` never ends, the name of a signal ends the process."""
     done = []
     for task in tasks:
         try:

@@ -432,9 +432,7 @@ def test_unreadable_times_raise_infrastructure_error(tmp_path):
 
 @pytest.fixture
 def written(tmp_path, course) -> Path:
-    """A folder of grades: ada is two days late, ben is in time, cy's time is unknown and the site marked it
-    as late.
-    """
+    """A folder of grades: ada is two days late, ben is in time, cy's time is unknown and the site marked it as late."""
     submitted, folder = tmp_path / "submitted", tmp_path / "grades"
     submitted.mkdir()
     ada = Collected("ada", NAME, submitted_at="2026-11-29T12:00:00+01:00")

@@ -1,6 +1,4 @@
-"""Pictures in the feedback are drawn once, after grading, in the sandbox; a picture that cannot be drawn is
-explained.
-"""
+"""Pictures in the feedback are drawn once, after grading, in the sandbox; a picture that cannot be drawn is explained."""
 
 from __future__ import annotations
 

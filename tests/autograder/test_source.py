@@ -108,9 +108,7 @@ RENAMED = [
 
 @pytest.mark.parametrize("renamed", RENAMED)
 def test_code_below_main_is_not_executed(renamed):
-    """Names below `if __name__ == "__main__":` are not read, so a text that sets `__name__` must not run
-    them.
-    """
+    """Names below `if __name__ == "__main__":` are not read, so a text that sets `__name__` must not run them."""
     server = Server(ModuleType("a_text"))
     text = f"{renamed}\nran = 1\nif __name__ == '__main__':\n    ran = 2\nelse:\n    ran += 10"
     assert server.load(text, "net.py")["errors"] == []

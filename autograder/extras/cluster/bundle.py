@@ -1,6 +1,4 @@
-"""The files of a course in one archive for graders on other machines, with the versions that must
-be the same there.
-"""
+"""The files of a course in one archive for graders on other machines, with the versions that must be the same there."""
 
 import hashlib
 import io
@@ -25,9 +23,7 @@ NOT_NEEDED = {"__pycache__", "alternatives"}
 
 @dataclass(frozen=True)
 class Bundle:
-    """The course of a plan as an archive with its digest; `versions` and `suites` are those of the
-    coordinator.
-    """
+    """The course of a plan as an archive with its digest; `versions` and `suites` are those of the coordinator."""
 
     archive: bytes
     digest: str
@@ -46,9 +42,7 @@ class Bundle:
         )
 
     def unpack(self, folder: Path) -> Plan:
-        """Write the course into an empty private folder; raises InfrastructureError if grades could
-        differ here.
-        """
+        """Write the course into an empty private folder; raises InfrastructureError if grades could differ here."""
         if hashlib.sha256(self.archive).hexdigest() != self.digest:
             raise InfrastructureError("The course arrived damaged. Run the command again.")
         here = versions()
@@ -73,9 +67,7 @@ class Bundle:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions on which a score may depend; that of the engine includes a digest of its
-    files.
-    """
+    """Return the versions on which a score may depend; that of the engine includes a digest of its files."""
     engine = hashlib.sha256()
     # tables and programs in data files count, too
     add_files(engine, Path(autograder.__file__).parent)
@@ -96,9 +88,7 @@ def _suites(plan: Plan) -> dict[str, str]:
 
 
 def course_files(course: Course, names: Sequence[str] | None) -> Iterator[Path]:
-    """Yield the files of the course that graders of these assignments read; None stands for all
-    assignments.
-    """
+    """Yield the files of the course that graders of these assignments read; None stands for all assignments."""
     yield course.root / FILE_NAME
     for assignment in course.select(names):
         for folder in (course.solution_folder(assignment), course.suite_folder(assignment)):

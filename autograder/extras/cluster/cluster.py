@@ -1,5 +1,4 @@
-"""A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask
-cluster.
+"""A run on many machines: `graded` hands out chunks of submissions to the workers of a Dask cluster.
 
 Dask starts workers and transports messages; this module assigns submissions to workers and handles
 dead workers (see docs/cluster.md). A submission may be graded more than once on the cluster, but
@@ -65,8 +64,7 @@ def graded(
     failures: list[str],
     notes: list[str],
 ) -> Iterator[Grade]:
-    """Yield the grades of all submissions as they arrive; `failures` receives those that could not
-    be graded.
+    """Yield the grades of all submissions as they arrive; `failures` receives those that could not be graded.
 
     `notes` receives a sentence for each machine that took no part. Raises CourseError, or
     InfrastructureError if the connection to the cluster is lost or none of its machines can grade.
@@ -99,8 +97,7 @@ def graded(
 
 
 class Coordinator:
-    """Assigns the submissions of a run to workers; `failed` holds those that could not be graded,
-    `refused` the machines.
+    """Assigns the submissions of a run to workers; `failed` holds those that could not be graded, `refused` the machines.
 
     `grades` does the whole run: it hands out chunks, handles each event, and checks the workers.
     """
@@ -131,9 +128,7 @@ class Coordinator:
         yield from self.held()
 
     def held(self) -> Iterator[Grade]:
-        """Yield the grades of repeated submissions, of which no other arrived with different
-        scores.
-        """
+        """Yield the grades of repeated submissions, of which no other arrived with different scores."""
         return (
             grade for name, grade in self._repeated.items() if grade and name not in self.failed
         )
@@ -153,9 +148,7 @@ class Coordinator:
             self._send(chunk, *free)
 
     def _next(self) -> list[Submission]:
-        """Return the next submissions of one assignment: few at first, so that all graders have
-        work in a small class.
-        """
+        """Return the next submissions of one assignment: few at first, so that all graders have work in a small class."""
         graders = sum(worker.graders for worker in self._workers.values())
         size = min(LARGEST_CHUNK, SMALLEST_CHUNK + self._count // graders)
         for submission in self._submissions:
@@ -242,9 +235,7 @@ class Coordinator:
             )
 
     def _repeat(self, chunk: _Chunk, died: bool) -> None:
-        """Grade the rest of a chunk elsewhere; the submission in work when a grader died is graded
-        alone, and once.
-        """
+        """Grade the rest of a chunk elsewhere; the submission in work when a grader died is graded alone, and once."""
         self._forget(chunk)
         chunk.future.cancel()
         rest = chunk.submissions[chunk.arrived :]
@@ -275,9 +266,7 @@ class Coordinator:
             self._repeat(self._chunks[number], died)
 
     def check_workers(self, patient: bool) -> None:
-        """Find workers that are gone or no longer answer; raises InfrastructureError if no machine
-        can grade.
-        """
+        """Find workers that are gone or no longer answer; raises InfrastructureError if no machine can grade."""
         now = self._checked = time.monotonic()
         present = self._client.nthreads()
         for address, worker in list(self._workers.items()):

@@ -32,9 +32,7 @@ FORMS = (
 
 
 class ClusterFile(YamlRecord):
-    """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are
-    submitted.
-    """
+    """A YAML file that names a class of `dask_jobqueue`, its arguments, and how many jobs are submitted."""
 
     kind: str = Field(alias="class", description="such as `SLURMCluster`")
     jobs: int = Field(gt=0, description="How many jobs are submitted.")
@@ -43,9 +41,7 @@ class ClusterFile(YamlRecord):
 
 @contextmanager
 def connect(address: str) -> Iterator[Client]:
-    """Connect to a cluster in this context; raises RefusedError for a wrong address, or
-    InfrastructureError.
-    """
+    """Connect to a cluster in this context; raises RefusedError for a wrong address, or InfrastructureError."""
     # lost workers are reported by the run
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with ExitStack() as started:
@@ -67,9 +63,7 @@ def connect(address: str) -> Iterator[Client]:
 
 @contextmanager
 def _interruptions_held_back() -> Iterator[None]:
-    """Answer Ctrl-C and SIGTERM after the context: Dask cannot close a cluster that is only half
-    made.
-    """
+    """Answer Ctrl-C and SIGTERM after the context: Dask cannot close a cluster that is only half made."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are answered in the main thread
         return

@@ -1,5 +1,4 @@
-"""The code that runs in Dask's workers: a plugin with the graders of a worker, and the task that
-grades a chunk.
+"""The code that runs in Dask's workers: a plugin with the graders of a worker, and the task that grades a chunk.
 
 Dask runs tasks in threads, in which a test's time limit would not work; so each grader is a
 separate process.
@@ -58,9 +57,7 @@ class Graders(WorkerPlugin):
         self._worker.log_event(self.topic, {"worker": self._worker.address, **facts})
 
     def start(self) -> GraderProcess:
-        """Start a grader; raises InfrastructureError if its grades could differ from the
-        coordinator's.
-        """
+        """Start a grader; raises InfrastructureError if its grades could differ from the coordinator's."""
         return GraderProcess(self.bundle, self._worker.local_directory)
 
     def grade(self, submission: Submission) -> tuple[str, str]:
@@ -89,9 +86,7 @@ class Graders(WorkerPlugin):
         return grader
 
     def _report(self) -> None:
-        """Start a grader and report whether this worker can grade; until then it receives no
-        submissions.
-        """
+        """Start a grader and report whether this worker can grade; until then it receives no submissions."""
         try:
             self._graders[FIRST] = self._started()
             self.tell(ready=self._worker.state.nthreads)
@@ -101,9 +96,7 @@ class Graders(WorkerPlugin):
 
 
 def grade_chunk(topic: str, chunk: int, submissions: Sequence[Submission]) -> None:
-    """Grade a chunk in a thread of a worker; reports each result with the submission's place in the
-    chunk.
-    """
+    """Grade a chunk in a thread of a worker; reports each result with the submission's place in the chunk."""
     graders: Graders = get_worker().plugins[topic]
     graders.tell(chunk=chunk, began=True)
     for place, submission in enumerate(submissions):

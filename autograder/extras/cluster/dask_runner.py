@@ -9,9 +9,7 @@ from autograder.runs.run import RunSummary
 
 
 class DaskRunner:
-    """Grades on the workers of a Dask cluster, such as `local:4`, `tls://scheduler:8786`, or one
-    that a file names.
-    """
+    """Grades on the workers of a Dask cluster, such as `local:4`, `tls://scheduler:8786`, or one that a file names."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -19,9 +17,7 @@ class DaskRunner:
     def graded(
         self, plan: Plan, submissions: Iterator[Submission], summary: RunSummary
     ) -> Iterator[Grade]:
-        """Yield grades as they arrive; raises InfrastructureError without Dask, or if the cluster
-        cannot grade.
-        """
+        """Yield grades as they arrive; raises InfrastructureError without Dask, or if the cluster cannot grade."""
         try:
             from autograder.extras.cluster.cluster import graded
         except ImportError as error:

@@ -60,9 +60,7 @@ class GraderProcess:
         return self._process.poll() is None
 
     def grade(self, submission: Submission) -> tuple[str, str]:
-        """Return `("grade", line)`, `("failed", sentence)` or `("course", sentence)`; raises
-        GraderDiedError.
-        """
+        """Return `("grade", line)`, `("failed", sentence)` or `("course", sentence)`; raises GraderDiedError."""
         answer: tuple[str, str] = self._ask(submission)
         return answer
 

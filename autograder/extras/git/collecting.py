@@ -1,6 +1,4 @@
-"""Collect from repositories: look at all heads, fetch those that changed, and store the work as
-from an archive.
-"""
+"""Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import as_completed
@@ -33,9 +31,7 @@ SEEN = "seen"  # the folder with the times of hand-in, beside that of the stores
 
 @dataclass
 class GitReport(CollectReport):
-    """The result of collecting from repositories: also how many there are, were fetched, and could
-    not be read.
-    """
+    """The result of collecting from repositories: also how many there are, were fetched, and could not be read."""
 
     repositories: int = 0
     fetched: int = 0
@@ -56,9 +52,7 @@ class GitReport(CollectReport):
 
 @dataclass(frozen=True)
 class _Fetched:
-    """What was found of the repositories with one address: their submissions, or the reasons that
-    there are none.
-    """
+    """What was found of the repositories with one address: their submissions, or the reasons that there are none."""
 
     handed: list[RawSubmission] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -71,9 +65,7 @@ def _now() -> datetime:
 
 
 def stores_of(submitted: Path) -> Path:
-    """Return the folder of the stores and of the times of hand-in, beside the folder of
-    submissions.
-    """
+    """Return the folder of the stores and of the times of hand-in, beside the folder of submissions."""
     place = submitted.absolute()
     return place.with_name(f"{place.name}-git")
 
@@ -210,9 +202,7 @@ class _Look:
 
 
 def _file(entry: TreeEntry, content: bytes | None) -> File:
-    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not
-    read.
-    """
+    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not read."""
     name = entry.path.rpartition("/")[2]
 
     def load(limit: int) -> bytes:

@@ -51,8 +51,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Git:
-    """Git with one bare store and one repository; `inherited` are open files that its processes
-    hold, such as a lock.
+    """Git with one bare store and one repository; `inherited` are open files that its processes hold, such as a lock.
 
     `stopped` is set when the command ends early; then its processes are ended, too.
     """
@@ -64,9 +63,7 @@ class Git:
     inherited: tuple[int, ...] = ()
 
     def run(self, *words: str, given: bytes = b"", most: int | None = None) -> bytes:
-        """Return what git prints, at most `most` bytes of it; raises RefusedError with the reason
-        if git fails.
-        """
+        """Return what git prints, at most `most` bytes of it; raises RefusedError with the reason if git fails."""
         most = self.limits.bytes if most is None else most
         with (
             tempfile.TemporaryFile() as output,

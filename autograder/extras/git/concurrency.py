@@ -54,9 +54,7 @@ def held(folder: Path, what: str) -> Iterator[int]:
 
 @contextmanager
 def repository_threads(limits: Limits) -> Iterator[tuple[ThreadPoolExecutor, Event]]:
-    """Yield threads for repositories, and an event that ends their processes if the command ends
-    early.
-    """
+    """Yield threads for repositories, and an event that ends their processes if the command ends early."""
     stopped = Event()
     pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="repository")
     try:

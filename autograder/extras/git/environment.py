@@ -1,5 +1,4 @@
-"""The environment and the settings of every git process: nothing of this machine's or a
-repository's own applies.
+"""The environment and the settings of every git process: nothing of this machine's or a repository's own applies.
 
 Settings are passed in the environment, where other users of the machine cannot read the address of
 a repository. Only what reaches the instructor's own keys is kept: the home folder (for `.netrc` and
@@ -58,9 +57,7 @@ _ON_THIS_MACHINE = (
 
 
 def environment(url: str, store: str) -> dict[str, str]:
-    """Return the whole environment of a git process that works in `store` and knows the repository
-    at `url`.
-    """
+    """Return the whole environment of a git process that works in `store` and knows the repository at `url`."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     settings = {**_SETTINGS, "safe.directory": store, f"remote.{REMOTE}.url": url}
     if url.startswith("file:"):

@@ -1,6 +1,4 @@
-"""The files of a student's feedback: a page of each assignment as Markdown and as HTML, and the
-pictures beside it.
-"""
+"""The files of a student's feedback: a page of each assignment as Markdown and as HTML, and the pictures beside it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +19,7 @@ _BRANCH_ONLY = (
 
 
 def feedback_files(pages: Sequence[Mapping[str, Any]], alone: bool) -> dict[str, bytes]:
-    """Return the files by path. `pages` are the values of each page; the only page stands at the
-    top if it is `alone`.
+    """Return the files by path. `pages` are the values of each page; the only page stands at the top if it is `alone`.
 
     Otherwise each has a folder, below one of its student if several students share the repository.
     """

@@ -26,9 +26,7 @@ _LONG_AGO = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 @dataclass
 class Returned:
-    """How many branches were pushed or stayed as they were; who has no grade; and why a repository
-    failed.
-    """
+    """How many branches were pushed or stayed as they were; who has no grade; and why a repository failed."""
 
     pushed: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -72,9 +70,7 @@ def return_to_git(
     on_repository: OnProgress,
     limits: Limits = Limits(),  # noqa: B008
 ) -> Returned:
-    """Push the feedback in a folder of grades to these repositories; at most one branch of each
-    changes.
-    """
+    """Push the feedback in a folder of grades to these repositories; at most one branch of each changes."""
     groups = by_url(repositories)
     returned = Returned()
     place = folder.absolute() / FOLDER

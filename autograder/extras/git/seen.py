@@ -1,5 +1,4 @@
-"""When the course first saw each commit: the time of hand-in, which no date inside a repository can
-change.
+"""When the course first saw each commit: the time of hand-in, which no date inside a repository can change.
 
 A file of JSON lines for each repository, in the order in which the commits were seen. It is
 replaced as a whole, so that a killed command leaves the old or the new one.
@@ -53,8 +52,7 @@ class Seen:
             self._write()
 
     def handed_in(self, ref: str, commit: str, assignment: str) -> str:
-        """Return when the work of an assignment was first seen as it is in this commit, as
-        ISO-8601.
+        """Return when the work of an assignment was first seen as it is in this commit, as ISO-8601.
 
         A later commit that changes other files only is no new attempt.
         """
@@ -82,9 +80,7 @@ class Seen:
 
 
 def _read(file: Path) -> list[Sighting]:
-    """Read the sightings; raises InfrastructureError if they cannot be read, as all work would be
-    late.
-    """
+    """Read the sightings; raises InfrastructureError if they cannot be read, as all work would be late."""
     try:
         lines = file.read_text("utf-8").splitlines() if file.exists() else []
         sightings = [Sighting(**json.loads(line)) for line in lines]

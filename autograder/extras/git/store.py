@@ -1,6 +1,4 @@
-"""The bare store of one repository: what its heads are, fetched as little as possible, and read
-without a checkout.
-"""
+"""The bare store of one repository: what its heads are, fetched as little as possible, and read without a checkout."""
 
 import hashlib
 import re
@@ -51,9 +49,7 @@ class Head:
 
 
 class Store:
-    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or
-    if it is too large.
-    """
+    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or if it is too large."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
@@ -105,9 +101,7 @@ class Store:
         return commits
 
     def fetch(self, head: Head) -> str:
-        """Fetch a head without its history and, if the server can, without its files; return the
-        commit that came.
-        """
+        """Fetch a head without its history and, if the server can, without its files; return the commit that came."""
         name = _local(head.ref)
         options = (
             "--depth=1",
@@ -199,9 +193,7 @@ class Store:
         return Head(ref, commits["HEAD"])
 
     def _settle(self) -> None:
-        """Take back what git wrote into the store's settings: a missing object is not fetched
-        unasked.
-        """
+        """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""
         write_whole(self.git.store / "config", _CONFIG)
         self._busy.unlink()
 

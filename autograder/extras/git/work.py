@@ -17,9 +17,7 @@ MOST_FILES = 20  # of one assignment
 
 @dataclass(frozen=True)
 class Work:
-    """The files of one assignment in a commit; `problem` says why they cannot be used, `note` what
-    was left out.
-    """
+    """The files of one assignment in a commit; `problem` says why they cannot be used, `note` what was left out."""
 
     assignment: str
     entries: tuple[TreeEntry, ...] = ()
@@ -57,9 +55,7 @@ def work_in(
     path: str,
     released: Mapping[str, Collection[str]],
 ) -> list[Work]:
-    """Return the work in a commit: for this assignment, or for all of which there is more than the
-    released files.
-    """
+    """Return the work in a commit: for this assignment, or for all of which there is more than the released files."""
     inside = _inside(tree, path)
     if assignment is not None:
         return [_of(inside, course, assignment) or _any_sources(inside, assignment)]
@@ -72,9 +68,7 @@ def work_in(
 
 
 def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
-    """Return the entries below a folder of the repository, without those of programs and those that
-    lie too deep.
-    """
+    """Return the entries below a folder of the repository, without those of programs and those that lie too deep."""
     folder = "".join(f"{part}/" for part in path.split("/") if part not in ("", "."))
     entries = []
     for entry in tree:
@@ -89,9 +83,7 @@ def _inside(tree: Sequence[TreeEntry], path: str) -> list[TreeEntry]:
 
 
 def _of(inside: Sequence[TreeEntry], course: Course, assignment: Assignment) -> Work | None:
-    """Return the work whose files have the expected names, from the folder that is meant if there
-    are several.
-    """
+    """Return the work whose files have the expected names, from the folder that is meant if there are several."""
     folders: dict[str, list[TreeEntry]] = {}
     for entry in inside:
         file = PurePosixPath(entry.path)
@@ -128,9 +120,7 @@ def _catch_file_in(
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
-    """Return all programs and notebooks as the work, if none has the expected name; `grade` chooses
-    among them.
-    """
+    """Return all programs and notebooks as the work, if none has the expected name; `grade` chooses among them."""
     sources = [entry for entry in inside if suffix(entry.path) in SOURCES]
     return _usable(sources[:MOST_FILES], assignment, "")
 

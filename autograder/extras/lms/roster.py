@@ -55,9 +55,7 @@ _IDS = frozenset(
 
 @dataclass(frozen=True)
 class Person:
-    """A student: `id` names the folder and the grades, `described` is all that identifies the
-    student.
-    """
+    """A student: `id` names the folder and the grades, `described` is all that identifies the student."""
 
     id: str
     name: str = ""
@@ -90,15 +88,11 @@ class Roster:
         return self._directory.find(described)
 
     def match_all(self, everybody: Mapping[int, Described]) -> dict[int, Match[Person]]:
-        """Return the person for each description, also by a name turned round if only one fits on
-        either side.
-        """
+        """Return the person for each description, also by a name turned round if only one fits on either side."""
         return self._directory.match_all(everybody)
 
     def members(self, group: str) -> list[Person]:
-        """Return the students of this group; empty if there is no such group, or two with similar
-        names.
-        """
+        """Return the students of this group; empty if there is no such group, or two with similar names."""
         names = self._groups.get(letters(group), set()) if letters(group) else set()
         if len(names) != 1:
             return []
@@ -130,8 +124,7 @@ class Roster:
         return ClassList(students, sections, groups, originals)
 
     def student_id(self, text: str, names: Mapping[str, str], originals: Mapping[str, str]) -> str:
-        """Return the id in the grades that a name, a login or an address identifies; the text
-        itself if none or several.
+        """Return the id in the grades that a name, a login or an address identifies; the text itself if none or several.
 
         `names` has the students in the grades and their names, empty if unknown; `originals` the
         ids that were changed for a folder's name.
@@ -171,9 +164,7 @@ class Roster:
         return f"in the roster, {shown(other.name or other.id)} has another number."
 
     def graded(self, student: str, name: str = "") -> Person | None:
-        """Return the person with this id in the grades; None if the `name` differs: sites use the
-        same numbers.
-        """
+        """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
         person = None if Id(student).is_number and name else self._by_student.get(student)
         described = Described((Id(student),), (name,)) if name else anything(student)
         return person or self.find(described)
@@ -282,9 +273,7 @@ def _has_first_and_last(sheet: Sheet) -> bool:
 
 
 def _is_of_first_or_last(sheet: Sheet, title: str) -> bool:
-    """Whether this column has a part of a name only: "Nome" is a first name beside "Cognome", else
-    a full name.
-    """
+    """Whether this column has a part of a name only: "Nome" is a first name beside "Cognome", else a full name."""
     return plain(title) in _FIRST_OR_LAST and _has_first_and_last(sheet)
 
 
@@ -313,16 +302,12 @@ def participant(identifier: str) -> str:
 
 
 def hidden_name(identifier: str) -> str:
-    """Return the word for participants in an anonymous Moodle download: `Participant` of
-    `Participant 17`.
-    """
+    """Return the word for participants in an anonymous Moodle download: `Participant` of `Participant 17`."""
     return (
         identifier.removesuffix(participant(identifier)).strip() if participant(identifier) else ""
     )
 
 
 def is_participant_word(text: str) -> bool:
-    """Whether this is Moodle's word for a participant in one of its languages, which stands in
-    place of a name.
-    """
+    """Whether this is Moodle's word for a participant in one of its languages, which stands in place of a name."""
     return plain(text) in _PARTICIPANT_WORDS

@@ -1,6 +1,4 @@
-"""A table of a course site: read cell by cell, and filled in with all other cells, their order and
-the encoding kept.
-"""
+"""A table of a course site: read cell by cell, and filled in with all other cells, their order and the encoding kept."""
 
 import codecs
 import csv
@@ -59,9 +57,7 @@ class Sheet:
         return next((titles.index(plain(name)) for name in names if plain(name) in titles), None)
 
     def cell(self, row: int, column: int | None) -> str:
-        """Return a value without surrounding spaces; empty if the row is short or the column is
-        missing.
-        """
+        """Return a value without surrounding spaces; empty if the row is short or the column is missing."""
         if column is None or column >= len(self.rows[row]):
             return ""
         return self.rows[row][column].strip()
@@ -118,9 +114,7 @@ def _without_separator_line(text: str) -> tuple[str, str]:
 
 
 def _separator(text: str) -> str:
-    """Return the separator that the first lines have equally often, as a line above the titles can
-    hold another.
-    """
+    """Return the separator that the first lines have equally often, as a line above the titles can hold another."""
     lines = list(filter(str.strip, text.splitlines()))[:_COMPARED_LINES]
     outside = ["".join(line.split('"')[::2]) for line in lines]
     return max(SEPARATORS, key=lambda separator: _how_equally_often(separator, outside))
@@ -132,9 +126,7 @@ def _how_equally_often(separator: str, lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _lines_above_titles(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first rows have one cell, if the next one has several: they are not
-    the titles.
-    """
+    """Return how many of the first rows have one cell, if the next one has several: they are not the titles."""
     return next((number for number, row in enumerate(rows) if _cells_in(row) > 1), 0)
 
 

@@ -1,5 +1,4 @@
-"""The questions of `questions.yml` beside an assignment's suite: what, why and what if, about a
-student's own code.
+"""The questions of `questions.yml` beside an assignment's suite: what, why and what if, about a student's own code.
 
 `questions.py` beside it has the functions that show what code gives on small fresh inputs. Students
 receive neither of the two.

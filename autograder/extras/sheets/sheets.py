@@ -107,9 +107,7 @@ def write_conversations(
 def prepare_all(
     plan: Plan, assignment: Assignment, jobs: Sequence[SheetJob], tell: Tell
 ) -> list[Sheet]:
-    """Prepare the sheets in graders' processes, in the order of the jobs; raises
-    InfrastructureError.
-    """
+    """Prepare the sheets in graders' processes, in the order of the jobs; raises InfrastructureError."""
     refused = [job.grade for job in jobs if job.grade.status != "graded"]
     graded = [job for job in jobs if job.grade.status == "graded"]
     sheets = {grade.key: Sheet(grade.student, problem=grade.problem or "") for grade in refused}

@@ -150,9 +150,7 @@ class Trials(AbstractContextManager["Trials"]):
         yield from others
 
     def _with_mistake(self, mistake: Mistake) -> str:
-        """Return the student's code with a known mistake where its lines are found, else the
-        course's own.
-        """
+        """Return the student's code with a known mistake where its lines are found, else the course's own."""
         change = self._code.with_lines(hunks_of(self._solution, mistake.source))
         return change.text if change else mistake.source
 

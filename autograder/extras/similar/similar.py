@@ -1,5 +1,4 @@
-"""Find the submissions of a class that are unusually alike; `extras.similar.similarity` compares
-their code.
+"""Find the submissions of a class that are unusually alike; `extras.similar.similarity` compares their code.
 
 Submissions that contain nearly all of one of the course's own answers are found, too: a public
 course has public answers.
@@ -76,8 +75,7 @@ class Similar:
 
 
 def similar(course: Course, assignment: Assignment, path: Path, most: int, least: float) -> Similar:
-    """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`,
-    from 0 to 1.
+    """Return at most `most` pairs of the submissions at `path` with a likeness of at least `least`, from 0 to 1.
 
     Raises RefusedError if there are no submissions, CourseError if the assignment has no readable
     solution, and InfrastructureError without rapidfuzz.

@@ -83,8 +83,7 @@ def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: fl
 
 
 def contained(answer: Code, code: Code) -> float:
-    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM
-    in a row.
+    """Return the share of an answer's tokens that stand in a code in the same order, at least GRAM in a row.
 
     The order of functions and what else the code contains make no difference.
     """
@@ -114,8 +113,7 @@ class _Weights:
         return rarity * (KNOWN if gram in self._known else 1.0)
 
     def of(self, tokens: Sequence[str]) -> float:
-        """Return the weight of a passage: each token has the weight of the gram that begins with
-        it.
+        """Return the weight of a passage: each token has the weight of the gram that begins with it.
 
         The last tokens have the weight of the last gram.
         """
@@ -187,9 +185,7 @@ def _pair(
 
 
 def _matches(first: Code, second: Code) -> Iterable[tuple[int, int, int]]:
-    """Yield equal passages; each function is compared with the most similar one, independent of
-    position.
-    """
+    """Yield equal passages; each function is compared with the most similar one, independent of position."""
     try:
         from rapidfuzz.distance import LCSseq
     except ModuleNotFoundError:

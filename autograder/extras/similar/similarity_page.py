@@ -18,9 +18,7 @@ def check_room(path: Path) -> None:
 
 
 def write_alike(path: Path, title: str, similar: Similar) -> Path:
-    """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without
-    jinja2.
-    """
+    """Write the page to `path`; raises RefusedError as `check_room`, InfrastructureError without jinja2."""
     check_room(path)
     pairs = []
     for pair in similar.pairs:
@@ -35,9 +33,7 @@ def write_alike(path: Path, title: str, similar: Similar) -> Path:
 
 
 def _lines(code: Code, passages: Iterable[tuple[int, int]]) -> list[tuple[int, str, bool]]:
-    """Return each line of a student's code with its number and whether the other submission shares
-    it.
-    """
+    """Return each line of a student's code with its number and whether the other submission shares it."""
     both = {line for first, last in passages for line in range(first, last + 1)} & set(code.lines)
     return [
         (number, row, number in both) for number, row in enumerate(code.text.splitlines(), start=1)

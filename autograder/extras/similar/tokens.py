@@ -51,9 +51,7 @@ class Stub:
     words: frozenset[str]
 
     def has(self, line: Sequence[str]) -> bool:
-        """Whether a line was given: unchanged, or the header of a given function without its
-        annotations.
-        """
+        """Whether a line was given: unchanged, or the header of a given function without its annotations."""
         return tuple(line) in self.lines or (
             line[0] in ("def", "class") and not self.names.isdisjoint(line[1:2])
         )

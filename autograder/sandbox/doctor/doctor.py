@@ -30,8 +30,7 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class TierReport:
-    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next
-    step.
+    """The result for one tier: `reason` describes its guarantees or the failure, `hint` the next step.
 
     `cells` are its boundaries, if they were verified. `problems` name assignments of a course that
     cannot be graded.

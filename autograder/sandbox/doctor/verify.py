@@ -77,9 +77,7 @@ def _cell(wall: str, sandbox: Sandbox, facts: Facts, note: str) -> MatrixCell:
 
 @contextmanager
 def _scenery() -> Iterator[dict[str, Any]]:
-    """Provide targets: a course, a world-writable folder, a listening port, and a secret in the
-    environment.
-    """
+    """Provide targets: a course, a world-writable folder, a listening port, and a secret in the environment."""
     token = secrets.token_hex(8)
     home = os.path.expanduser("~")
     with (
@@ -128,9 +126,7 @@ def _trying(
 def _tell(
     trial: str, sandbox: Sandbox, facts: Facts, killed_for: str = "", **limits: float
 ) -> list[str]:
-    """Return the operations that the worker reports; one that ended otherwise than expected may
-    have done anything.
-    """
+    """Return the operations that the worker reports; one that ended otherwise than expected may have done anything."""
     with _trying(trial, sandbox, facts, **limits) as (worker, operations):
         worker.socket.shutdown(socket.SHUT_WR)
         ending = worker.end(kill=False)

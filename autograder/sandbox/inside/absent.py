@@ -65,9 +65,7 @@ class Absent:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the stand-in when it decorates something or takes other stand-ins; raise for any
-        other call.
-        """
+        """Return the stand-in when it decorates something or takes other stand-ins; raise for any other call."""
         given = [*args, *kwargs.values()]
         decorates = len(given) == 1 and isinstance(given[0], (type, types.FunctionType))
         if decorates or (given and all(isinstance(argument, Absent) for argument in given)):
@@ -129,9 +127,7 @@ def top_imports(tree: ast.Module) -> set[int]:
 
 @contextmanager
 def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
-    """While the text runs, bind stand-ins for what its imports at the top do not find; give a list
-    of these.
-    """
+    """While the text runs, bind stand-ins for what its imports at the top do not find; give a list of these."""
     found: list[Missing] = []
     lines = top_imports(tree)
     own_import = builtins.__import__
@@ -168,9 +164,7 @@ def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
 
 
 def _with_stand_ins(module: Any, names: Sequence[str], missing: Sequence[str]) -> types.ModuleType:
-    """Return a module with these names of another one, and stand-ins for those that it does not
-    have.
-    """
+    """Return a module with these names of another one, and stand-ins for those that it does not have."""
     copy = types.ModuleType(module.__name__)
     copy.__dict__.update(
         {attribute: getattr(module, attribute) for attribute in names if attribute not in missing}

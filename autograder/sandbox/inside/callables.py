@@ -1,6 +1,4 @@
-"""Callables of a test in the student's process: each call and its backward pass is forwarded to the
-test's side.
-"""
+"""Callables of a test in the student's process: each call and its backward pass is forwarded to the test's side."""
 
 from typing import Any
 

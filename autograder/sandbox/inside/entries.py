@@ -1,5 +1,4 @@
-"""Which forbidden functions, classes and packages a student's code enters, whatever road led it
-there.
+"""Which forbidden functions, classes and packages a student's code enters, whatever road led it there.
 
 Functions and classes are wrapped before the code is loaded. A function mode of PyTorch sees the
 operators below them as well, such as those of `torch.ops`, and a profiler sees the functions of a
@@ -81,8 +80,7 @@ class Entries:
                 self._active = before
 
     def install(self, *modules: ModuleType) -> ExitStack:
-        """Wrap what the dotted names refer to, in these modules as well; closing the result undoes
-        it.
+        """Wrap what the dotted names refer to, in these modules as well; closing the result undoes it.
 
         A name stands for everything of its package with the same last component, as in a search of
         the text.
@@ -116,9 +114,7 @@ class Entries:
                 self.found[name] = place
 
     def note_operator(self, operator: Any) -> None:
-        """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use
-        of `torch.add`.
-        """
+        """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use of `torch.add`."""
         if not isinstance(operator, MethodDescriptorType):
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
@@ -152,9 +148,7 @@ class Entries:
         return self._names.get((_root(module.__name__), last), [])
 
     def _things(self) -> Iterator[tuple[ModuleType, str, Any]]:
-        """Yield each function and class that a dotted name stands for, with the modules that hold
-        it.
-        """
+        """Yield each function and class that a dotted name stands for, with the modules that hold it."""
         roots = defaultdict[str, set[str]](set)
         for (root, last), names in self._names.items():
             roots[root].add(last)

@@ -27,8 +27,7 @@ class ImportFailedError(Exception):
 
 @contextmanager
 def files_for_imports(scratch: str | None) -> Iterator[None]:
-    """Let the imports in this block write temporary files and caches below HOME; remove them at the
-    end.
+    """Let the imports in this block write temporary files and caches below HOME; remove them at the end.
 
     `scratch` is the sandbox's own disk, over which each worker mounts another one. Without one,
     imports write to a new folder below /tmp.

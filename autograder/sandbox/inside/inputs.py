@@ -1,6 +1,4 @@
-"""The inputs of a student's catch.py, made in a worker, where the student's own module can be
-imported, too.
-"""
+"""The inputs of a student's catch.py, made in a worker, where the student's own module can be imported, too."""
 
 import sys
 import types

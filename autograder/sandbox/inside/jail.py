@@ -142,9 +142,7 @@ class Unsafe(Walls):
 
 
 class Landlock(Walls):
-    """Hides all files except the interpreter's and its packages'; needs no namespaces and no
-    privileges.
-    """
+    """Hides all files except the interpreter's and its packages'; needs no namespaces and no privileges."""
 
     name = "landlock"
     needs_filter = True
@@ -157,9 +155,7 @@ class Landlock(Walls):
 
 
 class Namespaces(Walls):
-    """Separate namespaces for users, mounts, processes, network and host name, and a small private
-    disk.
-    """
+    """Separate namespaces for users, mounts, processes, network and host name, and a small private disk."""
 
     name = "namespaces"
     needs_filter = True
@@ -193,9 +189,7 @@ class Namespaces(Walls):
 
 
 class HostNetwork(Namespaces):
-    """The same without a network namespace, which clusters often forbid: the system-call filter
-    refuses sockets.
-    """
+    """The same without a network namespace, which clusters often forbid: the system-call filter refuses sockets."""
 
     name = "host-network"
     kinds = Namespaces.kinds & ~NEW_NETWORK
@@ -236,9 +230,7 @@ def _is_open_to_nobody(folder: str) -> bool:
 
 
 def new_namespaces(kinds: int) -> None:
-    """Move this process to new namespaces, owned by a new user namespace that contains only this
-    user.
-    """
+    """Move this process to new namespaces, owned by a new user namespace that contains only this user."""
     uid = os.getuid()
     gid = os.getgid()
     check(libc().unshare(NEW_USERS | kinds), "making namespaces")
@@ -266,9 +258,7 @@ def _go_on_as_child() -> None:
 
 
 def cover_shared_files(scratch_mb: int) -> None:
-    """Mount a private disk at `/box`, an empty folder over `/proc`, and one that nobody can open
-    over `/sys`.
-    """
+    """Mount a private disk at `/box`, an empty folder over `/proc`, and one that nobody can open over `/sys`."""
     mount("none", "/", "none", RECURSIVE | PRIVATE)
     plain = NO_SETUID | NO_DEVICES | NO_PROGRAMS
     mount("tmpfs", SCRATCH, "tmpfs", plain, f"size={scratch_mb}m,nr_inodes=4096,mode=1777")

@@ -1,6 +1,4 @@
-"""Isolation without namespaces: Landlock hides every file that is not listed, but not that it
-exists.
-"""
+"""Isolation without namespaces: Landlock hides every file that is not listed, but not that it exists."""
 
 import ctypes
 import os
@@ -34,8 +32,7 @@ def version() -> int:
 
 
 def restrict(readable: Iterable[str]) -> None:
-    """Hide all files except those at or below `readable` from this process and its children, for
-    good.
+    """Hide all files except those at or below `readable` from this process and its children, for good.
 
     Missing paths are skipped. Needs `no_new_privs`; raises OSError if Landlock does not work.
     """

@@ -1,6 +1,4 @@
-"""Loading a student's text: one piece after another, within a time limit that keeps what was
-defined before it.
-"""
+"""Loading a student's text: one piece after another, within a time limit that keeps what was defined before it."""
 
 import __future__
 
@@ -40,9 +38,7 @@ class LoadingTimeoutError(BaseException):
 
 
 class LoadingLimit:
-    """The time that the pieces of one text have together, in processor time; `seconds` is None for
-    no limit.
-    """
+    """The time that the pieces of one text have together, in processor time; `seconds` is None for no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         usable = (
@@ -54,9 +50,7 @@ class LoadingLimit:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before
-        go on after it.
-        """
+        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before go on after it."""
         if self.seconds is None:
             yield
             return
@@ -168,9 +162,7 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
 
 
 def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
-    """Return the definitions in the line that stops a piece, if it holds several statements, as
-    below a cell magic.
-    """
+    """Return the definitions in the line that stops a piece, if it holds several statements, as below a cell magic."""
     inside = [node for node in tree.body if node.lineno == stops[0]]
     kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     return [node for node in inside if isinstance(node, kinds)] if len(inside) > 1 else []
@@ -193,9 +185,7 @@ def line_of(error: BaseException, name: str) -> int:
 
 @contextmanager
 def own_settings() -> Iterator[None]:
-    """Restore PyTorch's global settings after this block, so that no text changes those of the
-    tests' side.
-    """
+    """Restore PyTorch's global settings after this block, so that no text changes those of the tests' side."""
     dtype = torch.get_default_dtype()
     grad = torch.is_grad_enabled()
     anomaly = torch.is_anomaly_enabled()
@@ -226,9 +216,7 @@ def own_settings() -> Iterator[None]:
 
 
 def _determinism() -> tuple[bool, bool]:
-    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's
-    compiler.
-    """
+    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's compiler."""
     enabled = torch.are_deterministic_algorithms_enabled()
     return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
 
@@ -238,7 +226,5 @@ def _ignore(number: int) -> None:
 
 
 def uncompiled(model: Any = None, **options: Any) -> Any:
-    """A replacement for `torch.compile`, which needs a compiler and files: return the function as
-    it is.
-    """
+    """A replacement for `torch.compile`, which needs a compiler and files: return the function as it is."""
     return (lambda function: function) if model is None else model

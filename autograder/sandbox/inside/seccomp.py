@@ -38,9 +38,7 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def _table() -> dict[str, tuple[tuple[int | None, ...], str]]:
-    """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its
-    rule.
-    """
+    """Read `system_calls.txt`: each call's numbers, None where an architecture has none, and its rule."""
     calls = {}
     for line in Path(__file__).with_name("system_calls.txt").read_text("utf-8").splitlines():
         words = line.split()
@@ -72,8 +70,7 @@ Step = str | tuple[int, int] | tuple[int, int, str]
 
 
 def assemble(program: Sequence[Step]) -> bytes:
-    """Return the program as `struct sock_filter[]`; raises KeyError or struct.error for a jump that
-    cannot be encoded.
+    """Return the program as `struct sock_filter[]`; raises KeyError or struct.error for a jump that cannot be encoded.
 
     A jump is made if its condition is true; otherwise the program continues.
     """
@@ -132,9 +129,7 @@ def filter_program(machine: str, own_pid: int) -> bytes:
 def _rule(
     name: str, argument: int, condition: int, values: Iterable[int], otherwise: int = REFUSE
 ) -> list[Step]:
-    """Return the rule that allows a call if the condition is true of its argument and one of the
-    values.
-    """
+    """Return the rule that allows a call if the condition is true of its argument and one of the values."""
     return [
         name,
         (LOAD, argument),

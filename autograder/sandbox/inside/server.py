@@ -247,18 +247,14 @@ class Server:
         )
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
-        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules'
-        parameters.
-        """
+        """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
         with self.entries.active():
             return self.graphs.pull_back(call, gradients)
 
     def prepare(
         self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]
     ) -> Any:
-        """Convert the arguments for the student's code: copies of tensors, and objects in place of
-        handles.
-        """
+        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
 
         def own(leaf: Any) -> Any:
             if isinstance(leaf, torch.Tensor):
@@ -289,9 +285,7 @@ class Server:
         return value
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
-        """Return the changes made by a call: new values, a full description if names changed, or
-        None.
-        """
+        """Return the changes made by a call: new values, a full description if names changed, or None."""
         if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
             return {"description": self.describe(module)}
         return now.changes_since(old)
@@ -361,16 +355,12 @@ class Server:
         )
 
     def beside(self) -> dict[str, Any]:
-        """Return what goes with the next message: forbidden names that were entered, and printed
-        text.
-        """
+        """Return what goes with the next message: forbidden names that were entered, and printed text."""
         entered = self.entries.news()
         return {**self.printed(), **({"entered": entered} if entered else {})}
 
     def printed(self) -> dict[str, list[str]]:
-        """Return what the student's code has printed since the last time, for a test that reads it;
-        or nothing.
-        """
+        """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
         with suppress(ValueError):  # closed by the student's code
             texts = [stream.buffer.take() for stream in self.output]  # type: ignore[attr-defined]
             return {"printed": texts} if any(texts) else {}

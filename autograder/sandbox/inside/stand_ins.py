@@ -1,5 +1,4 @@
-"""Names of a student's module that the other side answers with the solution, whose text never comes
-here.
+"""Names of a student's module that the other side answers with the solution, whose text never comes here.
 
 A function is called there. A class of modules becomes one of real modules here: each call sends the
 values of its parameters and buffers, so gradients, `state_dict` and `.to(...)` work as usual.
@@ -17,9 +16,7 @@ from autograder.sandbox.inside.callables import CallBack
 
 
 class Names(dict[str, Any]):
-    """What the top of a text binds goes to `space`, except for `fixed` names: their definitions are
-    passed over.
-    """
+    """What the top of a text binds goes to `space`, except for `fixed` names: their definitions are passed over."""
 
     def __init__(self, space: dict[str, Any], fixed: dict[str, Any]) -> None:
         super().__init__()
@@ -55,9 +52,7 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
 
 
 class StandInModule(nn.Module):
-    """A module, or a part of one, whose `forward` runs on the other side with the values that it
-    has here.
-    """
+    """A module, or a part of one, whose `forward` runs on the other side with the values that it has here."""
 
     _place: tuple[Any, int, str, list[str]]
 

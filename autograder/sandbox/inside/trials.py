@@ -1,5 +1,4 @@
-"""Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one
-for each guarantee.
+"""Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one for each guarantee.
 
 Each returns forbidden operations by name, none of which may succeed. No trial does harm if a
 boundary is missing.
@@ -57,9 +56,7 @@ Attempts = dict[str, Callable[[], object]]
 
 
 def run(channel: socket.socket) -> None:
-    """Run the trial requested by one line of JSON, answer with one line, and stay until the grader
-    hangs up.
-    """
+    """Run the trial requested by one line of JSON, answer with one line, and stay until the grader hangs up."""
     with channel.makefile("rb") as reader:
         facts = json.loads(reader.readline())
         attempts = (TRIALS | TOOLS)[facts["trial"]](facts)
@@ -194,9 +191,7 @@ def _start_threads(count: int) -> None:
 
 
 def open_files(facts: Facts) -> Attempts:
-    """Check that only stdin, stdout, stderr and the data socket are open, and that few others can
-    be opened.
-    """
+    """Check that only stdin, stdout, stderr and the data socket are open, and that few others can be opened."""
     most = facts["limits"]["open_files"]
     attempts: Attempts = {
         f"use descriptor {number}": partial(os.fstat, number) for number in range(4, 256)
@@ -220,9 +215,7 @@ def _print(kilobytes: int) -> None:
 
 
 def leave_things(facts: Facts) -> Attempts:
-    """Leave files and a process in its own session that ignores signals; the grader checks whether
-    they persist.
-    """
+    """Leave files and a process in its own session that ignores signals; the grader checks whether they persist."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=time.sleep, args=(LONGEST,), daemon=True).start()
@@ -252,9 +245,7 @@ def _left_behind(facts: Facts) -> list[str]:
 
 
 def look_round(facts: Facts) -> Attempts:
-    """The short test of a tier: what must not succeed, and each of the `PACKAGES`, which must be
-    readable.
-    """
+    """The short test of a tier: what must not succeed, and each of the `PACKAGES`, which must be readable."""
     return {
         "read a file of this machine": partial(_read, facts["hidden"]),
         "open a network socket": socket.socket,

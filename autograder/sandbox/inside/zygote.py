@@ -289,9 +289,7 @@ def send_statistics(status: socket.socket) -> None:
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:
-    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no
-    others.
-    """
+    """Set up descriptors: 0 empty, 1 and 2 the output file, 3 the data socket, 4 error reports; no others."""
     data, output, setup = (
         fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10) for descriptor in (data, output, setup)
     )
@@ -320,8 +318,7 @@ def flush_output() -> None:
 
 
 def use_large_pages() -> None:
-    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per
-    page.
+    """Request 2 MB pages for this process's memory: a fork copies and later drops one entry per page.
 
     On a kernel without support or free pages, only the speed differs.
     """

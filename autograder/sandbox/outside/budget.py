@@ -1,6 +1,4 @@
-"""What one submission may cost, counted once over all of its tests, workers, repeats and
-follow-through.
-"""
+"""What one submission may cost, counted once over all of its tests, workers, repeats and follow-through."""
 
 import math
 import struct
@@ -20,8 +18,7 @@ LEAST = 0.1  # seconds for what has begun
 
 
 class Budget:
-    """The time of a submission: `seconds` of processor time, and `clock_seconds` from now on by the
-    clock.
+    """The time of a submission: `seconds` of processor time, and `clock_seconds` from now on by the clock.
 
     The processor time is that of its workers, loading included, and that of the grader in its
     tests. Time in which they were ready to run, but other processes had all processors, is added to
@@ -66,9 +63,7 @@ class Budget:
 
     @property
     def has_room(self) -> bool:
-        """Whether there is time for repeats, which leave half of it to the tests that have not run
-        once.
-        """
+        """Whether there is time for repeats, which leave half of it to the tests that have not run once."""
         return self.used < self.seconds / 2 and self.received < MAX_BYTES / 2 and not self.is_spent
 
     def use(self, seconds: float) -> None:
@@ -84,9 +79,7 @@ class Budget:
 
     @contextmanager
     def counted(self, at_most: float = 0.0) -> Iterator[None]:
-        """Count the processor time of this process inside, or `at_most` if the process is ended at
-        this limit.
-        """
+        """Count the processor time of this process inside, or `at_most` if the process is ended at this limit."""
         used_before = time.process_time()
         waited_before = seconds_this_thread_waited()
         self._write(running=at_most)
@@ -97,9 +90,7 @@ class Budget:
             self.withhold(seconds_this_thread_waited() - waited_before)
 
     def settle(self, late: bool) -> None:
-        """Count the test in which a process ended: all of its time if it was too late, nothing
-        after an accident.
-        """
+        """Count the test in which a process ended: all of its time if it was too late, nothing after an accident."""
         running = self._state()["running"]
         self._write(used=self.used + (running if late else 0.0), running=0.0)
 
@@ -111,9 +102,7 @@ class Budget:
 
 
 def seconds_this_thread_waited() -> float:
-    """Return how long this thread was ready to run and had no processor; 0.0 if the system does not
-    tell.
-    """
+    """Return how long this thread was ready to run and had no processor; 0.0 if the system does not tell."""
     try:
         with open("/proc/thread-self/schedstat", "rb") as file:
             return seconds_waited(file.read())

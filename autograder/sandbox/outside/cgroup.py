@@ -63,9 +63,7 @@ def open_group() -> Group | None:
 
 
 def delegated() -> Path | None:
-    """Return the group of this process if this user may divide it; root only what systemd marks as
-    given away.
-    """
+    """Return the group of this process if this user may divide it; root only what systemd marks as given away."""
     with suppress(OSError, StopIteration):
         path = next(line[4:] for line in OWN.read_text().splitlines() if line.startswith("0::/"))
         folder = TREE / path.removesuffix(GRADERS)

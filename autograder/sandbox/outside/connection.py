@@ -1,6 +1,4 @@
-"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of
-a test.
-"""
+"""The trusted end of a connection to a student's module: requests, callbacks, and the transcript of a test."""
 
 import hashlib
 import sys
@@ -101,23 +99,17 @@ class Connection:
         return self.transcript
 
     def recording(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Record in this block which of these names are entered; a worker has recorded all since it
-        was loaded.
-        """
+        """Record in this block which of these names are entered; a worker has recorded all since it was loaded."""
         return nullcontext()
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
-        """Let these answer for names of the student's module, while it is loaded as within the
-        limits of a test.
-        """
+        """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
         self._stand_ins = [stand_ins.answer]
         self.start_test(0)
         return stand_ins.kinds
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """Return the handle of a student's object or of a test's callable; raises WireError for a
-        path.
-        """
+        """Return the handle of a student's object or of a test's callable; raises WireError for a path."""
         if isinstance(value, PurePath):
             raise wire.WireError(
                 "a path leads to nothing in the sandbox; hand over the text of the file"
@@ -183,9 +175,7 @@ class Connection:
         return {"value": value, "call": self._callbacks, "differentiable": flags}
 
     def _take_beside(self, frame: dict[str, Any]) -> None:
-        """Note the forbidden names that ran; repeat what the student's code printed, if the test
-        reads it.
-        """
+        """Note the forbidden names that ran; repeat what the student's code printed, if the test reads it."""
         if "entered" in frame:
             with malformed("a list of names"):
                 for name, file, line in claims.rows(
@@ -208,16 +198,12 @@ class Connection:
 
 
 def _in_words(error: Exception) -> str:
-    """Return the message of an error of the test's side; one that quotes what is not plain data can
-    take seconds.
-    """
+    """Return the message of an error of the test's side; one that quotes what is not plain data can take seconds."""
     return str(error)[:500] if all(map(wire.is_plain, error.args)) else type(error).__name__
 
 
 def seed_of(whole: object, part: object) -> int:
-    """Return the seed of a test in a run, or of a side in a test: different for each, and none
-    tells another.
-    """
+    """Return the seed of a test in a run, or of a side in a test: different for each, and none tells another."""
     digest = hashlib.sha256(f"{whole}/{part}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 

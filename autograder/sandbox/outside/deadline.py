@@ -18,8 +18,7 @@ PROCESSORS = os.cpu_count() or 1
 
 
 class DeadlineExceededError(TimeoutError):
-    """A call timed out: `limit` says at which of its limits; "test" is that of the test, reached by
-    many calls.
+    """A call timed out: `limit` says at which of its limits; "test" is that of the test, reached by many calls.
 
     `starved`: it still wanted a processor when the clock ran out, so the machine may be to blame.
     """
@@ -65,8 +64,7 @@ class Deadline:
         self._earliest = now + seconds / PROCESSORS
 
     def left(self, arrived: Callable[[], bool] = lambda: False) -> float:
-        """Return the seconds to wait before the next check; raises DeadlineExceededError after the
-        deadline.
+        """Return the seconds to wait before the next check; raises DeadlineExceededError after the deadline.
 
         While `arrived` finds unread data, the clock is ignored: this process, not the worker, was
         late.
@@ -89,16 +87,13 @@ class Deadline:
 
 
 class EndlessCalls:
-    """The calls of a submission that ended at their deadline, which shorten the deadlines of later
-    ones.
-    """
+    """The calls of a submission that ended at their deadline, which shorten the deadlines of later ones."""
 
     def __init__(self) -> None:
         self.times = Counter[str]()  # by the called name
 
     def share_left(self, name: str) -> float:
-        """Return the share of its time limit that a call has; loading, which has no name, has all
-        of it.
+        """Return the share of its time limit that a call has; loading, which has no name, has all of it.
 
         From the second name on that timed out, each of them halves the time of all others.
         """
@@ -110,9 +105,7 @@ class EndlessCalls:
         return max(SHARE_LEFT[0], 0.5 ** max(0, len(self.times.keys() - {name}) - 1))
 
     def too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
-        """Count a call that was not answered in time, unless the machine may be to blame; return
-        its error.
-        """
+        """Count a call that was not answered in time, unless the machine may be to blame; return its error."""
         if late.limit == "test":  # many calls, each of them in time
             return StudentTimeoutError("This test took too long.", starved=True)
         again = ", as in an earlier test" if self.times[name] else ""

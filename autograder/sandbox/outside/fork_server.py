@@ -1,6 +1,4 @@
-"""The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the
-workers.
-"""
+"""The launcher's side of a fork server: a sandboxed process that imports PyTorch once and forks the workers."""
 
 import json
 import os
@@ -60,9 +58,7 @@ class ForkServer:
             theirs.close()
 
     def wait_until_ready(self) -> None:
-        """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails
-        to start.
-        """
+        """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
         if self.ready:
             return
         answer = receive(self.control, START_SECONDS, end=b"\n") or b""

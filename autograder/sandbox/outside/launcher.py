@@ -78,9 +78,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             return self._ready_server(self._first_modules).note
 
     def warm_up(self, preload: Iterable[str] = ()) -> None:
-        """Wait until workers with these modules can be forked at once; raises
-        SandboxUnavailableError.
-        """
+        """Wait until workers with these modules can be forked at once; raises SandboxUnavailableError."""
         with self._lock:
             self._ready_server(tuple(preload))
 
@@ -125,9 +123,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
 
 @functools.cache
 def best_tier() -> str:
-    """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if
-    none does.
-    """
+    """Return the strongest safe tier that works on this machine; raises SandboxUnavailableError if none does."""
     reasons = []
     for tier in SAFE_TIERS:
         try:
@@ -141,9 +137,7 @@ def best_tier() -> str:
 
 
 def require_tier(tier: str, minimum: str | None) -> None:
-    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than
-    `minimum`.
-    """
+    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
     if minimum is None:
         return
     order = list(TIERS)

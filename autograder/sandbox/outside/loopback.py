@@ -1,6 +1,4 @@
-"""A connection to a trusted module in this process, such as a known mistake, using the frames of
-the wire format.
-"""
+"""A connection to a trusted module in this process, such as a known mistake, using the frames of the wire format."""
 
 import random
 import sys
@@ -34,9 +32,7 @@ class LoopbackConnection(Connection):
 
     @contextmanager
     def recording(self, names: Sequence[str]) -> Iterator[None]:
-        """As for any connection; the module, or the notebook that it shows, may hold the names
-        already.
-        """
+        """As for any connection; the module, or the notebook that it shows, may hold the names already."""
         if not (self._records and names):
             yield
             return
@@ -89,7 +85,5 @@ def _travelled(value: dict[str, Any], register: wire.Register, max_text: int) ->
 
 
 def _random_state() -> tuple[torch.Tensor, Any, Any]:
-    """Return the random state of PyTorch, NumPy and Python; NumPy's is its generator, which is
-    swapped as a whole.
-    """
+    """Return the random state of PyTorch, NumPy and Python; NumPy's is its generator, which is swapped as a whole."""
     return torch.default_generator.get_state(), get_bit_generator(), random.getstate()

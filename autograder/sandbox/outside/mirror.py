@@ -214,9 +214,7 @@ class RemoteModule(Mirror, MirroredModule):
 
 
 def _slot(name: str, places: dict[str, Mirror]) -> tuple[Mirror, str]:
-    """Return the module and the attribute of a dotted name; it is untrusted, and its parent must
-    exist.
-    """
+    """Return the module and the attribute of a dotted name; it is untrusted, and its parent must exist."""
     parent, _, leaf = name.rpartition(".")
     if len(name) > 500 or not leaf or not leaf.isprintable() or leaf.startswith("__"):
         raise ValueError(f"a strange name: {name[:80]!r}")

@@ -1,6 +1,4 @@
-"""What to do about a sandbox tier that does not work: the setting of this machine that is in the
-way.
-"""
+"""What to do about a sandbox tier that does not work: the setting of this machine that is in the way."""
 
 import ctypes
 import errno
@@ -25,9 +23,7 @@ FILTERED = (
 
 
 def remedy(tier: str) -> str:
-    """Return what to do so that the tier works on this machine, a sentence for each cause that is
-    found.
-    """
+    """Return what to do so that the tier works on this machine, a sentence for each cause that is found."""
     if tier == "unsafe":
         return "It needs Linux or macOS; on Windows use WSL 2 or a container."
     if not ON_LINUX:
@@ -110,9 +106,7 @@ def _setting(name: str) -> int | None:
 
 
 def _filter_mode() -> int | None:
-    """Return the mode of the filter that this process was started with, 0 without one; None without
-    seccomp.
-    """
+    """Return the mode of the filter that this process was started with, 0 without one; None without seccomp."""
     with suppress(OSError):
         lines = STATUS.read_text().splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("Seccomp:")), None)

@@ -26,9 +26,7 @@ from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque
 
 
 class RemoteStudent:
-    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`,
-    `student.CONSTANT`.
-    """
+    """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
 
     def __init__(self, connection: Connection, load_errors: Sequence[RemoteException] = ()) -> None:
         connection.adopt = adopt
@@ -59,9 +57,7 @@ class RemoteStudent:
 
 
 class RemoteClass(RemoteFunction):
-    """A class of the student's: calling it creates an object in the worker; class attributes can be
-    read.
-    """
+    """A class of the student's: calling it creates an object in the worker; class attributes can be read."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -70,9 +66,7 @@ class RemoteClass(RemoteFunction):
 
 
 class RemoteObject:
-    """An instance of a student's class; its attributes and methods are accessed over the
-    connection.
-    """
+    """An instance of a student's class; its attributes and methods are accessed over the connection."""
 
     def __init__(self, connection: Connection, number: int, kind: str) -> None:
         self.__dict__.update(_connection=connection, _handle=Handle(number), _kind=kind)
@@ -138,9 +132,7 @@ class RemoteObject:
 
 
 class RemoteIterator(RemoteObject):
-    """An iterator of the student's, such as a generator: each value is asked for when the test
-    needs it.
-    """
+    """An iterator of the student's, such as a generator: each value is asked for when the test needs it."""
 
     def __iter__(self) -> "RemoteIterator":
         return self

@@ -101,9 +101,7 @@ def attribute(
     path: list[str],
     modules: tuple[MirroredModule, ...] = (),
 ) -> Any:
-    """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr
-    works.
-    """
+    """Return the attribute at the end of `path`; raises AttributeError if missing, so that hasattr works."""
     try:
         description = connection.request("get", target=[handle, path])
     except StudentError as error:
@@ -136,9 +134,7 @@ class RemoteFunction:
 
 
 class _Boundary(torch.autograd.Function):
-    """The autograd function of a remote call: connects results to the inputs; the backward pass is
-    remote.
-    """
+    """The autograd function of a remote call: connects results to the inputs; the backward pass is remote."""
 
     @staticmethod
     def forward(

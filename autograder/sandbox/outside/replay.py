@@ -1,5 +1,4 @@
-"""The replay cache: recorded exchanges between tests and students' code, so that none is computed
-twice.
+"""The replay cache: recorded exchanges between tests and students' code, so that none is computed twice.
 
 All students of a run get the same inputs, so the next request of a test depends on the replies
 alone, byte for byte. A test whose replies are all those of a submission that passed it passes
@@ -86,9 +85,7 @@ class ReplayCache:
 
 
 class ReplaySocket:
-    """A wrapper of a worker's socket that records its traffic in a `ReplayCache`, and replays known
-    requests.
-    """
+    """A wrapper of a worker's socket that records its traffic in a `ReplayCache`, and replays known requests."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -116,8 +113,7 @@ class ReplaySocket:
         deadline_of: Callable[[str, float, float], Deadline],
         until: float,
     ) -> Node | None:
-        """Replay a test as far as it is known, at most `until`; return its last node if it is
-        passed.
+        """Replay a test as far as it is known, at most `until`; return its last node if it is passed.
 
         Otherwise the test has to run; it then receives the recorded replies first.
         """
@@ -154,9 +150,7 @@ class ReplaySocket:
             self._node.entered = dict(entered)
 
     def send(self, request: Request, deadline: wire.Deadline) -> None:
-        """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on
-        divergence.
-        """
+        """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on divergence."""
         self._requests.append(request)
         if not self._sent_ahead:
             wire.send_frame(self._socket, request.frame, deadline)

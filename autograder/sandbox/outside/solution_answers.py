@@ -1,6 +1,4 @@
-"""The solution's functions and modules, which answer for names of a student's module (see
-`sandbox.inside.stand_ins`).
-"""
+"""The solution's functions and modules, which answer for names of a student's module (see `sandbox.inside.stand_ins`)."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -17,9 +15,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 class StandIns:
-    """Answers for some names of the `reference`; `kinds` tells which are modules, `called` which a
-    test has used.
-    """
+    """Answers for some names of the `reference`; `kinds` tells which are modules, `called` which a test has used."""
 
     def __init__(self, reference: Any, names: Iterable[str]) -> None:
         self._reference = reference
@@ -37,9 +33,7 @@ class StandIns:
         self._count = 0
 
     def answer(self, operation: str, *given: Any) -> Any:
-        """Answer one question of the student's process, with random numbers that tell nothing of
-        the test's.
-        """
+        """Answer one question of the student's process, with random numbers that tell nothing of the test's."""
         self._count += 1
         given = mapped(self._own, given)
         operations: dict[Any, Any] = {"call": self._call, "make": self._make, "run": self._run}
@@ -88,9 +82,7 @@ class StandIns:
 
 
 def _described(name: str, part: nn.Module) -> list[Any]:
-    """One part: its name, where PyTorch defines its class, if it does, plain attributes,
-    parameters, buffers.
-    """
+    """One part: its name, where PyTorch defines its class, if it does, plain attributes, parameters, buffers."""
     home = type(part).__module__
     return [
         name,

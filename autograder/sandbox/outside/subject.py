@@ -21,9 +21,7 @@ AnyConnection = TypeVar("AnyConnection", bound=Connection)
 
 @dataclass(frozen=True)
 class Use:
-    """A name in a student's text, or one that ran, with its place; `line` is 0 if unknown, and
-    `cell` for a `.py`.
-    """
+    """A name in a student's text, or one that ran, with its place; `line` is 0 if unknown, and `cell` for a `.py`."""
 
     name: str
     line: int
@@ -38,9 +36,7 @@ class Use:
 
 
 class Subject:
-    """A student's module in this process; if it `records`, a test fails for forbidden names as in
-    grading.
-    """
+    """A student's module in this process; if it `records`, a test fails for forbidden names as in grading."""
 
     def __init__(
         self, student: LocalStudent | RemoteStudent, reference: Any = None, records: bool = False
@@ -73,9 +69,7 @@ class Subject:
         return nullcontext()
 
     def use_of(self, names: Sequence[str]) -> Use | None:
-        """Return the first of these names that the student's code entered in the present test, or
-        None.
-        """
+        """Return the first of these names that the student's code entered in the present test, or None."""
         name = next((name for name in self.entered if name in names), None)
         return None if name is None else self._located(name, *self.entered[name])
 
@@ -113,9 +107,7 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
         return self.connection.recording(names)
 
     def _located(self, name: str, file: str, line: int) -> Use:
-        """Return a name with its place, without it if the file has no such line: a worker could
-        tell anything.
-        """
+        """Return a name with its place, without it if the file has no such line: a worker could tell anything."""
         piece, _, cell = file.partition(" cell ")
         if self._file is None:
             return super()._located(name, file, line)

@@ -1,5 +1,4 @@
-"""The transcript of a test: the answers of a student's code, recorded for comparison with known
-mistakes.
+"""The transcript of a test: the answers of a student's code, recorded for comparison with known mistakes.
 
 Two transcripts are equal if all answers are: values, gradients, exceptions by type and by messages
 of Python or PyTorch, and parameters of new modules by name and shape (their random values do not
@@ -82,9 +81,7 @@ class Transcript:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
     def begins_like(self, other: "Transcript", known: int = 0) -> bool:
-        """Whether the first answers equal those of `other`; the first `known` are known to be
-        equal.
-        """
+        """Whether the first answers equal those of `other`; the first `known` are known to be equal."""
         return self.equal_answers(other, known) == len(other.answers)
 
     def equal_answers(self, other: "Transcript", known: int = 0) -> int:
@@ -94,9 +91,7 @@ class Transcript:
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
 
     def differs_by_words(self, other: "Transcript", right: "Transcript") -> bool:
-        """Whether all answers that are not those of `right` are exceptions with other messages in
-        `other`.
-        """
+        """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
         answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
         wrong = [
             (a.words, b.words)
@@ -108,9 +103,7 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Digest:
-    """What is left of an answer for which there is no room: another one is the same only to the
-    last bit.
-    """
+    """What is left of an answer for which there is no room: another one is the same only to the last bit."""
 
     sha256: bytes
 
@@ -156,9 +149,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def _in_short(leaf: Any) -> Any:
-    """Return what tells a tensor, an array or a set from others of its kind; another leaf is
-    itself.
-    """
+    """Return what tells a tensor, an array or a set from others of its kind; another leaf is itself."""
     if isinstance(leaf, torch.Tensor):
         numbers = b"" if leaf.is_meta else as_bytes(leaf).numpy().tobytes()
         return (
@@ -179,9 +170,7 @@ def _target(arguments: dict[str, Any]) -> str:
 
 
 def _words(error: StudentError) -> tuple[str, str]:
-    """Return the message of Python or PyTorch, or else that of the student's own `raise` or
-    `assert`.
-    """
+    """Return the message of Python or PyTorch, or else that of the student's own `raise` or `assert`."""
     if not isinstance(error, StudentRaisedError) or not error.remote.frames:
         return "", ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))

@@ -50,16 +50,12 @@ def spawning() -> SpawnContext:
 
 
 def leave_current_folder() -> None:
-    """Make the root folder the current one: libraries read settings there, such as Matplotlib's
-    `matplotlibrc`.
-    """
+    """Make the root folder the current one: libraries read settings there, such as Matplotlib's `matplotlibrc`."""
     os.chdir(os.sep)
 
 
 def forget_current_folder() -> None:
-    """Remove the current folder from the path of this process, if it was started as `python -c …`
-    or interactively.
-    """
+    """Remove the current folder from the path of this process, if it was started as `python -c …` or interactively."""
     sys.path[:] = [entry for entry in sys.path if os.path.isabs(entry)]
 
 
@@ -67,9 +63,7 @@ _spawn: Any = util.spawnv_passfds
 
 
 def _spawn_trusted(path: bytes | str, arguments: Sequence[Any], descriptors: Sequence[int]) -> Any:
-    """Do what `spawnv_passfds` does: each of multiprocessing's own processes is `python … -c CODE
-    …`.
-    """
+    """Do what `spawnv_passfds` does: each of multiprocessing's own processes is `python … -c CODE …`."""
     command = [arguments[0], *SAFE_PATH, *arguments[1:]]
     place = command.index("-c") + 1
     command[place] = WITHOUT_CURRENT_FOLDER + command[place]

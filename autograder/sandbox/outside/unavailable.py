@@ -4,9 +4,7 @@ from autograder.records import InfrastructureError
 
 
 class SandboxUnavailableError(InfrastructureError):
-    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the
-    remedy.
-    """
+    """A sandbox tier does not work on this machine; `str(error)` names the tier, the reason and the remedy."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason, remedy)

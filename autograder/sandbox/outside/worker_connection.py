@@ -67,8 +67,7 @@ class WorkerConnection(Connection):
         until: float,
         cache: ReplayCache | None,
     ) -> tuple[BaseException | None, bool]:
-        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes
-        it.
+        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
         Return the error of the test, None if it passed, and whether it diverged: it sent different
         requests than before and needs a fresh worker. The student's code is not waited for after
@@ -209,9 +208,7 @@ class WorkerConnection(Connection):
 
 
 def _called(operation: str, arguments: dict[str, Any]) -> str:
-    """Return the name of the called object: `attention`, `Head`, or `forward` for a module; empty
-    for loading.
-    """
+    """Return the name of the called object: `attention`, `Head`, or `forward` for a module; empty for loading."""
     if operation == "call":
         return ".".join(arguments["target"][1]) or "forward"
     return "" if operation in NOT_CALLS_OF_THE_STUDENT else f"({operation})"

@@ -21,8 +21,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on
-    request ("closed").
+    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
 
     `code` is the exit code, or minus the number of the signal; `processor_seconds` is what it used
     in its whole life.
@@ -50,15 +49,11 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         self.close()
 
     def output(self, limit: int = 64 * 1024) -> str:
-        """Return the first `limit` bytes of the worker's output so far, including control
-        characters.
-        """
+        """Return the first `limit` bytes of the worker's output so far, including control characters."""
         return os.pread(self._output.fileno(), limit, 0).decode("utf-8", "replace")
 
     def processor_seconds(self) -> float:
-        """Return the processor time of all threads of the worker; 0.0 if the system does not
-        provide it.
-        """
+        """Return the processor time of all threads of the worker; 0.0 if the system does not provide it."""
         if self._ending is not None:
             return self._ending.processor_seconds
         user, system = self._read_statistics()[11:13] or (0, 0)
@@ -88,8 +83,7 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         return b""
 
     def end(self, kill: bool = True) -> Ending:
-        """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it
-        ended.
+        """Kill the worker, or with `kill=False` wait a moment for its own end first; return how it ended.
 
         Raises InfrastructureError if the sandbox failed.
         """
@@ -131,9 +125,7 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
 
 
 def receive(connection: socket.socket, seconds: float, end: bytes | None = None) -> bytes | None:
-    """Receive until the text ends in `end` or the other side closes the connection; None if that
-    takes too long.
-    """
+    """Receive until the text ends in `end` or the other side closes the connection; None if that takes too long."""
     until = time.monotonic() + seconds
     text = b""
     try:

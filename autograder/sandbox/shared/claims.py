@@ -1,5 +1,4 @@
-"""Checks of decoded values: each is of a known type before it is turned into text, iterated or
-compared.
+"""Checks of decoded values: each is of a known type before it is turned into text, iterated or compared.
 
 A frame can hold a tensor of millions of numbers wherever the honest side sends a word, and turning
 it into text or iterating over it takes seconds. Each function returns its value, or raises

@@ -1,6 +1,4 @@
-"""Lists, tuples and dicts as trees, five times as fast as PyTorch's pytree, which supports many
-more containers.
-"""
+"""Lists, tuples and dicts as trees, five times as fast as PyTorch's pytree, which supports many more containers."""
 
 import operator
 from collections.abc import Callable

@@ -30,9 +30,7 @@ class StudentError(Exception):
 
 
 class MissingNameError(StudentError, AttributeError):
-    """The submission does not define a name that the suite asks for; `stopped` is what ended the
-    file before it.
-    """
+    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
 
     def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
         super().__init__(sentence)
@@ -40,9 +38,7 @@ class MissingNameError(StudentError, AttributeError):
 
 
 class StudentTimeoutError(StudentError):
-    """No answer within the time limit; `starved` if the machine was too busy to run the student's
-    code.
-    """
+    """No answer within the time limit; `starved` if the machine was too busy to run the student's code."""
 
     def __init__(self, sentence: str, starved: bool = False) -> None:
         super().__init__(sentence)
@@ -55,8 +51,7 @@ class StudentCrashedError(StudentError):
 
 @dataclass(frozen=True)
 class Frame:
-    """One traceback frame in the student's own text: its line of code, and the line of code or
-    comment `before` it.
+    """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
 
     `shapes` describes the tensors that the line names.
     """
@@ -100,9 +95,7 @@ class StudentRaisedError(StudentError):
 
 
 def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
-    """Describe an error on the side where it was raised; `own` decides which frames are the
-    student's.
-    """
+    """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
     frames = []
     for step, line in traceback.walk_tb(error.__traceback__):
         texts = source.frame_texts(step, line, error) if own(step) else None
@@ -144,9 +137,7 @@ def _text(error: BaseException) -> str:
 
 
 def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
-    """Return the error for a name that is not defined; `stopped` is the exception that ended the
-    file before it.
-    """
+    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
     if stopped is None:
         return MissingNameError(f"There is no `{name}` in the submission.")
     where = f" in {stopped.frames[-1].place}" if stopped.frames else ""

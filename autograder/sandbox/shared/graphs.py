@@ -1,6 +1,4 @@
-"""Autograd graphs that one side of the sandbox stores for the other's backward pass; no second
-derivatives.
-"""
+"""Autograd graphs that one side of the sandbox stores for the other's backward pass; no second derivatives."""
 
 from collections.abc import Sequence
 
@@ -19,9 +17,7 @@ class Graphs(dict[int, tuple[list[Tensor], list[Tensor]]]):
             self.pop(next(iter(self)))
 
     def pull_back(self, number: int, gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
-        """Return the vector-Jacobian product of an earlier call: a gradient or None for each
-        source.
-        """
+        """Return the vector-Jacobian product of an earlier call: a gradient or None for each source."""
         if number not in self:
             raise RuntimeError("too many calls lie between a forward and its backward pass")
         outputs, sources = self[number]

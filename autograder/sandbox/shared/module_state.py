@@ -12,9 +12,7 @@ from torch import nn
 
 
 class ModuleState:
-    """`parts` are (name, module, first name of the same module); tensors and modes are listed by
-    first name.
-    """
+    """`parts` are (name, module, first name of the same module); tensors and modes are listed by first name."""
 
     def __init__(self, module: nn.Module) -> None:
         self.parts = _parts(module)
@@ -36,8 +34,7 @@ class ModuleState:
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
     def changes_since(self, old: "Snapshot") -> dict[str, Any] | None:
-        """Return the `values` and `flags` that are not those of an earlier state with the same
-        names.
+        """Return the `values` and `flags` that are not those of an earlier state with the same names.
 
         The `modes` are all there if one of them changed. None if nothing did.
         """
@@ -51,9 +48,7 @@ class ModuleState:
         return {"values": values, "flags": flags, "modes": modes if modes != old.modes else {}}
 
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
-        """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for
-        all names.
-        """
+        """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
         for name, part in self.own:
             prefix = f"{name}." if name else ""
             passing = vars(part).get("_non_persistent_buffers_set", ())

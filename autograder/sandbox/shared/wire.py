@@ -62,9 +62,7 @@ class WireError(Exception):
 
 @dataclass(frozen=True)
 class Opaque:
-    """A placeholder for a value that is not data, such as a generator: only the name of its kind is
-    sent.
-    """
+    """A placeholder for a value that is not data, such as a generator: only the name of its kind is sent."""
 
     kind: str
 
@@ -105,8 +103,7 @@ Deadline = float | Countdown  # a number means `time.monotonic`
 
 
 def dumps(value: Any, register: Register | None = None, max_text: int = MAX_DATA) -> bytes:
-    """Encode `value` as one frame. `register` can return a handle for an object that stays on this
-    side.
+    """Encode `value` as one frame. `register` can return a handle for an object that stays on this side.
 
     Raises WireError if the value is too large, too long or nested too deeply.
     """
@@ -147,9 +144,7 @@ def send(
     deadline: Deadline | None = None,
     register: Register | None = None,
 ) -> None:
-    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading
-    cannot block.
-    """
+    """Send one frame; `deadline` (time.monotonic) covers all of it, so a peer that stops reading cannot block."""
     send_frame(sock, dumps(value, register), deadline)
 
 
@@ -163,8 +158,7 @@ def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = No
 
 
 def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
-    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot
-    block.
+    """Receive one frame; `deadline` covers all of it, so a peer that sends single bytes cannot block.
 
     Raises EOFError if the peer closed the connection, TimeoutError, or WireError.
     """
@@ -224,18 +218,14 @@ def _clean(text: str) -> str:
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no
-    bfloat16.
-    """
+    """Return the numbers of a tensor in their order, as bytes in one axis, because NumPy has no bfloat16."""
     plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     # an axis of one number can have any stride
     return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)
 
 
 class _Encoder:
-    """An encoder with its state; nested functions would form reference cycles that keep buffers
-    alive.
-    """
+    """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
 
     def __init__(self, register: Register | None, max_text: int) -> None:
         self.register = register
@@ -473,9 +463,7 @@ class _Decoder:
 
 
 def is_plain(key: Any) -> bool:
-    """Whether a key or an item of a set consists of plain data, so that comparing it with another
-    cannot fail.
-    """
+    """Whether a key or an item of a set consists of plain data, so that comparing it with another cannot fail."""
     kind = type(key)
     if kind is str:
         return True

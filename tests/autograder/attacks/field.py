@@ -113,9 +113,7 @@ class Outcome:
 
 
 class Field:
-    """The environment in one tier: graders for both courses with one sandbox, and the secrets that must not
-    be found.
-    """
+    """The environment in one tier: graders for both courses with one sandbox, and the secrets that must not be found."""
 
     def __init__(self, tier: str, folder: Path) -> None:
         self.folder = folder

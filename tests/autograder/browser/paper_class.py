@@ -1,6 +1,4 @@
-"""A class for page tests: grades as in a journal, with the course's own tests and mistakes, but without
-submissions.
-"""
+"""A class for page tests: grades as in a journal, with the course's own tests and mistakes, but without submissions."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ def run_all(work: list[tuple[NotebookNode, Path]]) -> list[NotebookNode]:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
-    """The executed notebooks: every assignment's as released, one with correct answers, and one with a known
-    mistake.
-    """
+    """The executed notebooks: every assignment's as released, one with correct answers, and one with a known mistake."""
     room = real_classroom(tmp_path_factory.mktemp("room"), NAME)
     here = room.course.release_folder(room.assignment)
     work = {
@@ -107,9 +105,7 @@ def test_stub_runs_from_top_to_bottom(executed, name):
 
 @pytest.mark.parametrize("name", [assignment.name for assignment in READY])
 def test_notebook_is_valid_for_every_editor(name):
-    """The notebook is valid, and has the metadata that VS Code reads: the language, a kernel name, and cell
-    ids.
-    """
+    """The notebook is valid, and has the metadata that VS Code reads: the language, a kernel name, and cell ids."""
     text = COURSE.notebook_file(COURSE.assignment(name)).read_text("utf-8")
     notebook = nbformat.reads(text, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)

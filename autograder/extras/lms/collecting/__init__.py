@@ -40,8 +40,7 @@ _FATES: dict[ImportStatus, str] = {
 
 @dataclass
 class CollectReport:
-    """The result of collecting: counts, notes for the instructor, and entries that were not
-    understood.
+    """The result of collecting: counts, notes for the instructor, and entries that were not understood.
 
     `broken` are messages about archives of which nothing could be read. `untimed` are students
     without a time of submission, `not_in_table` those whose time is not that of the table.
@@ -78,9 +77,7 @@ class CollectReport:
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """The output folder, the assignment, the source and further options; None means automatic
-    detection.
-    """
+    """The output folder, the assignment, the source and further options; None means automatic detection."""
 
     output: Path
     assignment: Assignment | None = None
@@ -91,8 +88,7 @@ class CollectOptions:
 
 
 def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> CollectReport:
-    """Import the submissions in these archives and folders into `options.output`, one archive after
-    another.
+    """Import the submissions in these archives and folders into `options.output`, one archive after another.
 
     Entries that are not understood are listed in the report and do not stop the import. Raises
     RefusedError before anything is written if a path or source does not exist, the table of times
@@ -128,8 +124,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
 
 
 class Collecting:
-    """Stores submissions that were found elsewhere, one lot after another, and notes all of them
-    when it is closed.
+    """Stores submissions that were found elsewhere, one lot after another, and notes all of them when it is closed.
 
     `source` names their origin in messages.
     """
@@ -192,9 +187,7 @@ class _Collection:
                 self._take(raw_of_person, person, assignment, meant)
 
     def _matches(self, handed: Sequence[RawSubmission]) -> dict[int, Match[Person]]:
-        """Return the person of the roster for each submission; of several that fit one person, the
-        one with its id.
-        """
+        """Return the person of the roster for each submission; of several that fit one person, the one with its id."""
         matches = self.options.roster.match_all(
             {number: raw.described for number, raw in enumerate(handed)}
         )
@@ -284,9 +277,7 @@ class _Collection:
         return "" if roster.find(raw.described) else roster.why_not(raw.described)
 
     def _turned_before(self, raw: RawSubmission, person: Person) -> str:
-        """Return why a name cannot be turned round: work of the person was collected under the name
-        as it is.
-        """
+        """Return why a name cannot be turned round: work of the person was collected under the name as it is."""
         if not any(
             is_turned(raw.name, name) for name in self.submitted.names_of(graded_name(person.id))
         ):
@@ -294,9 +285,7 @@ class _Collection:
         return f"{shown(person.name)} has handed in under that name, so {shown(raw.where)} is somebody else."
 
     def _tell_of_turned_work(self, raw: RawSubmission, person: Person) -> None:
-        """Tell that earlier work was taken for the person's, if it was collected under the name
-        turned round.
-        """
+        """Tell that earlier work was taken for the person's, if it was collected under the name turned round."""
         for name in self.submitted.names_of(graded_name(person.id)):
             if is_turned(raw.name, name):
                 self._tell(
@@ -306,9 +295,7 @@ class _Collection:
                 )
 
     def _taken_by_another(self, person: Person) -> str:
-        """Return why a number cannot be this person's: Moodle's groups and participants share
-        numbers.
-        """
+        """Return why a number cannot be this person's: Moodle's groups and participants share numbers."""
         before = self.submitted.name_of(graded_name(person.id))
         if (
             not before
@@ -379,9 +366,7 @@ class _Collection:
 
 
 def _of_member(raw: RawSubmission, member: Person) -> RawSubmission:
-    """Return the work of a group as that of a member, for whom the group's own number and name do
-    not count.
-    """
+    """Return the work of a group as that of a member, for whom the group's own number and name do not count."""
     return replace(raw, key=member.id, site="", described=anything(member.id), name=member.name)
 
 
@@ -409,9 +394,7 @@ def _times(
 
 
 def _sites() -> list[str]:
-    """Return the sites whose downloads can be read: those of other packages first, then the
-    surest.
-    """
+    """Return the sites whose downloads can be read: those of other packages first, then the surest."""
     return sorted(extensions(GROUP), key=_rank)
 
 
@@ -420,9 +403,7 @@ def _rank(name: str) -> int:
 
 
 def _recognised(folder: Folder, wanted: str | None) -> tuple[Collector | None, list[Entry]]:
-    """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not
-    guessed.
-    """
+    """Return the site of a download, judged by its names, or None, and the entries; `wanted` is not guessed."""
     entries = visible(folder)
     levels = [entries]
     if len(entries) == 1 and not isinstance(entries[0], File | Odd):

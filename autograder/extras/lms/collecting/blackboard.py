@@ -1,5 +1,4 @@
-"""Blackboard, "Assignment File Download": files named `Masked
-heads_ada1_attempt_2026-11-27-23-58-10_masked_heads.py`.
+"""Blackboard, "Assignment File Download": files named `Masked heads_ada1_attempt_2026-11-27-23-58-10_masked_heads.py`.
 
 The assignment's title, the student's login and the time of the attempt stand before the file's
 name. A text of the same name without a file names the student: `Name: Ada Lovelace (ada1)`. The

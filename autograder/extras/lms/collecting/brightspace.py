@@ -1,5 +1,4 @@
-"""Brightspace, "Download All Submissions": folders `123456-789012 - Ada Lovelace - Nov 27, 2026
-1158 PM/`.
+"""Brightspace, "Download All Submissions": folders `123456-789012 - Ada Lovelace - Nov 27, 2026 1158 PM/`.
 
 The numbers are those of the student and of the assignment's folder. Each attempt has a folder of
 its own; the latest one counts. Some versions write the same before the names of files, with another
@@ -79,9 +78,7 @@ class BrightspaceCollector(Collector):
 
 
 def _moment(text: str) -> datetime | None:
-    """Parse `Nov 27, 2026 1158 PM`, also with the day first or without a half of the day; None if
-    that fails.
-    """
+    """Parse `Nov 27, 2026 1158 PM`, also with the day first or without a half of the day; None if that fails."""
     words = re.findall(r"\w+", text)
     months = list(filter(None, map(month_of, words)))
     numbers = [word for word in words if word.isdecimal()]

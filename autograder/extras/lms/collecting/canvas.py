@@ -35,9 +35,7 @@ _ANONYMOUS_ID = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read the name of a file: whose it is, its number on the site, 0 if it was typed,
-    and its own name.
-    """
+    """One way to read the name of a file: whose it is, its number on the site, 0 if it was typed, and its own name."""
 
     name: str
     student: str
@@ -56,9 +54,7 @@ def readings(text: str) -> list[Reading]:
 
 
 def _reading(pieces: Sequence[str], start: int) -> Iterator[Reading]:
-    """Yield the way to read a file's name in which the student's id begins with this piece, if
-    there is one.
-    """
+    """Yield the way to read a file's name in which the student's id begins with this piece, if there is one."""
     before = list(pieces[:start])
     late = bool(before) and before[-1] in _LATE
     if late:
@@ -90,9 +86,7 @@ class CanvasCollector(Collector):
         return 2 * sum(bool(readings(file.name)) for file in files) >= len(entries) > 0
 
     def read(self, entries: Sequence[Entry], source: Path, roster: Roster) -> Findings:
-        """Return the submissions; files with other names, and those that can be of two students, are
-        reported as odd.
-        """
+        """Return the submissions; files with other names, and those that can be of two students, are reported as odd."""
         findings = Findings()
         possible: dict[str, list[Reading]] = {}
         files: dict[str, File] = {}

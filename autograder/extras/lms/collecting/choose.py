@@ -98,8 +98,7 @@ def _only(files: Sequence[File]) -> str:
 def _keep_unusable(
     files: Sequence[File], assignment: str, choice: Choice, reason: str = ""
 ) -> None:
-    """Store unusable files as they are, limited in number and size, with a note for `grade` of the
-    `reason`.
+    """Store unusable files as they are, limited in number and size, with a note for `grade` of the `reason`.
 
     Without a reason, `grade` finds it in the files; if none can be stored, the note says why.
     """

@@ -1,6 +1,4 @@
-"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder
-grade`.
-"""
+"""Plain folders and archives: `<student>/<assignment>/<file>` and all other layouts of `autograder grade`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -54,9 +52,7 @@ def read(
 
 
 def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return the entries that can be students' by their names in the grades, also those in the only
-    folder.
-    """
+    """Return the entries that can be students' by their names in the grades, also those in the only folder."""
     inside = [entry for entry in entries if not isinstance(entry, File | Odd)]
     candidates = list(entries)
     if len(entries) == 1 and inside:
@@ -72,9 +68,7 @@ def _files(submission: Submission) -> tuple[File, ...]:
 
 
 def _kept(entry: Entry, assignment: str) -> Iterator[File]:
-    """Yield the files of a student that cannot be used, those for the assignment if they have a
-    folder of its name.
-    """
+    """Yield the files of a student that cannot be used, those for the assignment if they have a folder of its name."""
     if isinstance(entry, File):
         yield entry
     elif not isinstance(entry, Odd):
@@ -89,9 +83,7 @@ def _kept(entry: Entry, assignment: str) -> Iterator[File]:
 
 
 def _slug(path: Path, students: Sequence[str], assignment: Assignment | None) -> str:
-    """Return what GitHub Classroom puts before every name: the assignment's slug and a hyphen;
-    empty without it.
-    """
+    """Return what GitHub Classroom puts before every name: the assignment's slug and a hyphen; empty without it."""
     slugs = [path.name.removesuffix(CLONES)] if path.name.endswith(CLONES) else []
     if assignment is not None and len(students) > 1:
         slugs += [name.replace("_", "-") for name in (assignment.stem, assignment.name)]

@@ -1,5 +1,4 @@
-"""Gradescope, "Export Submissions": folders `submission_123/`, and their students in
-`submission_metadata.yml`.
+"""Gradescope, "Export Submissions": folders `submission_123/`, and their students in `submission_metadata.yml`.
 
 A group's submission is imported for each member. Scores and results in the file are ignored.
 """
@@ -102,9 +101,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
 
 
 def _moment(value: object) -> str | None:
-    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as
-    ISO-8601.
-    """
+    """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as ISO-8601."""
     try:
         moment = read_moment(str(value))
     except ValueError:

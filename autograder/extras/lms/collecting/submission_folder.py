@@ -22,9 +22,7 @@ ImportStatus = Literal["new", "unchanged", "replaced", "older", "changed by hand
 
 @dataclass
 class SubmissionFolder:
-    """The output folder of an import, where nothing is deleted; `save` writes the facts about each
-    submission.
-    """
+    """The output folder of an import, where nothing is deleted; `save` writes the facts about each submission."""
 
     folder: Path
     replace: bool = False
@@ -112,9 +110,7 @@ class SubmissionFolder:
             raise unusable(f"{self.folder} cannot be written", error) from None
 
     def _is_by_hand(self, before: Collected | None, place: Path, there: dict[str, str]) -> bool:
-        """Whether the files are neither those that were collected nor what a killed command left of
-        both.
-        """
+        """Whether the files are neither those that were collected nor what a killed command left of both."""
         if before and before.files == there:
             return False
         begun = self._begun.get(str(place.relative_to(self.folder)), set())
@@ -139,9 +135,7 @@ class SubmissionFolder:
 
 
 def _read_begun(file: Path) -> dict[str, set[str]]:
-    """Return the digests of what a killed command began to write, by place; its last line may be
-    torn.
-    """
+    """Return the digests of what a killed command began to write, by place; its last line may be torn."""
     digests_by_folder: dict[str, set[str]] = {}
     try:
         lines = gate.read_text(file, FILE_BYTES).splitlines() if file.exists() else []
@@ -159,9 +153,7 @@ def _hashed(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def _digests(place: Path, root: Path) -> dict[str, str]:
-    """Return the digests of the stored files by name, and of what cannot be read a word that is no
-    digest.
-    """
+    """Return the digests of the stored files by name, and of what cannot be read a word that is no digest."""
     if not place.is_dir():
         return {}
     entries = [
@@ -178,9 +170,7 @@ def _digest(entry: File | Odd) -> str:
 
 
 def _is_older(first: Collected, other: Collected) -> bool:
-    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the
-    files' own times.
-    """
+    """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
     mine = first.moment
     theirs = other.moment
     if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):

@@ -1,6 +1,4 @@
-"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do
-not contain.
-"""
+"""Submission times from a table of the instructor's, which the downloads of Canvas and Moodle do not contain."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -95,8 +93,7 @@ def read_times(
 
 
 def read_moment(text: str) -> datetime:
-    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any
-    other.
+    """Parse a time in ISO-8601 or in Moodle's English and German formats; raises ValueError for any other.
 
     The result has an offset if the text has one. `03/04/2026` is rejected because its meaning
     depends on the locale.
@@ -110,9 +107,7 @@ def read_moment(text: str) -> datetime:
 
 
 def month_of(word: str) -> int | None:
-    """Return the number of a month by its name or an abbreviation of at least three letters; None
-    if it is none.
-    """
+    """Return the number of a month by its name or an abbreviation of at least three letters; None if it is none."""
     plain = word.casefold()
     numbers = {
         number for name, number in _MONTH.items() if len(plain) >= 3 and name.startswith(plain)

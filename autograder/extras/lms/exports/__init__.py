@@ -1,6 +1,4 @@
-"""Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group
-`autograder.exports`.
-"""
+"""Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group `autograder.exports`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,9 +60,7 @@ class ExportRequest:
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
-        """Return the requested assignment, or all with grades; raises CourseError for an unknown
-        one.
-        """
+        """Return the requested assignment, or all with grades; raises CourseError for an unknown one."""
         if self.assignment is not None:
             return (self.course.assignment(self.assignment),)
         graded = {grade.assignment for grade in self.grades}
@@ -125,9 +121,7 @@ class ExportRequest:
 
     @cached_property
     def originals(self) -> Mapping[str, str]:
-        """Return the ids of students that differ from those in the grades, as no folder can have
-        their name.
-        """
+        """Return the ids of students that differ from those in the grades, as no folder can have their name."""
         originals = {
             student: collected.original
             for student, collected in self._of_students.items()
@@ -148,9 +142,7 @@ class ExportRequest:
         return self.originals.get(student, student)
 
     def absent(self, students: Iterable[str]) -> dict[str, str]:
-        """Return the names of the people in the roster who are not among these students, by id in
-        the grades.
-        """
+        """Return the names of the people in the roster who are not among these students, by id in the grades."""
         known_names = {student: self._known_name(student) for student in students}
         names = self.roster.class_list(known_names).names
         return {student: name for student, name in names.items() if student not in known_names}
@@ -193,9 +185,7 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, a message about each grade that was not exported, files
-    and grades.
-    """
+    """The result of an export: a summary, a message about each grade that was not exported, files and grades."""
 
     summary: str
     problems: list[str] = field(default_factory=list)

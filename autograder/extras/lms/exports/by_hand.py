@@ -148,9 +148,7 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
 
 
 def _read(url: str, answers: Collection[str]) -> dict[tuple[str, str], HandGrading]:
-    """Return what nbgrader's gradebook knows of each student and assignment; `answers` are the
-    names of such cells.
-    """
+    """Return what nbgrader's gradebook knows of each student and assignment; `answers` are the names of such cells."""
     from nbgrader import api
     from sqlalchemy import create_engine
     from sqlalchemy.orm import Session

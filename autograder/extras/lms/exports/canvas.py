@@ -28,9 +28,7 @@ class CanvasExport(Exporter):
     adds_hand_grading = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of
-        Canvas.
-        """
+        """Fill each assignment's column; raises RefusedError if the sheet is not a gradebook of Canvas."""
         sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
         students = _students(sheet)
         others = sorted(set(range(len(sheet.rows))) - set(students))

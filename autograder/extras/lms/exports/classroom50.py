@@ -1,5 +1,4 @@
-"""Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's
-checkout.
+"""Classroom 50: `result.json`, which its runner reads after `autograder.py` has run in a student's checkout.
 
 The runner's environment variables identify the student. Its points are integers, so all points are
 multiplied by a common factor. It marks lateness itself, so the raw scores are exported.

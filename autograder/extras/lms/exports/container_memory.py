@@ -19,9 +19,7 @@ REMEDY = "On Gradescope, choose at least 1.5 GB of RAM: Settings, Container Spec
 
 @dataclass(frozen=True)
 class ContainerMemory:
-    """The memory limit as the container's control group tells it, in version 2 or 1; see `kills`
-    for processes.
-    """
+    """The memory limit as the container's control group tells it, in version 2 or 1; see `kills` for processes."""
 
     folder: Path
 

@@ -56,9 +56,7 @@ class Filling:
         return match.place if match else None
 
     def _match(self, grade: Grade) -> Match[int] | None:
-        """Return the match of a grade, beside all students with grades: a name is turned round for
-        one of them only.
-        """
+        """Return the match of a grade, beside all students with grades: a name is turned round for one of them only."""
         if grade.assignment not in self._matches:
             grades = self.request.grades
             of_this = [other for other in grades if other.assignment == grade.assignment]
@@ -93,9 +91,7 @@ class Filling:
         return f"{student} ({name})" if name not in ("", student) else student
 
     def fill(self, grades: Sequence[Grade], column: int, most: str) -> None:
-        """Write these grades of one assignment to a column; `most` is the column's notation of the
-        maximum.
-        """
+        """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
         full = read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
         if full is not None and others:
@@ -111,9 +107,7 @@ class Filling:
         self.missing |= set(self.students) - set(grades_by_row)
 
     def _grades_by_row(self, grades: Sequence[Grade]) -> dict[int, Grade]:
-        """Return the grade of each row; none of several that match one row, as only one of them can
-        be its student's.
-        """
+        """Return the grade of each row; none of several that match one row, as only one of them can be its student's."""
         matching: dict[int, list[Grade]] = {}
         for grade in grades:
             match = self._match(grade)
@@ -160,9 +154,7 @@ class Filling:
             self.changed += old not in NO_SCORE
 
     def finish(self) -> Exported:
-        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing
-        and report a problem.
-        """
+        """Write the filled sheet beside the downloaded one; without a filled cell, write nothing and report a problem."""
         if not self.filled:
             problems = self.problems or [f"There is no grade for {self.sheet.name}."]
             return Exported("Nothing was filled in, and no file was written.", problems)

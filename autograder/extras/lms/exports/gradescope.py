@@ -1,6 +1,4 @@
-"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and
-its sandbox.
-"""
+"""Gradescope: the zip for "Configure Autograder", which grades one assignment with this engine and its sandbox."""
 
 import json
 from pathlib import Path
@@ -51,9 +49,7 @@ def _usual(course: Course) -> str:
 
 
 def files(course: Course, assignment: Assignment, hidden: str) -> dict[str, bytes]:
-    """Return the contents of the zip by name; raises RefusedError if a part of the course is
-    missing.
-    """
+    """Return the contents of the zip by name; raises RefusedError if a part of the course is missing."""
     settings = {"assignment": assignment.name, "hidden": hidden}
     contents = {
         "setup.sh": _SCRIPTS.joinpath("gradescope_setup.sh").read_bytes(),

@@ -1,5 +1,4 @@
-"""The entry point of `run_autograder` on Gradescope: reads one submission, writes
-`results/results.json`.
+"""The entry point of `run_autograder` on Gradescope: reads one submission, writes `results/results.json`.
 
 If the machine fails, no results are written: Gradescope then reports a failed autograder instead of
 a wrong score. Output on stdout is visible to the instructor only.
@@ -59,9 +58,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
 def results(
     course: Course, assignment: Assignment, grade: Grade, hidden: Collection[str], visibility: str
 ) -> dict[str, Any]:
-    """Return `results.json`: every test with its points; those named in `hidden` get the
-    `visibility`.
-    """
+    """Return `results.json`: every test with its points; those named in `hidden` get the `visibility`."""
     refused = grade.status == "refused"
     seen = [test for test in grade.tests if visibility == "visible" or test.name not in hidden]
     said = (

@@ -1,6 +1,4 @@
-"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per
-test.
-"""
+"""JUnit XML for CI systems, Artemis and dashboards: a `testsuite` per submission, a `testcase` per test."""
 
 import re
 from collections import Counter

@@ -25,9 +25,7 @@ class MoodleExport(Exporter):
     adds_hand_grading = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Fill the column of grades; raises RefusedError if this is not a worksheet or the
-        assignment is ambiguous.
-        """
+        """Fill the column of grades; raises RefusedError if this is not a worksheet or the assignment is ambiguous."""
         filling, _, column = worksheet(request)
         sheet = filling.sheet
         assignment = the_assignment(request)
@@ -49,9 +47,7 @@ def the_assignment(request: ExportRequest) -> Assignment:
 
 
 def worksheet(request: ExportRequest) -> tuple[Filling, int, int]:
-    """Return the downloaded worksheet with its columns of participants and of grades; raises
-    RefusedError without one.
-    """
+    """Return the downloaded worksheet with its columns of participants and of grades; raises RefusedError without one."""
     sheet = open_sheet(
         request, "in Moodle, the assignment → Submissions → Download grading worksheet."
     )

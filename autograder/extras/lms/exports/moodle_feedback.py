@@ -1,5 +1,4 @@
-"""Moodle: the zip for "Upload multiple feedback files in a zip", with a feedback page for each
-participant.
+"""Moodle: the zip for "Upload multiple feedback files in a zip", with a feedback page for each participant.
 
 Moodle identifies the participant by the file's name: `Ada Lovelace_657831_assignsubmission_file_`
 and the name that the student sees. The number is that of `Participant 657831` in the assignment's
@@ -23,9 +22,7 @@ class MoodleFeedbackExport(Exporter):
     """The feedback pages as a zip for Moodle."""
 
     def export(self, request: ExportRequest) -> Exported:
-        """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is
-        ambiguous.
-        """
+        """Write the zip; raises RefusedError without a worksheet of Moodle, or if the assignment is ambiguous."""
         assignment = the_assignment(request)
         filling, identifier, _ = worksheet(request)
         pages: dict[str, Path] = {}
@@ -52,9 +49,7 @@ class MoodleFeedbackExport(Exporter):
 
 
 def page_name(student: str, number: str, assignment: str) -> str:
-    """Return a file name in the zip; punctuation in the student's name becomes a space, as an
-    underscore ends it.
-    """
+    """Return a file name in the zip; punctuation in the student's name becomes a space, as an underscore ends it."""
     kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in student)
     plain = " ".join("".join(kept).split())
     return f"{plain or 'Participant'}_{number}{KIND}{assignment}.html"

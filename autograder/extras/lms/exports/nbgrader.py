@@ -27,9 +27,7 @@ class NbgraderExport(Exporter):
     follows_nbgrader = True
 
     def export(self, request: ExportRequest) -> Exported:
-        """Add each grade to the gradebook if its submission is found unchanged; the others are
-        problems.
-        """
+        """Add each grade to the gradebook if its submission is found unchanged; the others are problems."""
         course = request.course
         app = _application(course)
         submissions = request.submissions or Path(

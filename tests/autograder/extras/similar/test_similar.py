@@ -1,6 +1,4 @@
-"""`autograder similar`: a renamed copy is listed, independent correct answers are not, and no verdict is
-given.
-"""
+"""`autograder similar`: a renamed copy is listed, independent correct answers are not, and no verdict is given."""
 
 from __future__ import annotations
 
@@ -116,9 +114,7 @@ BRACKETS_OF_3_10 = re.compile(
 
 
 def renamed(text: str, keep: frozenset[str]) -> str:
-    """Return a copy with other names and line breaks, without comments, and with its functions in another
-    order.
-    """
+    """Return a copy with other names and line breaks, without comments, and with its functions in another order."""
     tree = ast.parse(text)
     nodes = list(ast.walk(tree))
     names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -399,9 +395,7 @@ def test_similar_command_shows_copies_of_the_solution(course, copied):
 
 @pytest.fixture
 def adders(tmp_path) -> Path:
-    """The tiny course's root, with a class of three, of whom two wrote the same unusual answer with other
-    names.
-    """
+    """The tiny course's root, with a class of three, of whom two wrote the same unusual answer with other names."""
     root = write_tiny_course(tmp_path / "course")
     odd = "def add(a, b):\n    {0} = [a, b]\n    while len({0}) > 1:\n        {0}.append({0}.pop() + {0}.pop(0))\n"
     texts = {

@@ -68,9 +68,7 @@ def archive(built_course, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def gradescope(archive: Path, tmp_path: Path):
-    """A small model of Gradescope's machine: the zip is unpacked under a root, and `run_autograder` runs
-    there.
-    """
+    """A small model of Gradescope's machine: the zip is unpacked under a root, and `run_autograder` runs there."""
     root = tmp_path / "autograder"
     (root / "submission").mkdir(parents=True)
     (root / "results").mkdir()
