@@ -69,7 +69,9 @@ class SuiteSession:
         self._reports = _Reports()
         paths = [file.absolute() for file in files]  # `-k` and `@name` would be options
         root = root.absolute()
-        arguments = [*PLUGINS, f"--rootdir={root}", "-c", str(SETTINGS), *map(str, paths)]
+        # without the second, pytest lists each folder above: all that lies beside a course
+        places = [f"--rootdir={root}", f"--confcutdir={root}"]
+        arguments = [*PLUGINS, *places, "-c", str(SETTINGS), *map(str, paths)]
         with _own_environment():
             self._config = _prepareconfig(arguments, plugins=[self._reports])
         _start_in(self._config, root, paths)

@@ -237,6 +237,7 @@ def test_answers_to_callbacks_are_inputs(course):
     assert audit(course, "--only", "solution")[1]["fixed_inputs"] == {}
 
 
+@pytest.mark.slow
 def test_undetected_mistake_is_reported(course):
     mistake = (
         "\n- id: forgets_the_start\n  in: Total.__init__\n  replace: self.value = start\n"

@@ -295,7 +295,7 @@ def graded(
 
 REST = tuple(name for name in NAMES if name not in QUICK)
 RUNS = [
-    pytest.param("grade", QUICK, id="grade-quick"),
+    pytest.param("grade", QUICK, id="grade-quick", marks=pytest.mark.slow),
     pytest.param("grade", REST, id="grade-rest", marks=pytest.mark.slow),
     pytest.param("grade --cluster", QUICK, id="cluster-quick", marks=pytest.mark.slow),
     pytest.param("grade --cluster", REST, id="cluster-rest", marks=pytest.mark.slow),

@@ -89,15 +89,21 @@ def test_problems_of_a_suite_are_reported(course):
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [
-        (
-            "import os\nimport nowhere_to_be_found\n",
-            "line 2 cannot be collected: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
-        ),
-        ("\n\ndef f(:\n", "line 3 cannot be collected: SyntaxError: invalid syntax"),
-        ("def f():\n    1 / 0\nf()\n", "line 2 cannot be collected: ZeroDivisionError: division"),
-        ("import pytest\npytest.skip('no')\n", "line 2 cannot be collected: Using pytest.skip"),
-    ],
+    thinned(
+        [
+            (
+                "import os\nimport nowhere_to_be_found\n",
+                "line 2 cannot be collected: ModuleNotFoundError: No module named 'nowhere_to_be_found'",
+            ),
+            ("\n\ndef f(:\n", "line 3 cannot be collected: SyntaxError: invalid syntax"),
+            (
+                "def f():\n    1 / 0\nf()\n",
+                "line 2 cannot be collected: ZeroDivisionError: division",
+            ),
+            ("import pytest\npytest.skip('no')\n", "line 2 cannot be collected: Using pytest.skip"),
+        ],
+        4,
+    ),
 )
 def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
     (course / HIDDEN).write_text(text, "utf-8")
@@ -137,6 +143,20 @@ def test_a_folder_may_have_any_name(tmp_path, monkeypatch, name):
         names = [test.name for test in session.tests()]
         session.close()
         assert "test_pushes_add_up" in names
+
+
+def test_no_folder_above_the_course_is_listed(course, monkeypatch):
+    """A home folder can hold thousands of files, each of which pytest would look at."""
+    listed = []
+    scandir = os.scandir
+
+    def listing(folder):
+        listed.append(Path(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", listing)
+    SuiteSession([course / HIDDEN], course).close()
+    assert listed and all(folder.is_relative_to(course) for folder in listed)
 
 
 def session_of(folder, text):
@@ -214,7 +234,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("fixture, old, new, problem", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("fixture, old, new, problem", thinned(REFUSED.values(), 3))
 def test_unusable_tests_are_refused_at_collection(tmp_path, fixture, old, new, problem):
     conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")

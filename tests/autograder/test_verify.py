@@ -79,6 +79,7 @@ def test_promised_boundaries_hold(columns, tiers, tier):
     assert [cell.wall for cell in column.cells] == list(verify.WALLS)
 
 
+@pytest.mark.slow
 def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
     verdicts = {tier: {c.wall: c.verdict for c in column.cells} for tier, column in columns.items()}
     if columns["unsafe"].works:
@@ -91,6 +92,7 @@ def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
             assert set(verdicts[tier].values()) == {"held"}
 
 
+@pytest.mark.slow
 def test_verify_leaves_no_files_or_processes(columns):
     assert columns
     places = [Path(place) for place in ("/", "/tmp", "/dev/shm", Path.home())]

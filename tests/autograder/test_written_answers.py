@@ -192,6 +192,7 @@ def gradebook(course: Course, empty_gradebook: Path):
     return write
 
 
+@pytest.mark.slow
 def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grades, gradebook):
     gradebook(1.5)
     code, output, table = exported(course, grades)

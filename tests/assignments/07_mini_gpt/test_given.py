@@ -91,6 +91,7 @@ def test_own_layers_give_hugging_face_s_logits(given, gpt2, modules):
     assert kinds >= {"masked_heads", "multi_head_concat", "encoder_block", "mini_gpt"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken", [(), ("MultiHeadAttention",), ("LayerNorm",), ("FeedForward",), ("PreNormBlock",),
                                    ("TokenAndPositionEmbedding",), ("MultiHeadAttention", "Head", "LayerNorm")])
 def test_what_has_not_passed_stays_pytorch_s(given, gpt2, modules, taken):

@@ -238,6 +238,7 @@ def test_attacks_that_take_over_a_worker_answer_loading_as_the_engine_does(kind:
     assert ast.literal_eval(claimed) == honest
 
 
+@pytest.mark.slow
 def test_files_of_sandbox_trials_are_not_taken_for_files_of_attacks() -> None:
     """Both can run at the same time, and trials without a boundary do write, for a moment, into shared folders."""
     assert LEFT_BEHIND not in trials.LEFT_BEHIND
