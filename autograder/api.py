@@ -164,14 +164,14 @@ def grade(
     """
     source = Path(submissions)
     loaded = load_course(course)
-    found = find_submissions(source, loaded, assignment)
-    first = next(found)
+    handed_in = find_submissions(source, loaded, assignment)
+    first = next(handed_in)
     folder, moved = _output_folder(Path(output), source, first)
     # an error in what is laid over the grades is told before the class is graded
     read_decisions(loaded)
     _roster(loaded, None, folder)
     with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
-        stored = texts.put(folder, itertools.chain([first], found))
+        stored = texts.put(folder, itertools.chain([first], handed_in))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
         plan = _plan(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))

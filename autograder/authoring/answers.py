@@ -62,9 +62,9 @@ class AnswerBook:
         self._changes = {mistake.id: self._changes_of(mistake) for mistake in mistakes}
         pairs = itertools.combinations(self._changes, 2)
         self._pairs = [
-            (one, other)
-            for one, other in pairs
-            if not self._changes[one].keys() & self._changes[other]
+            (first, second)
+            for first, second in pairs
+            if not self._changes[first].keys() & self._changes[second]
         ]
 
     def has(self, kind: str) -> bool:
@@ -167,7 +167,7 @@ class AnswerBook:
                     lines.append(gap.stub_line)
                 else:
                     del lines[len(lines) - len(gap.todo) :]
-                    lines += [gap.indent + each for each in (first or {}).get(gap, ())]
+                    lines += [gap.indent + text for text in (first or {}).get(gap, ())]
             elif line.strip() == END:
                 left_out = False
             elif not left_out:

@@ -213,13 +213,13 @@ def heads_local(
         moved = (after - before).abs().reshape(-1, before.shape[-1]).amax(
             0
         ) > 1e-9 * before.abs().max()
-        own = torch.zeros_like(moved)
-        own[head * width : (head + 1) * width] = True
+        columns_of_head = torch.zeros_like(moved)
+        columns_of_head[head * width : (head + 1) * width] = True
         columns = f"columns {head * width} to {(head + 1) * width - 1}"
-        if bool((odd := moved & ~own).any()):
+        if bool((odd := moved & ~columns_of_head).any()):
             start = f"A change of head {head} alone changes column {first_index(odd)[0]} of"
             raise _alike(f"{start} {what}; it may change only its own {columns}.")
-        if bool((still := own & ~moved).any()):
+        if bool((still := columns_of_head & ~moved).any()):
             start = f"A change of head {head} does not change column {first_index(still)[0]} of"
             raise _alike(f"{start} {what}, one of its own {columns}.")
         before = after

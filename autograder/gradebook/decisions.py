@@ -250,12 +250,12 @@ def unfitting(
     are not mentioned.
     """
     problems: list[str] = []
-    made: set[Decision] = set()
+    with_effect: set[Decision] = set()
     tests: dict[str, set[str]] = {}  # their names in each assignment
     people = set(students)
     for after in decided:
         problems += after.problems
-        made.update(after.made)
+        with_effect.update(after.made)
         people.add(after.grade.student)
         names = tests.setdefault(after.journal.assignment, set())
         if entries:
@@ -268,7 +268,7 @@ def unfitting(
         if assignment is None:
             close = _close(name, (assignment.name for assignment in course.assignments))
             sentence = f"the course has no assignment `{name}`{close}"
-        elif name in tests and decision not in made:
+        elif name in tests and decision not in with_effect:
             sentence = _without_effect(decision, assignment, tests[name], people)
         if sentence:
             problems.append(f"{entry.place}: {sentence}")

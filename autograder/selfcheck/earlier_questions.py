@@ -91,8 +91,8 @@ def next_question(
     hints = LockedHints(folder)
     memories = {place: _remembered(place) for place in _folders(folder)}
     is_off = not hints.asks_earlier_questions or any(memory.off for memory in memories.values())
-    own = memories[folder]
-    new_parts = [part for part in standing.passed if part not in own.parts]
+    memory_here = memories[folder]
+    new_parts = [part for part in standing.passed if part not in memory_here.parts]
     is_news = bool(new_parts) or standing.finished
     if is_off or not hints.has_answers or not is_news:
         return None
@@ -102,8 +102,8 @@ def next_question(
             pairs = answers.get(part, ())
             questions = dict.fromkeys(hints.asked_again(question) for question, _ in pairs)
             title = standing.passed[part]
-            own.parts[part] = PassedPart(title=title, passed=now, questions=questions)
-        if not _written(folder, own):
+            memory_here.parts[part] = PassedPart(title=title, passed=now, questions=questions)
+        if not _written(folder, memory_here):
             return None
     not_now = {(folder, part) for part in (*new_parts, *standing.failing)}
     return _longest_ago(memories, not_now, now)

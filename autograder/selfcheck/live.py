@@ -123,6 +123,6 @@ def add_sliders(
     }
     for slider in sliders.values():
         slider.observe(
-            lambda _: show(**{name: each.value for name, each in sliders.items()}), "value"
+            lambda _: show(**{name: control.value for name, control in sliders.items()}), "value"
         )
         display(slider)

@@ -68,11 +68,13 @@ class Pair:
         }
 
 
-def alike(codes: Mapping[str, Code], known: Iterable[Code], most: int, least: float) -> list[Pair]:
+def alike(
+    codes: Mapping[str, Code], known_answers: Iterable[Code], most: int, least: float
+) -> list[Pair]:
     """Return the most similar pairs of these students' codes first, given the course's own answers."""
-    known = list(known)
-    weigh = _Weights(codes, known)
-    rare_words = _shared_by_two(codes, frozenset().union(*(code.words for code in known)))
+    known_answers = list(known_answers)
+    weigh = _Weights(codes, known_answers)
+    rare_words = _shared_by_two(codes, frozenset().union(*(code.words for code in known_answers)))
     candidates = _candidates(codes, weigh, rare_words)[: most * LOOKED_AT]
     pairs = [
         _pair(first, second, codes, weigh, rare_words.get((first, second), ()))
@@ -98,12 +100,12 @@ def contained(answer: Code, code: Code) -> float:
 class _Weights:
     """The rarity of token sequences in a class, from 0 (in every submission) to 1 (in at most two)."""
 
-    def __init__(self, codes: Mapping[str, Code], known: Iterable[Code]) -> None:
+    def __init__(self, codes: Mapping[str, Code], known_answers: Iterable[Code]) -> None:
         self.grams = {student: frozenset(_grams(code.tokens)) for student, code in codes.items()}
         self._count: Counter[Gram] = Counter()
         for grams in self.grams.values():
             self._count.update(grams)
-        self._known = frozenset().union(*(_grams(code.tokens) for code in known))
+        self._known = frozenset().union(*(_grams(code.tokens) for code in known_answers))
 
     def __call__(self, gram: Gram) -> float:
         students = len(self.grams)

@@ -128,7 +128,7 @@ def top_imports(tree: ast.Module) -> set[int]:
 @contextmanager
 def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
     """While the text runs, bind stand-ins for what its imports at the top do not find; give a list of these."""
-    found: list[Missing] = []
+    not_there: list[Missing] = []
     lines = top_imports(tree)
     own_import = builtins.__import__
 
@@ -146,19 +146,19 @@ def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
             module = own_import(name, space, local, names or (), level)
         except ImportError as error:
             absent = Absent(error.with_traceback(None))
-            found.append((error.name or name or ".", importer.f_lineno))
+            not_there.append((error.name or name or ".", importer.f_lineno))
             return absent
         missing = [
             missing_name
             for missing_name in names or ()
             if missing_name != "*" and not hasattr(module, missing_name)
         ]
-        found.extend((f"{name}.{missing_name}", importer.f_lineno) for missing_name in missing)
+        not_there.extend((f"{name}.{missing_name}", importer.f_lineno) for missing_name in missing)
         return _with_stand_ins(module, names or (), missing) if missing else module
 
     builtins.__import__ = import_or_absent  # type: ignore[assignment]
     try:
-        yield found
+        yield not_there
     finally:
         builtins.__import__ = own_import
 
