@@ -163,9 +163,7 @@ def _verdict(part: str) -> Message:
             foot='`catch("part", lambda: …)` tries an input; write those that catch something there.',
         )
     if test_file is None:
-        return Message(
-            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
-        )
+        return Message(_no_test_of(part))
     findings = _findings(test_file, part)
     results = tuple(
         replace(finding.result, mistake=finding.mistake or None) for finding in findings
@@ -207,9 +205,7 @@ def hint(part: str = "", again: bool = False) -> Message:
     """
     test_file = _kernel.test_file(part)
     if test_file is None:
-        return Message(
-            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
-        )
+        return Message(_no_test_of(part))
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
         saved = Text(read(work.file), work.file.name)
@@ -245,9 +241,7 @@ def catch(part: str, make_input: Any = None, give_up: str = "") -> Message | Non
 def _caught(part: str, make_input: Any, letter: str) -> Message:
     test_file = _kernel.test_file(part)
     if test_file is None:
-        raise RefusedError(
-            f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
-        )
+        raise RefusedError(_no_test_of(part))
     hints = LockedHints(test_file.parent)
     require_open(hints)
     call = load_inputs(test_file.parent).call(part)
@@ -444,6 +438,10 @@ def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence
 
 def _caption(draw: Callable[[Any], Any]) -> str:
     return " ".join((draw.__doc__ or draw.__name__.replace("_", " ")).split())
+
+
+def _no_test_of(part: str) -> str:
+    return f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
 
 
 def _notebook_space() -> dict[str, Any]:

@@ -74,6 +74,13 @@ def is_word_character(character: str) -> bool:
     return category[0] in "LM" or category in ("Nd", "Pc")
 
 
+def without_punctuation(text: str) -> str:
+    """Return the text with a space in place of what is no letter, mark or digit."""
+    return "".join(
+        letter if is_word_character(letter) and letter != "_" else " " for letter in text
+    )
+
+
 @dataclass(frozen=True)
 class PersonName:
     """A name in reading order; `last_words` are how many words the part before a comma has, 0 without a comma."""

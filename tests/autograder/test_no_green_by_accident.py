@@ -295,13 +295,14 @@ def graded(
 
 REST = tuple(name for name in NAMES if name not in QUICK)
 RUNS = [
-    pytest.param("grade", QUICK, id="grade-quick", marks=pytest.mark.slow),
-    pytest.param("grade", REST, id="grade-rest", marks=pytest.mark.slow),
-    pytest.param("grade --cluster", QUICK, id="cluster-quick", marks=pytest.mark.slow),
-    pytest.param("grade --cluster", REST, id="cluster-rest", marks=pytest.mark.slow),
+    pytest.param("grade", QUICK, id="grade-quick"),
+    pytest.param("grade", REST, id="grade-rest"),
+    pytest.param("grade --cluster", QUICK, id="cluster-quick"),
+    pytest.param("grade --cluster", REST, id="cluster-rest"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("door", "names"), RUNS)
 def test_no_hand_in_without_an_answer_gets_points(
     graded: Callable, door: str, names: tuple[str, ...]

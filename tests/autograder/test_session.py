@@ -234,7 +234,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("fixture, old, new, problem", thinned(REFUSED.values(), 3))
+@pytest.mark.parametrize("fixture, old, new, problem", thinned(REFUSED.values(), 3), ids=REFUSED)
 def test_unusable_tests_are_refused_at_collection(tmp_path, fixture, old, new, problem):
     conftest = "import pytest\n@pytest.fixture\ndef of_a_conftest(): ...\n"
     (tmp_path / "conftest.py").write_text(conftest, "utf-8")

@@ -13,7 +13,7 @@ from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
 from autograder.extras.lms.sheet import Sheet
 from autograder.records import RefusedError
-from autograder.submissions.identity import Described, Id, is_word_character, plain
+from autograder.submissions.identity import Described, Id, plain, without_punctuation
 from autograder.text.names import shown
 from autograder.text.wording import listed
 
@@ -124,8 +124,5 @@ def _columns(sheet: Sheet) -> str:
 
 def comparable_title(title: str) -> str:
     """Return the letters and numbers of a title; `01` is `1`."""
-    kept = (
-        letter if is_word_character(letter) and letter != "_" else " " for letter in plain(title)
-    )
-    words = re.findall(r"\d+|[^\d ]+", "".join(kept))
+    words = re.findall(r"\d+|[^\d ]+", without_punctuation(plain(title)))
     return "".join(word.lstrip("0") if word.isdecimal() else word for word in words)

@@ -11,7 +11,7 @@ from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.moodle import the_assignment, worksheet
 from autograder.extras.lms.roster import participant
 from autograder.feedback.pages import feedback_path
-from autograder.submissions.identity import is_word_character
+from autograder.submissions.identity import without_punctuation
 from autograder.text.files import zipped
 from autograder.text.wording import counted_are
 
@@ -50,6 +50,5 @@ class MoodleFeedbackExport(Exporter):
 
 def page_name(student: str, number: str, assignment: str) -> str:
     """Return a file name in the zip; punctuation in the student's name becomes a space, as an underscore ends it."""
-    kept = (letter if is_word_character(letter) and letter != "_" else " " for letter in student)
-    plain = " ".join("".join(kept).split())
-    return f"{plain or 'Participant'}_{number}{KIND}{assignment}.html"
+    words = " ".join(without_punctuation(student).split())
+    return f"{words or 'Participant'}_{number}{KIND}{assignment}.html"
