@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import nbformat
+
 from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_alternatives
+from autograder.course.notebook import to_notebook
 from autograder.extras.similar.similarity import GRAM, Pair, alike, contained
 from autograder.extras.similar.tokens import Code, Stub, own_code
 from autograder.records import SourceFile, Submission
@@ -81,7 +84,7 @@ def similar(course: Course, assignment: Assignment, path: Path, most: int, least
     solution, and InfrastructureError without rapidfuzz.
     """
     document = load_document(course, assignment)
-    stub = Stub.of(document.stub)
+    stub = Stub.of(_given(assignment, document.stub))
     result = Similar()
     for submission in find_submissions(path, course, assignment.name):
         code = read_code(submission, stub)
@@ -124,6 +127,12 @@ def read_code(submission: Submission, stub: Stub) -> Code | None:
         return None
     codes = [own_code(text, stub) for text in texts]
     return max(codes, key=lambda code: len(code.tokens), default=own_code("", stub))
+
+
+def _given(assignment: Assignment, stub: str) -> str:
+    """Return the code that students receive: the script's, and the notebook's, which begins with a cell of its own."""
+    notebook = nbformat.writes(to_notebook(assignment, stub))
+    return f"{stub}\n{_python(SourceFile(f'{assignment.stem}.ipynb', notebook))}"
 
 
 def _python(file: SourceFile) -> str:

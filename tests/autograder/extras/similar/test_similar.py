@@ -249,6 +249,18 @@ def test_a_copy_in_a_notebook_is_found(course, heads, tmp_path):
     assert (pair.one, pair.other) == ("ada", "ben")
 
 
+def test_what_every_notebook_begins_with_makes_nobody_alike(course, heads, tmp_path):
+    """Two hand in notebooks, the others scripts: the first cell of a notebook is given, too."""
+    usual = load_document(course, heads).text
+    for student in ("ada", "ben"):
+        notebook = json.dumps(to_notebook(heads, usual))
+        hand_in(tmp_path, student, notebook, "masked_heads.ipynb")
+    for number in range(4):
+        hand_in(tmp_path, f"usual{number}", usual)
+    pairs = similar(course, heads, tmp_path, most=20, least=0.0).pairs
+    assert [pair for pair in pairs if pair.words or pair.unusual] == []
+
+
 def test_unusual_words_shared_by_two_are_listed(course, heads, tmp_path):
     usual = load_document(course, heads).text
     odd = usual.replace("### BEGIN SOLUTION", "# ask grandma about teh mask", 1)
