@@ -17,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.course.markers import CATCH, UNWRITTEN
+from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import Message
 from autograder.grading.differences import call_line
-from autograder.records import CATCH_FILE, RefusedError
+from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
 from autograder.selfcheck.answers import unlocked_by
@@ -157,11 +157,6 @@ def _title(part: str) -> str:
 
 def _verdict(part: str) -> Message:
     test_file = _kernel.test_file(part)
-    if test_file is None and part == CATCH and LockedHints(_kernel.here).catch_points is not None:
-        return Message(
-            f"The points of this part come from {CATCH_FILE}, beside this notebook.",
-            foot='`catch("part", lambda: …)` tries an input; write those that catch something there.',
-        )
     if test_file is None:
         return Message(_no_test_of(part))
     findings = _findings(test_file, part)

@@ -24,7 +24,6 @@ MACHINE = (
 ROUNDING = 1e-6  # scores are rounded to so many points
 # the name of the result that stands for those of a part while they are not shown
 HIDDEN_TESTS = "hidden_tests"
-CATCH_FILE = "catch.py"  # a student's inputs to catch wrong programs with, beside the module
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
@@ -77,9 +76,6 @@ class Submission:
     Usually there is one file. If there are a `.py` and an `.ipynb`, the grader decides which one
     counts, or refuses the submission if they differ. `notes` are sentences for the instructor about
     the choice among several files.
-
-    `catch` is the student's catch.py, if the assignment has points for it; `catch_problem` says why
-    it cannot be read.
     """
 
     student: str
@@ -88,13 +84,6 @@ class Submission:
     problem: str | None = None
     path: Path | None = None
     notes: tuple[str, ...] = ()
-    catch: SourceFile | None = None
-    catch_problem: str = ""
-
-    @property
-    def all_files(self) -> tuple[SourceFile, ...]:
-        """The module's files, and the catch.py behind them."""
-        return self.files if self.catch is None else (*self.files, self.catch)
 
 
 @dataclass(frozen=True, slots=True)

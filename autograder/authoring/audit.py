@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder.authoring import catch_audit, fixed_inputs, trivial
-from autograder.authoring.catch_programs import catch_file_of_author
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
@@ -377,26 +376,12 @@ def _graded(case: Case, seed: int) -> AuditFinding:
     grader = this_grader()
     assignment = grader.assignment(case.assignment)
     file = SourceFile(f"{assignment.stem}.py", case.source)
-    submission = Submission("audit", case.assignment, (file,), catch=catch_file_of(case))
+    submission = Submission("audit", case.assignment, (file,))
     try:
         grader.reseed(seed)
         return _judge(case, grader.grade(submission))
     except (CourseError, SolutionFailsError) as problem:
         return AuditFinding(case, False, detail=f"seed {seed}: {problem}")
-
-
-def catch_file_of(case: Case) -> SourceFile | None:
-    """Return the catch.py that goes with an answer, if it has points: the released one for those
-    that must earn nothing, and otherwise one with the author's inputs.
-    """
-    course = this_grader().course
-    assignment = course.assignment(case.assignment)
-    if assignment.catch_points is None:
-        return None
-    if case.kind in ("stub", "trivial"):
-        file = course.catch_file(assignment)
-        return SourceFile(file.name, course.read(file, CourseError))
-    return catch_file_of_author(course, assignment)
 
 
 def _judge(case: Case, grade: Grade) -> AuditFinding:

@@ -12,7 +12,6 @@ from autograder.course.catches import chosen, with_letters
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
 from autograder.course.mistakes import Mistake
-from autograder.records import CATCH_FILE, SourceFile
 
 if TYPE_CHECKING:
     from autograder.selfcheck.catch import WrongProgram
@@ -39,18 +38,6 @@ def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongPro
         ]
         for part, of_part in with_letters(mistakes).items()
     }
-
-
-def catch_file_of_author(course: Course, assignment: Assignment) -> SourceFile:
-    """Return a catch.py with the author's input for each program."""
-    lines = ["import math", "", "import torch", "from torch import tensor", "", "INPUTS = {"]
-    for part, of_part in chosen(course, assignment).items():
-        lines.append(f"    {part!r}: [")
-        lines += [
-            f"        lambda: ({mistake.catch.input})," for mistake in of_part if mistake.catch
-        ]
-        lines.append("    ],")
-    return SourceFile(CATCH_FILE, "\n".join([*lines, "}", ""]))
 
 
 def _program(

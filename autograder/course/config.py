@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from autograder.course.markers import ANSWER, CATCH
+from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
@@ -34,7 +34,6 @@ FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
 # other modules in an assignment's folder, or read by pytest
 FILES_OF_OURS = ("pictures", "catch", "conftest")
-CATCH_TITLE = "Catch the mistake"
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -166,22 +165,19 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
-    catch_points: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        default=None,
-        description="Points of a further part, `catch`, for the wrong programs that the inputs in a student's catch.py "
-        "catch, the same for each program; without it, none.",
-    )
     conversation: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
     )
+    GONE: ClassVar[dict[str, str]] = {
+        "catch_points": "Remove it: `autograder catch` works without points. For points that a person gives, "
+        "write `conversation`."
+    }
     _answers: tuple[WrittenAnswer, ...] = PrivateAttr(())
 
     @model_validator(mode="after")
     def _names_of_further_parts_are_free(self) -> "Assignment":
         names = [part.name for part in self.parts]
-        if self.catch_points is not None and CATCH in names:
-            raise ValueError(f"has `catch_points`, so no part of its own can be called `{CATCH}`.")
         if self.conversation is not None and CONVERSATION in names:
             raise ValueError(
                 f"has points for a `{CONVERSATION}`, so no part of its own can be called that."
@@ -196,22 +192,15 @@ class Assignment(YamlRecord):
     @property
     def points(self) -> float:
         """The maximum score of the tests."""
-        return sum(part.points for part in self.graded_parts)
-
-    @property
-    def graded_parts(self) -> tuple[Part, ...]:
-        """The parts, and behind them the one for what catch.py catches, if it has points."""
-        if self.catch_points is None:
-            return self.parts
-        return (*self.parts, Part(name=CATCH, title=CATCH_TITLE, points=self.catch_points))
+        return sum(part.points for part in self.parts)
 
     @property
     def decided_parts(self) -> tuple[Part, ...]:
-        """The graded parts, and behind them the conversation, if it has points."""
+        """The parts, and behind them the conversation, if it has points."""
         if self.conversation is None:
-            return self.graded_parts
+            return self.parts
         conversation = Part(name=CONVERSATION, title=CONVERSATION_TITLE, points=self.conversation)
-        return (*self.graded_parts, conversation)
+        return (*self.parts, conversation)
 
     @property
     def answers(self) -> tuple[WrittenAnswer, ...]:
@@ -221,14 +210,14 @@ class Assignment(YamlRecord):
     @property
     def points_in_nbgrader(self) -> dict[str, float]:
         """The points of each graded cell of nbgrader: the parts, and the written answers behind them."""
-        parts = {part.name: part.points for part in self.graded_parts}
+        parts = {part.name: part.points for part in self.parts}
         return parts | {answer.name: answer.points for answer in self.answers}
 
     def part(self, name: str) -> Part:
         """Return the part with that name; raises CourseError if there is none."""
-        names = [part.name for part in self.graded_parts]
+        names = [part.name for part in self.parts]
         if name in names:
-            return self.graded_parts[names.index(name)]
+            return self.parts[names.index(name)]
         hint = did_you_mean(name, names) or f"; it has {one_of(names)}."
         raise CourseError(f"{self.name} has no part `{name}`{hint}")
 

@@ -16,7 +16,7 @@ FOR_PEOPLE = ("pictures.py", "questions.py")
 def submission_digest(submission: Submission) -> str:
     """Return the SHA-256 of all files of a submission."""
     digest = hashlib.sha256()
-    for file in submission.all_files:
+    for file in submission.files:
         digest.update(f"{file.name}\0{len(file.text)}\0".encode("utf-8", "replace"))
         digest.update(file.text.encode("utf-8", "replace"))
     return digest.hexdigest()
@@ -29,8 +29,6 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     and need no new grading. Nor is the quota.
     """
     no_input: dict[str, Any] = {"due": True, "conversation": True, "limits": {"per_hour"}}
-    if assignment.catch_points is None:  # as before there were such points
-        no_input["catch_points"] = True
     record = assignment.model_dump_json(exclude=no_input)
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [
@@ -38,8 +36,6 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     ]
     others = [course.mistakes_file(assignment), course.failing_tests_file(assignment)]
     others += [course.solution_file(assignment), course.stub_file(assignment)]
-    if assignment.catch_points:
-        others.append(course.catch_file(assignment))
     for file in [*sorted(tests), *others]:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

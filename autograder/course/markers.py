@@ -11,7 +11,6 @@ UNWRITTEN = " is not written yet."
 PLACEHOLDER = (
     "*Write your answer here, in place of this line. A person reads it and gives the points.*"
 )
-CATCH = "catch"  # the part of the points for what catch.py catches
 ANSWER = re.compile(
     r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
     re.M,

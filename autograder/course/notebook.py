@@ -11,12 +11,11 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.config import CATCH_TITLE, Assignment
+from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT
 from autograder.course.map_picture import with_map_picture
-from autograder.course.markers import BEGIN, CATCH, PLACEHOLDER, UNWRITTEN
-from autograder.records import CATCH_FILE
+from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
 WIDE = 80  # characters that JupyterLab shows beside its side bar
@@ -35,9 +34,6 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     one locked test cell; prose and given code have no nbgrader metadata.
     """
     cells = [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
-    if assignment.catch_points is not None:
-        heading = f"## {CATCH_TITLE}\nYour inputs stand in {CATCH_FILE}, beside this notebook."
-        cells += [nbformat.v4.new_markdown_cell(heading), _test_cell(assignment, CATCH)]
     if cells[0].cell_type == "markdown":
         cells[0].source = with_map_picture(cells[0].source)
     set_up = nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))

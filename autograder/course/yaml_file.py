@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
@@ -44,9 +44,13 @@ _SENTENCES = {
 
 
 class YamlRecord(BaseModel):
-    """Base class of the records in a YAML file: unknown names and values of another type are errors."""
+    """Base class of the records in a YAML file: unknown names and values of another type are errors.
+
+    `GONE` holds the settings that there were once, each with a sentence that says what to do.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    GONE: ClassVar[dict[str, str]] = {}
 
 
 class MarkedYaml:
@@ -199,7 +203,10 @@ class MarkedYaml:
         if error == "missing":
             return f"{owner} has no `{name}`."
         if error == "extra_forbidden":
-            settings = _field_names(_model_at(kind, place[:-1]))
+            model = _model_at(kind, place[:-1])
+            if issubclass(model, YamlRecord) and name in model.GONE:
+                return f"`{name}` is no longer a setting of {owner}. {model.GONE[name]}"
+            settings = _field_names(model)
             hint = did_you_mean(name, settings) or f"; it can have {one_of(settings)}."
             return f"`{name}` is not a setting of {owner}{hint}"
         is_setting = place and not isinstance(name, int)

@@ -10,7 +10,6 @@ from autograder.checks.explain import clean, explain
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
-from autograder.grading.catch_part import CatchPart
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import (
@@ -73,11 +72,6 @@ class Grader:
         self.session = collect_suites(course, self.assignments.values())
         try:
             self._prepared = prepare(course, self.session, self.assignments.values())
-            self._catch_parts = {
-                name: CatchPart(course, assignment, self._prepared[name].solution.text)
-                for name, assignment in self.assignments.items()
-                if assignment.catch_points is not None
-            }
             forbidden = {name: prepared.forbidden for name, prepared in self._prepared.items()}
             self.workers = WorkerFactory(course, sandbox, self.assignments.values(), forbidden)
         except BaseException:
@@ -132,10 +126,6 @@ class Grader:
             file = self.choose(assignment, submission, budget)
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
             results, seconds = self._results(prepared, loaded)
-            if assignment.name in self._catch_parts:
-                results += self._catch_parts[assignment.name].results(
-                    submission, file, self.workers, budget, self.watch
-                )
         return Grade(
             student=submission.student,
             assignment=assignment.name,

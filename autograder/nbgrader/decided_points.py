@@ -14,7 +14,7 @@ def by_part(grade: Grade, assignment: Assignment) -> Grade:
     """
     whole = sum(test.score for test in grade.tests if not test.part)
     tests = [test for test in grade.tests if test.part]
-    for part in assignment.graded_parts:
+    for part in assignment.parts:
         score = sum(test.score for test in tests if test.part == part.name)
         points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
         if points:

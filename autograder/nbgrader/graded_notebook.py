@@ -77,7 +77,7 @@ def show_grade(
     """
     left = {
         part.name: [picture for picture in pictures if picture.part == part.name]
-        for part in assignment.graded_parts
+        for part in assignment.parts
     }
     for cell in notebook.cells:
         asked = (
@@ -89,7 +89,7 @@ def show_grade(
             cell.outputs = _picture_outputs(left.pop(asked[1]))
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
-        part = next((part for part in assignment.graded_parts if part.name == name), None)
+        part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
             feedback, score = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
@@ -198,7 +198,7 @@ class _Restorer:
         self, assignment: Assignment, release: NotebookNode, notes: list[str], has_tests: bool
     ) -> None:
         self.has_tests = has_tests  # a .py has no test cells, so none can be missing
-        self.parts = {part.name: part for part in assignment.graded_parts}
+        self.parts = {part.name: part for part in assignment.parts}
         self.graded = assignment.points_in_nbgrader.keys()
         self.official = {
             cell.metadata.nbgrader.grade_id: cell

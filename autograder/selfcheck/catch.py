@@ -31,13 +31,15 @@ from autograder.grading.differences import (
     outcome_of,
     told,
 )
-from autograder.records import CATCH_FILE, RefusedError
+from autograder.records import RefusedError
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.steady import SteadyServer
 from autograder.selfcheck.check import OwnServer, time_limit
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
 from autograder.suite.session import SuiteSession
+
+CATCH_FILE = "catch.py"  # a student's inputs to catch wrong programs with, beside the module
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,6 @@ class LockedHints:
             self._catch = dict(locked.get("catch", {}))
             self.asks_earlier_questions = bool(record.get("earlier_questions", True))
             self._rewordings = dict(record.get("asked_again_as", {}))
-            self.catch_points = record.get("catch_points")
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
@@ -282,7 +281,6 @@ class LockedHints:
             self._catch = {}
             self.asks_earlier_questions = False
             self._rewordings = {}
-            self.catch_points = None
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""

@@ -1,6 +1,4 @@
-"""Create the archive to hand in: one file with the expected name, and catch.py if it has points, read
-back as the grader reads it.
-"""
+"""Create the archive to hand in: one file with the expected name, read back as the grader reads it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from autograder.course.config import Assignment, Course, Part
-from autograder.records import CATCH_FILE, RefusedError, SourceFile, Submission
+from autograder.records import RefusedError, SourceFile, Submission
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import Work, read
 from autograder.text.files import numbered, zipped
@@ -21,17 +19,12 @@ class Packed:
     archive: Path
     file: SourceFile
     source: str  # the name of the student's file
-    catch: SourceFile | None = None  # the catch.py in it, if it has points
     older: str = ""
     unchanged: bool = False
 
     @property
     def size(self) -> int:
-        return sum(len(file.text.encode()) for file in self.files)
-
-    @property
-    def files(self) -> list[SourceFile]:
-        return [file for file in (self.file, self.catch) if file is not None]
+        return len(self.file.text.encode())
 
 
 def pack(work: Work, folder: Path) -> Packed:
@@ -50,11 +43,7 @@ def pack(work: Work, folder: Path) -> Packed:
         raise RefusedError(
             f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}"
         )
-    contents = [(f"{assignment.name}/{name}", text)]
-    catch_file = work.folder / CATCH_FILE
-    if assignment.catch_points is not None and catch_file.is_file():
-        contents.append((f"{assignment.name}/{CATCH_FILE}", read(catch_file)))
-    data = b"".join(zipped(contents))
+    data = b"".join(zipped([(f"{assignment.name}/{name}", text)]))
     names = numbered(folder / f"{assignment.name}.zip")
     newest = None
     free = next(names)
@@ -63,7 +52,7 @@ def pack(work: Work, folder: Path) -> Packed:
         free = next(names)
     if newest is not None and newest.read_bytes() == data:
         submission = _as_the_grader_reads(newest, assignment, name)
-        return Packed(newest, submission.files[0], work.file.name, submission.catch, unchanged=True)
+        return Packed(newest, submission.files[0], work.file.name, unchanged=True)
     try:
         free.write_bytes(data)
     except OSError as error:
@@ -73,13 +62,8 @@ def pack(work: Work, folder: Path) -> Packed:
     except RefusedError:
         free.unlink()
         raise
-    return Packed(
-        free,
-        submission.files[0],
-        work.file.name,
-        submission.catch,
-        older=newest.name if newest else "",
-    )
+    older = newest.name if newest else ""
+    return Packed(free, submission.files[0], work.file.name, older)
 
 
 def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> Submission:
@@ -87,9 +71,8 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> Su
 
     course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
     (submission,) = find_submissions(archive, course)
-    problem = submission.problem or submission.catch_problem
-    if problem:
-        raise RefusedError(f"The grader would refuse this: {problem}")
+    if submission.problem:
+        raise RefusedError(f"The grader would refuse this: {submission.problem}")
     (file,) = submission.files
     if file.name != name or submission.assignment != assignment.name:
         raise RefusedError(f"The grader would read this as {submission.assignment}, {file.name}.")
@@ -97,9 +80,7 @@ def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> Su
 
 
 def _assignment(work: Work) -> Assignment:
-    """Return the assignment as far as a student's folder defines it; only its name matters here, and
-    whether catch.py has points.
-    """
+    """Return the assignment as far as a student's folder defines it; only its name matters here."""
     # the folder may have another name than in the course
     hints = LockedHints(work.folder)
     name = hints.assignment or work.name
@@ -109,8 +90,7 @@ def _assignment(work: Work) -> Assignment:
         )
     try:
         part = Part(name="all", title=work.stem, points=1.0)
-        points = hints.catch_points
-        return Assignment(name=name, title=work.stem, minutes=1, parts=(part,), catch_points=points)
+        return Assignment(name=name, title=work.stem, minutes=1, parts=(part,))
     except ValidationError:
         raise RefusedError(
             f"The folder {name} should have the assignment's name, for example 03_{work.stem}."

@@ -27,7 +27,6 @@ from autograder.selfcheck.earlier_questions import EarlierQuestion
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.text.wording import joined
 
 BAR = 12
 INDENT = 4
@@ -338,8 +337,9 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
 
 def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     """Show the contents of the archive and the results of its file."""
-    inside = joined([file.name for file in packed.files], len(packed.files))
-    content = f"{inside}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    content = (
+        f"{packed.file.name}, {packed.size:,} bytes, and nothing else. The grader can open it."
+    )
     lines: list[RenderableType] = [Text(f"{packed.archive}", "bold"), _indented(Text(content))]
     if packed.source != packed.file.name:
         lines.append(_indented(Text(f"{packed.source} is in it as {packed.file.name}.", "yellow")))

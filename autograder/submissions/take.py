@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
 from autograder.course.config import Assignment, Course
-from autograder.records import CATCH_FILE, RefusedError, SourceFile, Submission
+from autograder.records import RefusedError, SourceFile, Submission
 from autograder.source.stub import ReleasedStub, released_stub
 from autograder.submissions import files
 from autograder.submissions.archives import open_archive
@@ -84,11 +84,6 @@ class Wanted:
         return self.assignment.stem
 
     @property
-    def takes_catch(self) -> bool:
-        """Whether the assignment has points for a student's catch.py."""
-        return self.assignment.catch_points is not None
-
-    @property
     def expected(self) -> str:
         return " or ".join(f"{self.stem}{kind}" for kind in SOURCES)
 
@@ -101,8 +96,6 @@ class Wanted:
     def sources(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return the sources that can be the student's own."""
         given = set(self.stub.given)
-        if self.takes_catch:
-            given.add(CATCH_FILE)
         if self.stub.names:
             given |= self.elsewhere
         return [entry for entry in entries if is_source(entry) and entry.name not in given]
@@ -118,16 +111,10 @@ def wanted_of(course: Course, name: str) -> Wanted:
 
 @dataclass(frozen=True)
 class Taken:
-    """The texts of a student's files, and notes about the choice for the instructor.
-
-    `catch` is the catch.py beside the module, if it has points, or `catch_problem` why it cannot be
-    read.
-    """
+    """The texts of a student's files, and notes about the choice for the instructor."""
 
     files: tuple[SourceFile, ...]
     notes: tuple[str, ...] = ()
-    catch: SourceFile | None = None
-    catch_problem: str = ""
 
 
 @dataclass
@@ -172,7 +159,7 @@ def take(entries: Sequence[Entry], wanted: Wanted, beside: Sequence[Entry] = ())
     if not candidates.called:
         candidates.called = list(entries)
     candidates.others += _work_beside(beside, wanted)
-    return _with_catch(_chosen(candidates, wanted), [*entries, *beside], wanted)
+    return _chosen(candidates, wanted)
 
 
 def submission_of(
@@ -185,15 +172,7 @@ def submission_of(
         taken = take(entries, wanted, beside)
     except RefusedError as refusal:
         return Submission(student, name, problem=str(refusal), path=path)
-    return Submission(
-        student,
-        name,
-        taken.files,
-        path=path,
-        notes=taken.notes,
-        catch=taken.catch,
-        catch_problem=taken.catch_problem,
-    )
+    return Submission(student, name, taken.files, path=path, notes=taken.notes)
 
 
 def _take_from(
@@ -218,7 +197,7 @@ def _take_from(
         if candidates.called:
             candidates.others += _work_beside(beside, wanted)
             candidates.unread = [entry.name for entry in entries if _is_unread(entry, wanted)]
-            return _with_catch(_chosen(candidates, wanted), [*work, *beside], wanted)
+            return _chosen(candidates, wanted)
         if len(inner) > 1:
             inner = _with_answer(inner, wanted)
         if len(inner) == 1 and depth > 0:
@@ -228,26 +207,6 @@ def _take_from(
         )
         where = f" in {shown(another)}, which is named like another assignment" if another else ""
         raise RefusedError(f"No file {wanted.expected} was handed in; {there}{where}.")
-
-
-def _with_catch(taken: Taken, entries: Iterable[Entry], wanted: Wanted) -> Taken:
-    """Add the catch.py among these entries, also with the number of a duplicate in its name."""
-    if not wanted.takes_catch:
-        return taken
-    called = [entry for entry in entries if is_catch_file(entry.name)]
-    if not called:
-        return taken
-    entry = min(called, key=lambda entry: (entry.name != CATCH_FILE, entry.name))
-    try:
-        text = _text(entry).text
-    except RefusedError as refusal:
-        return replace(taken, catch_problem=str(refusal))
-    return replace(taken, catch=SourceFile(CATCH_FILE, text))
-
-
-def is_catch_file(name: str) -> bool:
-    """Whether a file with this name is a student's catch.py: `catch.py`, or `catch (1).py`."""
-    return f"{plain_stem(name)}{suffix(name)}" == CATCH_FILE
 
 
 def _with_answer(folders: Sequence[Entry], wanted: Wanted) -> list[Entry]:

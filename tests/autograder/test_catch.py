@@ -24,8 +24,9 @@ from autograder.course.config import Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.feedback.render import Item, Message
 from autograder.grading.differences import count_numbers
-from autograder.records import CATCH_FILE, RefusedError
+from autograder.records import RefusedError
 from autograder.selfcheck.catch import (
+    CATCH_FILE,
     Attempt,
     WrongProgram,
     attempt,

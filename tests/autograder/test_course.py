@@ -105,6 +105,25 @@ def test_unreadable_course_yml_is_reported(
     assert f"course.yml{sentence}" in problems_of(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "    minutes: 10\n",
+            "    minutes: 10\n    catch_points: 2\n",
+            "`catch_points` is no longer a setting of the assignment `01_adding`. Remove it: "
+            "`autograder catch` works without points. For points that a person gives, write "
+            "`conversation`.",
+        )
+    ],
+)
+def test_setting_of_before_says_what_to_do(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    assert old in COURSE
+    assert problems_of(tmp_path, COURSE.replace(old, new)).partition(": ")[2] == sentence
+
+
 def test_duplicate_assignment_names_the_first_line(tmp_path: Path) -> None:
     again = COURSE + COURSE[COURSE.index("  - name") :]
     assert problems_of(tmp_path, again) == (

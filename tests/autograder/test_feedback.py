@@ -381,6 +381,33 @@ def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Cou
     assert "Feedback for bo 10 of 10 points" in text, "unknown facts are not mentioned"
 
 
+def test_grades_of_before_with_points_for_catch_py_are_still_read_and_shown(
+    tmp_path: Path, course: Course
+) -> None:
+    own = SourceFile("adding.py", "x = 1")
+    both = Submission("ada", NAME, (own, SourceFile("catch.py", "INPUTS = {}")))
+    (stored,) = texts.put(tmp_path, [both])
+    caught = Result("catch_A", "catch", "An input catches program A.", "failed", 0.0, 2.0, "No.")
+    older = graded("ada")
+    older = replace(
+        older,
+        max_score=older.max_score + 2,
+        tests=(*older.tests, caught),
+        submission_sha256=stored.digest,
+    )
+    with Journal(tmp_path) as journal:
+        journal.append(older)
+    (read,) = Reading(tmp_path / "grades.jsonl")
+    submission = texts.get(tmp_path, read)
+    assert submission is not None and submission.files == (own,)
+    write_all(tmp_path, course, [read])
+    text = Page(tmp_path / feedback_path(read)).text
+    assert (
+        "10 of 12 points" in text
+        and "catch 0 of 2 not yet An input catches program A. −2 No." in text
+    )
+
+
 def test_failures_link_to_a_mail_if_the_course_has_a_contact(
     tmp_path: Path, course: Course
 ) -> None:

@@ -203,7 +203,7 @@ OTHERS_FILES = {
     "gradebook/seals.py": "written by a run, or refused; links in it are refused before",
     "gradebook/owner_key.py": "the instructor's own key",
     "gradebook/times.py _reading": "written by a run",
-    "gradebook/texts.py _all_files": "written by a run",
+    "gradebook/texts.py _stored_files": "written by a run",
     "gradebook/journal.py": "written by a run",
     "gradebook/suites.py": "written by a run",
     "nbgrader/inbound.py publish": "the exchange's folder of feedback, where students cannot write",

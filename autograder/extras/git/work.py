@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.git.store import TreeEntry
-from autograder.records import CATCH_FILE
 from autograder.submissions.files import DEPTH, SOURCES, plain_stem, suffix
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
@@ -39,11 +38,7 @@ def released_blobs(course: Course) -> dict[str, frozenset[str]]:
     """Return git's names of the files that students received, by assignment."""
     blobs = {}
     for assignment in course.assignments:
-        files = (
-            course.stub_file(assignment),
-            course.notebook_file(assignment),
-            course.release_folder(assignment) / CATCH_FILE,
-        )
+        files = (course.stub_file(assignment), course.notebook_file(assignment))
         blobs[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
     return blobs
 
@@ -106,17 +101,7 @@ def _of(inside: Sequence[TreeEntry], course: Course, assignment: Assignment) -> 
     note = (
         f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
     )
-    return _usable([*folders[place], *_catch_file_in(place, inside, assignment)], assignment, note)
-
-
-def _catch_file_in(
-    folder: str, inside: Iterable[TreeEntry], assignment: Assignment
-) -> list[TreeEntry]:
-    """Return the catch.py of a folder, if the assignment has points for it."""
-    if assignment.catch_points is None:
-        return []
-    path = PurePosixPath(folder, CATCH_FILE)
-    return [entry for entry in inside if PurePosixPath(entry.path) == path]
+    return _usable(folders[place], assignment, note)
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.sandbox.inside import inputs, loading
+from autograder.sandbox.inside import loading
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.stand_ins import Names, stand_in
@@ -129,23 +129,6 @@ class Server:
                     errors.append(self.describe_error(error))
         places = [[name, line] for name, line in stopped]
         return {"errors": errors[:20], "stopped": places[:20], "absent": absent[:20]}
-
-    def offer(self, name: str, text: str, filename: str) -> None:
-        """Let the next text that is loaded import another text of the student's by this name."""
-
-        def run(module: types.ModuleType) -> None:
-            Server(module).load(text, filename)
-
-        inputs.OwnModule(name, run).install()
-
-    def count_inputs(self) -> dict[str, int]:
-        """Return how many inputs there are for each part, after a catch.py was loaded."""
-        return inputs.count_inputs(self.module)
-
-    def make_input(self, part: str, index: int, seed: int) -> tuple[Any, ...]:
-        """Return the arguments of one input of a catch.py; random ones are those of the seed."""
-        self.seed(seed)
-        return inputs.make_input(self.module, part, index)
 
     def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
         name, line = place

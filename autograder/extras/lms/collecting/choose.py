@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.records import CATCH_FILE, RefusedError
+from autograder.records import RefusedError
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
 from autograder.submissions.raw_submission import TYPED, RawSubmission
-from autograder.submissions.take import NOTE, is_catch_file, is_given, is_work, names
+from autograder.submissions.take import NOTE, is_given, is_work, names
 from autograder.text.files import numbered
 from autograder.text.names import safe_name, shown
 
@@ -133,28 +133,14 @@ def _by_assignment(
         # `grade` decides which of them holds the work
         return {assignment.name: files} if files else {}
     grouped: dict[str, list[File]] = {}
-    catch_files = [file for file in files if _counts_as_catch_file(file, course)]
     for file in files:
         if stem(file.name) in stems:
             grouped.setdefault(stems[stem(file.name)], []).append(file)
-        elif file not in catch_files:
+        else:
             choice.odd.append(
                 f"{where}: {shown(file.name)} is not named like an assignment; name the assignment with --assignment."
             )
-    with_points = [name for name in grouped if course.assignment(name).catch_points]
-    if len(with_points) == 1:
-        grouped[with_points[0]] += [replace(file, name=CATCH_FILE) for file in catch_files]
-    elif catch_files:
-        choice.odd.append(
-            f"{where}: it is not clear for which assignment {names(catch_files)} is; "
-            "name the assignment with --assignment."
-        )
     return grouped
-
-
-def _counts_as_catch_file(file: File, course: Course) -> bool:
-    has_points = any(assignment.catch_points for assignment in course.assignments)
-    return has_points and is_catch_file(file.name)
 
 
 def _stems(course: Course) -> dict[str, str]:

@@ -62,9 +62,7 @@ def originals(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def _files(submission: Submission) -> tuple[File, ...]:
-    return tuple(
-        File(source.name, partial(_encoded, source.text)) for source in submission.all_files
-    )
+    return tuple(File(source.name, partial(_encoded, source.text)) for source in submission.files)
 
 
 def _kept(entry: Entry, assignment: str) -> Iterator[File]:

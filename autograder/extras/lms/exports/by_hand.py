@@ -140,7 +140,7 @@ def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
     if assignment is None:
         return False
     grade = by_part(grade, assignment)
-    parts = {part.name: part_score(grade, part) for part in assignment.graded_parts}
+    parts = {part.name: part_score(grade, part) for part in assignment.parts}
     parts |= dict.fromkeys((answer.name for answer in assignment.answers), 0.0)
     return all(
         abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items()

@@ -109,7 +109,7 @@ def _greeting(grade: Grade, seen: Sequence[TestResult]) -> str:
 def _test(
     assignment: Assignment, tests: tuple[TestResult, ...], test: TestResult
 ) -> dict[str, Any]:
-    parts = [part.name for part in assignment.graded_parts]
+    parts = [part.name for part in assignment.parts]
     mates = [other.name for other in tests if other.part == test.part]
     said = "\n\n".join(filter(None, (test.message, test.hint)))
     return {

@@ -110,9 +110,6 @@ def _hand_in(app: "NbGrader", assignment: Assignment, work: Work) -> None:
         for source in submission.files:
             usual_name = f"{assignment.stem}{'.ipynb' if source.is_notebook else '.py'}"
             (folder / usual_name).write_text(source.text, encoding="utf-8", newline="")
-        if submission.catch is not None:
-            catch_file = folder / submission.catch.name
-            catch_file.write_text(submission.catch.text, encoding="utf-8", newline="")
 
 
 def _bring(app: "NbGrader", assignment: Assignment, work: Work, problems: list[str]) -> int:
