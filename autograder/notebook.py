@@ -19,12 +19,12 @@ from typing import Any
 
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import Message
-from autograder.grading.differences import call_line
 from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
 from autograder.selfcheck.answers import unlocked_by
-from autograder.selfcheck.catch import (
+from autograder.selfcheck.catch.differences import call_line
+from autograder.selfcheck.catch.game import (
     WrongProgram,
     attempt,
     give_up,
@@ -32,7 +32,7 @@ from autograder.selfcheck.catch import (
     require_open,
     unlocked,
 )
-from autograder.selfcheck.catching import (
+from autograder.selfcheck.catch.told import (
     about_attempt,
     about_giving_up,
     as_items,

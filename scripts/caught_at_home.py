@@ -66,7 +66,7 @@ def try_some(name: str, start: int) -> list[AtHome]:
 def at_home(
     course: Course, assignment: Assignment, session: SuiteSession, mistake: Mistake
 ) -> AtHome:
-    from autograder.selfcheck.catch import CATCH_FILE, give_up, load_inputs, unlocked
+    from autograder.selfcheck.catch.game import CATCH_FILE, give_up, load_inputs, unlocked
     from autograder.selfcheck.check import failures
     from autograder.selfcheck.locked_hints import LockedHints
     from autograder.selfcheck.workspace import run_text

@@ -16,7 +16,7 @@ from autograder.grading.reference import import_needed
 from autograder.runs.pool import this_grader
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.catch import Inputs, WrongProgram
+    from autograder.selfcheck.catch.game import Inputs, WrongProgram
 
 MOST_NUMBERS = 30  # of an author's input
 
@@ -32,7 +32,7 @@ def problems_of(name: str) -> list[str]:
 
 def broken(course: Course, assignment: Assignment) -> Iterator[str]:
     """Yield a sentence for each promise that a program to catch breaks."""
-    from autograder.selfcheck.catch import load_inputs
+    from autograder.selfcheck.catch.game import load_inputs
 
     import_needed(assignment)
     mistakes = chosen(course, assignment)
@@ -64,8 +64,8 @@ def _of_program(
     inputs: "Inputs",
 ) -> Iterator[str]:
     """Yield what is wrong with the author's input, for any right code."""
-    from autograder.grading.differences import count_numbers
-    from autograder.selfcheck.catch import author_input, give_up
+    from autograder.selfcheck.catch.differences import count_numbers
+    from autograder.selfcheck.catch.game import author_input, give_up
 
     numbers = count_numbers(author_input(program))
     if numbers > MOST_NUMBERS:
@@ -82,7 +82,7 @@ def _unnoticed(
     part: str, program: "WrongProgram", mistake: Mistake, assignment: Assignment, inputs: "Inputs"
 ) -> Iterator[str]:
     """Yield a sentence if code with the mistake is not told so when its program is given up."""
-    from autograder.selfcheck.catch import give_up
+    from autograder.selfcheck.catch.game import give_up
 
     given = give_up(_loaded(assignment, mistake.source), inputs.call(part), program)
     if not given.made:
@@ -95,7 +95,7 @@ def _too_easy(
     part: str, of_part: Sequence["WrongProgram"], solution: ModuleType, inputs: "Inputs"
 ) -> Iterator[str]:
     """Yield what the text's examples catch, and that random numbers catch more than half."""
-    from autograder.selfcheck.catch import attempt
+    from autograder.selfcheck.catch.game import attempt
 
     call = inputs.call(part)
     for number, example in enumerate(inputs.inputs.get(part, ()), start=1):

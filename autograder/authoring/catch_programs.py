@@ -14,7 +14,7 @@ from autograder.course.definitions import Definition, comments, definitions
 from autograder.course.mistakes import Mistake
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.catch import WrongProgram
+    from autograder.selfcheck.catch.game import WrongProgram
 
 # Raise this when the same mistake makes another program, and run `autograder build`.
 PROGRAMS_VERSION = 2
@@ -22,7 +22,7 @@ PROGRAMS_VERSION = 2
 
 def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongProgram"]]:
     """Return the programs of each part; raises CourseError if the solution cannot answer an author's input."""
-    from autograder.selfcheck.catch import load_inputs
+    from autograder.selfcheck.catch.game import load_inputs
     from autograder.selfcheck.workspace import run_text
 
     mistakes = chosen(course, assignment)
@@ -43,7 +43,7 @@ def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongPro
 def _program(
     letter: str, mistake: Mistake, solution: str, module: ModuleType, call: Any
 ) -> "WrongProgram":
-    from autograder.selfcheck.catch import WrongProgram, author_input, outcome
+    from autograder.selfcheck.catch.game import WrongProgram, author_input, outcome
 
     assert mistake.catch is not None
     program = WrongProgram(

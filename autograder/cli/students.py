@@ -136,7 +136,7 @@ def catch(
     ] = None,
 ) -> int:
     """Find inputs, in catch.py, on which wrong programs differ from your code."""
-    from autograder.selfcheck.catching import catch_with_file, give_up_with_file
+    from autograder.selfcheck.catch.told import catch_with_file, give_up_with_file
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import catch_screen, given_up_screen
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.feedback.render import Message
-from autograder.selfcheck.catch import WrongProgram
+from autograder.selfcheck.catch.game import WrongProgram
 
 _PART = re.compile(r"""\b(?:task|part)\(\s*["'](\w+)["']""")  # @task("mask", 1)
 

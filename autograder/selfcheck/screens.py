@@ -12,8 +12,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.feedback.render import by_cause, shared_message
-from autograder.selfcheck.catch import GivenUp
-from autograder.selfcheck.catching import (
+from autograder.selfcheck.catch.game import GivenUp
+from autograder.selfcheck.catch.told import (
     ANOTHER_INPUT,
     Paragraph,
     PartCaught,

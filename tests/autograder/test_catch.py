@@ -23,9 +23,9 @@ from autograder.course import catches
 from autograder.course.config import Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.feedback.render import Item, Message
-from autograder.grading.differences import count_numbers
 from autograder.records import RefusedError
-from autograder.selfcheck.catch import (
+from autograder.selfcheck.catch.differences import count_numbers
+from autograder.selfcheck.catch.game import (
     CATCH_FILE,
     Attempt,
     WrongProgram,
@@ -35,7 +35,7 @@ from autograder.selfcheck.catch import (
     load_inputs,
     unlocked,
 )
-from autograder.selfcheck.catching import about_attempt
+from autograder.selfcheck.catch.told import about_attempt
 from autograder.selfcheck.check import suite_of
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.locked_hints import LockedHints

@@ -7,7 +7,7 @@ from types import ModuleType
 
 from autograder.feedback.render import Item
 from autograder.records import RefusedError
-from autograder.selfcheck.catch import (
+from autograder.selfcheck.catch.game import (
     Attempt,
     GivenUp,
     Inputs,

@@ -19,7 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.grading.differences import (
+from autograder.records import RefusedError
+from autograder.sandbox.outside.alarm import TestAlarm
+from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.steady import SteadyServer
+from autograder.selfcheck.catch.differences import (
     Outcome,
     Values,
     call_line,
@@ -31,10 +35,6 @@ from autograder.grading.differences import (
     outcome_of,
     told,
 )
-from autograder.records import RefusedError
-from autograder.sandbox.outside.alarm import TestAlarm
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.steady import SteadyServer
 from autograder.selfcheck.check import OwnServer, time_limit
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
 from autograder.suite.session import SuiteSession
