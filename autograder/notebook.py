@@ -35,9 +35,9 @@ from autograder.selfcheck.catch.game import (
 from autograder.selfcheck.catch.told import (
     about_attempt,
     about_giving_up,
-    as_items,
     nothing_unlocked,
     with_letter,
+    with_marked_code,
 )
 from autograder.selfcheck.check import (
     SEED,
@@ -63,6 +63,7 @@ from autograder.source.text import cells
 from autograder.text.wording import joined
 
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
+_unlocked_by_part: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}
 
 
 class NotGradedHereError(Exception):
@@ -244,8 +245,8 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     programs = _programs(hints, test_file, part)
     if letter:
         program = with_letter(letter, programs)
-        paragraphs = about_giving_up(give_up(module, call, program))
-        return Message(f"{program.letter}, given up", items=as_items(paragraphs))
+        items = about_giving_up(give_up(module, call, program))
+        return Message(f"{program.letter}, given up", items=with_marked_code(items))
     if make_input is None:
         letters = joined([program.letter for program in programs], len(programs))
         return Message(
@@ -262,14 +263,14 @@ def _caught(part: str, make_input: Any, letter: str) -> Message:
     )
     return Message(
         f"Catch the mistake: {part.replace('_', ' ')}",
-        items=as_items(about_attempt(tried, "Your input", ())),
+        items=with_marked_code(about_attempt(tried, "Your input", ())),
         foot="" if tried.refused else foot,
     )
 
 
 def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProgram, ...]:
     """Return the programs of a part, which stay unlocked in this session; raises RefusedError."""
-    if (test_file, part) not in _kernel.unlocked:
+    if (test_file, part) not in _unlocked_by_part:
         module = sys.modules["__main__"]
         with suite_of(test_file) as session:
             passed = not any(test.part == part for test in failures(session, module))
@@ -277,8 +278,8 @@ def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProg
             programs = unlocked(hints, session, module, part) if passed else ()
         if not programs:
             raise RefusedError(nothing_unlocked(passed))
-        _kernel.unlocked[test_file, part] = programs
-    return _kernel.unlocked[test_file, part]
+        _unlocked_by_part[test_file, part] = programs
+    return _unlocked_by_part[test_file, part]
 
 
 def catch_all(file: str) -> None:

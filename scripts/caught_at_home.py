@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from at_home import TOGETHER, Options, options, try_all
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import CATCH_FILE, Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.grading.reference import import_needed
 from autograder.suite.session import SuiteSession
@@ -66,7 +66,7 @@ def try_some(name: str, start: int) -> list[AtHome]:
 def at_home(
     course: Course, assignment: Assignment, session: SuiteSession, mistake: Mistake
 ) -> AtHome:
-    from autograder.selfcheck.catch.game import CATCH_FILE, give_up, load_inputs, unlocked
+    from autograder.selfcheck.catch.game import give_up, load_inputs, unlocked
     from autograder.selfcheck.check import failures
     from autograder.selfcheck.locked_hints import LockedHints
     from autograder.selfcheck.workspace import run_text
@@ -82,7 +82,7 @@ def at_home(
     hints = LockedHints(folder)
     given = [
         give_up(module, inputs.call(part), program)
-        for part in hints.parts_to_catch
+        for part in hints.parts_with_programs
         for program in unlocked(hints, session, module, part)
     ]
     named = any(each.made and each.program.title == mistake.title for each in given)

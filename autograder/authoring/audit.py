@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from autograder.authoring import catch_audit, fixed_inputs, trivial
+from autograder.authoring import catch, fixed_inputs, trivial
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
@@ -222,8 +222,8 @@ def audit_course(
         try:
             tried = [a.name for a in assignments if "solution" in kinds]
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
-            with_catch = [a.name for a in assignments if "mistake" in kinds]
-            catching = {name: pool.submit(catch_audit.problems_of, name) for name in with_catch}
+            with_mistakes = [a.name for a in assignments if "mistake" in kinds]
+            caught = {name: pool.submit(catch.problems_of, name) for name in with_mistakes}
             proofs = {
                 name: pool.submit(prove_questions, name, drawn[:QUESTION_SEEDS]) for name in tried
             }
@@ -233,8 +233,8 @@ def audit_course(
             for name in tried:
                 audits[name].sent = sent[name].result()
                 audits[name].questions = proofs[name].result()
-            for name in with_catch:
-                audits[name].problems += catching[name].result()
+            for name in with_mistakes:
+                audits[name].problems += caught[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:

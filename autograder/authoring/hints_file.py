@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.authoring.catch_programs import PROGRAMS_VERSION, opening, programs
+from autograder.authoring.catch import PROGRAMS_VERSION, opening, programs
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes

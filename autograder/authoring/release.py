@@ -25,7 +25,7 @@ from autograder.authoring.kit import SCRIPT, kit
 from autograder.authoring.leaks import gives_away, words_of
 from autograder.authoring.released import released
 from autograder.authoring.template import filled
-from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.config import CATCH_FILE, Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
@@ -259,7 +259,7 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
         "course": course.title,
         "install": f"python {KIT}/{SCRIPT} -r {REQUIREMENTS}{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
-        "catch": _catch_line(course, assignments, files),
+        "catch": _line_about_programs(assignments, files),
         "table": "\n".join(_table(course, assignments)),
         "hours": f"{sum(a.minutes for a in assignments) / 60:.2g}",
         "guide": f"\n[{GUIDE}]({GUIDE}) explains all of this in detail.\n"
@@ -272,11 +272,11 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
     }
 
 
-def _catch_line(course: Course, assignments: Iterable[Assignment], files: Container[str]) -> str:
+def _line_about_programs(assignments: Iterable[Assignment], files: Container[str]) -> str:
     """Return the line about catching mistakes, for the first assignment that has some."""
     for assignment in assignments:
         folder = f"assignments/{assignment.name}"
-        if f"{folder}/{course.catch_file(assignment).name}" in files:
+        if f"{folder}/{CATCH_FILE}" in files:
             return (
                 f"autograder catch {folder}  # once a part passes: tell wrong programs from yours\n"
             )

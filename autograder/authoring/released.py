@@ -11,7 +11,6 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 
-GIVEN = "given"  # a suite's folder of files for students
 # `hint` writes to .autograder
 CACHES = ("__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".autograder")
 _ARCHIVE = re.compile(r"(.+?)(-\d+)?\.zip")
@@ -31,9 +30,8 @@ def released(course: Course, assignment: Assignment) -> dict[Path, str]:
             course, course.visible_test_file(assignment)
         ),
     }
-    for file in sorted((course.suite_folder(assignment) / GIVEN).glob("*.py")):
-        if file != course.catch_file(assignment) or course.catch is not False:
-            texts[folder / file.name] = suite_text(course, file)
+    for file in course.given_files(assignment):
+        texts[folder / file.name] = suite_text(course, file)
     if course.pictures_file(assignment).exists():
         texts[folder / "pictures.py"] = suite_text(course, course.pictures_file(assignment))
     elif any(cell.kind == "picture" for cell in document.cells):

@@ -136,18 +136,24 @@ def catch(
     ] = None,
 ) -> int:
     """Find inputs, in catch.py, on which wrong programs differ from your code."""
-    from autograder.selfcheck.catch.told import catch_with_file, give_up_with_file
+    from autograder.selfcheck.catch.told import (
+        about_giving_up,
+        catch_with_file,
+        give_up_with_file,
+        summary,
+    )
     from autograder.selfcheck.check import check_work
-    from autograder.selfcheck.screens import catch_screen, given_up_screen
+    from autograder.selfcheck.screens import items_screen
 
     work = find_work(target)
     report = check_work(work)
     if give_up is None:
         results = catch_with_file(work, report, part)
-        console.print(catch_screen(results, f"autograder catch {work.name}"))
+        lines, command = summary(results, f"autograder catch {work.name}")
+        console.print(items_screen([(r.title, r.items) for r in results], lines, command))
         return DONE
     given = give_up_with_file(work, report, give_up)
-    console.print(given_up_screen(given))
+    console.print(items_screen([("", about_giving_up(given))]))
     return FOUND if given.made or given.unexpected else DONE
 
 

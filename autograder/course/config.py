@@ -34,6 +34,7 @@ FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
 # other modules in an assignment's folder, or read by pytest
 FILES_OF_OURS = ("pictures", "catch", "conftest")
+CATCH_FILE = "catch.py"  # what is called with an input to catch wrong programs
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Amount = Annotated[int, Field(gt=0)]
@@ -447,7 +448,12 @@ class Course(CourseFile):
 
     def catch_file(self, assignment: Assignment) -> Path:
         """Return the file of inputs to catch mistakes with, which students receive."""
-        return self.suite_folder(assignment) / "given" / "catch.py"
+        return self.suite_folder(assignment) / "given" / CATCH_FILE
+
+    def given_files(self, assignment: Assignment) -> list[Path]:
+        """Return the programs that students receive as they are, sorted by name."""
+        files = sorted((self.suite_folder(assignment) / "given").glob("*.py"))
+        return [file for file in files if file.name != CATCH_FILE or self.catch is not False]
 
     def nudges_file(self, assignment: Assignment) -> Path:
         return self.suite_folder(assignment) / "nudges.yml"

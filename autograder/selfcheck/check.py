@@ -104,7 +104,7 @@ class CheckReport:
     warnings: tuple[str, ...] = ()
     printed: str = ""
     has_answers: bool = False
-    has_catch: bool = False
+    has_programs: bool = False
     has_pictures: bool = False
 
     @property
@@ -190,7 +190,7 @@ def check_work(work: Work) -> CheckReport:
         warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=hints.has_answers,
-        has_catch=bool(hints.parts_to_catch),
+        has_programs=bool(hints.parts_with_programs),
         has_pictures=(work.folder / "pictures.py").is_file(),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.feedback.render import Message
-from autograder.selfcheck.catch.game import WrongProgram
 
 _PART = re.compile(r"""\b(?:task|part)\(\s*["'](\w+)["']""")  # @task("mask", 1)
 
@@ -17,13 +16,11 @@ class Kernel:
     """The memory of one kernel.
 
     `folder` is that of the assignment's files, once it is known; `seen` holds the latest results of
-    each part, `unlocked` the programs to catch, by test file and part, and `waiting` the unwritten
-    names that executed cells need.
+    each part, and `waiting` the unwritten names that executed cells need.
     """
 
     folder: Path | None = None
     seen: dict[str, Message] = field(default_factory=dict)
-    unlocked: dict[tuple[Path, str], tuple[WrongProgram, ...]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
 
     @property

@@ -270,7 +270,7 @@ class LockedHints:
             self._tests = dict(locked["tests"])
             self._answers = dict(locked.get("answers", {}))
             self._nudges = dict(locked.get("nudges", {}))
-            self._catch = dict(locked.get("catch", {}))
+            self._programs = dict(locked.get("catch", {}))
             self.asks_earlier_questions = bool(record.get("earlier_questions", True))
             self._rewordings = dict(record.get("asked_again_as", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
@@ -278,7 +278,7 @@ class LockedHints:
             self._tests = {}
             self._answers = {}
             self._nudges = {}
-            self._catch = {}
+            self._programs = {}
             self.asks_earlier_questions = False
             self._rewordings = {}
 
@@ -312,20 +312,20 @@ class LockedHints:
         return words[:1].upper() + words[1:]
 
     @property
-    def catches_from(self) -> str:
+    def programs_from(self) -> str:
         """From when on programs can be caught, as a moment in ISO's form; "" if that is always."""
-        return str(self._catch.get("from", ""))
+        return str(self._programs.get("from", ""))
 
     @property
-    def parts_to_catch(self) -> tuple[str, ...]:
+    def parts_with_programs(self) -> tuple[str, ...]:
         """The parts with programs to catch."""
-        return tuple(self._catch.get("parts", ()))
+        return tuple(self._programs.get("parts", ()))
 
     def programs(self, part: str, test: str, answers: Sequence[Answer]) -> list[dict[str, Any]]:
         """Return the records of a part's wrong programs, if code that passes gives these answers in this test."""
-        grids = self._catch.get("keys", {}).get(test, {})
+        grids = self._programs.get("keys", {}).get(test, {})
         for key in self._opened(grids, f"catch/{test}", answers):
-            return open_lock(bytes.fromhex(key), self._catch["parts"].get(part, {}))
+            return open_lock(bytes.fromhex(key), self._programs["parts"].get(part, {}))
         return []
 
     def _opened(

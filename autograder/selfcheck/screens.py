@@ -11,16 +11,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from autograder.feedback.render import by_cause, shared_message
-from autograder.selfcheck.catch.game import GivenUp
-from autograder.selfcheck.catch.told import (
-    ANOTHER_INPUT,
-    Paragraph,
-    PartCaught,
-    about_giving_up,
-    next_step,
-    summary,
-)
+from autograder.feedback.render import Item, by_cause, shared_message
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.earlier_questions import EarlierQuestion
@@ -61,7 +52,7 @@ def check_screen(
     commands = []
     if report.has_answers and report.passed_parts:
         commands.append((f"autograder answers {name}", "answers questions of the text"))
-    if report.has_catch and report.passed_parts:
+    if report.has_programs and report.passed_parts:
         commands.append((f"autograder catch {name}", "finds what these tests miss"))
     if report.all_passed:
         lines.append(
@@ -219,34 +210,28 @@ def answers_screen(
     return Group(*lines)
 
 
-def catch_screen(results: Sequence[PartCaught], command: str) -> RenderableType:
-    """Show what the inputs of each part caught, and what to do next."""
-    lines: list[RenderableType] = []
-    for result in results:
-        lines += [Text(result.title, "bold"), *_paragraphs(result.paragraphs), Text()]
-    if counts := summary(results):
-        lines.append(Text(counts))
-    if step := next_step(results, command):
-        lines.append(Text(ANOTHER_INPUT))
-        lines.append(
-            Text("Nothing separates a program from your code? Then it may make that mistake:")
-        )
-        lines.append(_commands((step, "asks the author's input")))
-    return Group(*lines)
+def items_screen(
+    sections: Iterable[tuple[str, Sequence[Item]]], lines: Sequence[str] = (), command: str = ""
+) -> RenderableType:
+    """Show lists, each below its heading if it has one, then lines, and the command that they end with."""
+    shown: list[RenderableType] = []
+    for heading, items in sections:
+        if heading:
+            shown.append(Text(heading, "bold"))
+        shown += [*_items(items), Text()]
+    shown += map(Text, lines)
+    if command:
+        shown.append(_commands((command, "asks the author's input")))
+    return Group(*shown)
 
 
-def given_up_screen(given: GivenUp) -> RenderableType:
-    """Show what the author's input for a program tells."""
-    return Group(*_paragraphs(about_giving_up(given)))
-
-
-def _paragraphs(paragraphs: Iterable[Paragraph]) -> Iterator[RenderableType]:
-    for paragraph in paragraphs:
-        mark = Text(paragraph.mark, MARKS.get(paragraph.mark, "dim"))
-        yield _hanging(mark, Text(paragraph.line))
-        if paragraph.title:
-            yield _indented(Text(paragraph.title, "bold"))
-        for line in paragraph.below:
+def _items(items: Iterable[Item]) -> Iterator[RenderableType]:
+    for item in items:
+        mark = Text(item.mark, MARKS.get(item.mark, "dim"))
+        yield _hanging(mark, Text(item.line))
+        if item.title:
+            yield _indented(Text(item.title, "bold"))
+        for line in item.below:
             yield _indented(Text(line, "cyan" if line.startswith(("    ", "→")) else ""))
 
 

@@ -16,17 +16,15 @@ import torch
 from typer.testing import CliRunner
 
 import autograder.notebook as notebook
-from autograder.authoring import catch_audit, catch_programs
+from autograder.authoring import catch
 from autograder.authoring.released import released
 from autograder.cli import app
-from autograder.course import catches
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import CATCH_FILE, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.feedback.render import Item, Message
 from autograder.records import RefusedError
 from autograder.selfcheck.catch.differences import count_numbers
 from autograder.selfcheck.catch.game import (
-    CATCH_FILE,
     Attempt,
     WrongProgram,
     attempt,
@@ -245,7 +243,7 @@ def test_a_program_does_not_depend_on_the_names_that_a_student_keeps_in_self(fol
     text = SOLUTION.replace("self.max_len", "self.longest").replace("self.activation", "self.bend")
     assert text != SOLUTION
     module = loaded(text)
-    for part, programs in catch_programs.programs(COURSE, BLOCK).items():
+    for part, programs in catch.programs(COURSE, BLOCK).items():
         for program in programs:
             given = give_up(module, load_inputs(folder).call(part), program)
             assert given.difference and " stops: " not in given.difference, given
@@ -340,7 +338,7 @@ def test_during_grading_it_does_nothing(in_notebook: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_course_yml_switches_it_off_or_on_from_a_date(folder: Path) -> None:
     off = COURSE.model_copy(update={"catch": False})
-    assert catch_programs.programs(off, BLOCK) == {}
+    assert catch.programs(off, BLOCK) == {}
     assert CATCH_FILE not in {file.name for file in released(off, BLOCK)}
     assert CATCH_FILE in {file.name for file in released(COURSE, BLOCK)}
     record = json.loads((folder / "hints.json").read_text("utf-8"))
@@ -371,7 +369,7 @@ def test_a_day_begins_at_midnight_on_the_courses_clock(
     file.write_text(
         f"catch: {setting}\ntimezone: Europe/Berlin\n{file.read_text('utf-8')}", "utf-8"
     )
-    assert catch_programs.opening(load_course(tiny.root)) == opening
+    assert catch.opening(load_course(tiny.root)) == opening
 
 
 def test_a_wrong_setting_is_a_sentence(tiny: Course) -> None:
@@ -409,7 +407,7 @@ def with_catch(course: Course, chosen: str = "[1, 2]", file: str = CATCH) -> Cou
 
 
 def broken(course: Course) -> list[str]:
-    return list(catch_audit.broken(course, course.assignments[0]))
+    return list(catch.broken(course, course.assignments[0]))
 
 
 def test_the_audit_accepts_what_keeps_its_promises(tiny: Course) -> None:
@@ -458,17 +456,17 @@ def test_an_input_that_cannot_be_used_is_an_error_of_the_course(
     tiny: Course, chosen: str, sentence: str
 ) -> None:
     with pytest.raises(CourseError, match=sentence):
-        catch_programs.programs(with_catch(tiny, chosen), tiny.assignments[0])
+        catch.programs(with_catch(tiny, chosen), tiny.assignments[0])
 
 
 def test_more_than_four_in_a_part_and_a_missing_file_are_errors(
     tiny: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course = with_catch(tiny)
-    monkeypatch.setattr(catches, "MOST", 0)
+    monkeypatch.setattr(catch, "MOST", 0)
     course.catch_file(course.assignments[0]).unlink()
     with pytest.raises(CourseError) as error:
-        catches.chosen(course, course.assignments[0])
+        catch.programs(course, course.assignments[0])
     assert "the part `total` has 1 mistakes to catch; 0 are the most" in str(error.value)
     assert "there is no tests/assignments/01_adding/given/catch.py" in str(error.value)
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.course.config import CATCH_FILE
 from autograder.records import RefusedError
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
@@ -38,8 +39,6 @@ from autograder.selfcheck.catch.differences import (
 from autograder.selfcheck.check import OwnServer, time_limit
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
 from autograder.suite.session import SuiteSession
-
-CATCH_FILE = "catch.py"  # a student's inputs to catch wrong programs with, beside the module
 
 
 @dataclass(frozen=True)
@@ -149,10 +148,10 @@ def load_inputs(folder: Path) -> Inputs:
 
 def require_open(hints: LockedHints) -> None:
     """Raise RefusedError if there is nothing to catch, or not yet."""
-    if not hints.parts_to_catch:
+    if not hints.parts_with_programs:
         raise RefusedError("This assignment has no mistakes to catch.")
-    if hints.catches_from:
-        begin = datetime.fromisoformat(hints.catches_from)
+    if hints.programs_from:
+        begin = datetime.fromisoformat(hints.programs_from)
         if datetime.now(timezone.utc) < begin:
             raise RefusedError(
                 f"Mistakes can be caught from {begin.astimezone():%Y-%m-%d %H:%M} on."

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from autograder.feedback.render import Item
@@ -28,16 +28,6 @@ MOST = 26  # letters in a sentence
 
 
 @dataclass(frozen=True)
-class Paragraph:
-    """One paragraph: a line with a mark in front, and below it the title of a program and lines about it."""
-
-    mark: str
-    line: str
-    title: str = ""
-    below: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PartCaught:
     """What the inputs of one part caught."""
 
@@ -45,7 +35,7 @@ class PartCaught:
     title: str
     caught: tuple[str, ...]
     waiting: tuple[str, ...]
-    paragraphs: tuple[Paragraph, ...]
+    items: tuple[Item, ...]
 
 
 def catch_with_file(work: Work, report: CheckReport, only: str | None = None) -> list[PartCaught]:
@@ -78,7 +68,7 @@ def give_up_with_file(work: Work, report: CheckReport, letter: str) -> GivenUp:
     with suite_of(work.test_file) as session:
         programs = {
             part: unlocked(hints, session, module, part)
-            for part in hints.parts_to_catch
+            for part in hints.parts_with_programs
             if part in report.passed_parts
         }
     program = with_letter(letter, itertools.chain.from_iterable(programs.values()))
@@ -103,16 +93,16 @@ def with_letter(letter: str, programs: Iterable[WrongProgram]) -> WrongProgram:
 
 def _parts(hints: LockedHints, only: str | None) -> tuple[str, ...]:
     if only is None:
-        return hints.parts_to_catch
-    if only not in hints.parts_to_catch:
+        return hints.parts_with_programs
+    if only not in hints.parts_with_programs:
         raise RefusedError(
-            f"There is nothing to catch in a part {only!r}; there is in {one_of(hints.parts_to_catch)}."
+            f"There is nothing to catch in a part {only!r}; there is in {one_of(hints.parts_with_programs)}."
         )
     return (only,)
 
 
 def _locked(part: str, title: str) -> PartCaught:
-    return PartCaught(part, title, (), (), (Paragraph("○", nothing_unlocked(passed=False)),))
+    return PartCaught(part, title, (), (), (Item("○", nothing_unlocked(passed=False)),))
 
 
 def nothing_unlocked(passed: bool) -> str:
@@ -127,36 +117,34 @@ def _tried(
 ) -> PartCaught:
     """Try all inputs of a part; a program is told about at the first input that catches it."""
     caught: set[str] = set()
-    paragraphs: list[Paragraph] = []
+    items: list[Item] = []
     if not programs:
-        paragraphs = [Paragraph("○", nothing_unlocked(passed=True))]
+        items = [Item("○", nothing_unlocked(passed=True))]
     given = inputs.inputs.get(part, []) if programs else []
     for number, make_input in enumerate(given, start=1):
         tried = attempt(module, inputs.call(part), make_input, programs)
         of_several = f" {number}" if len(given) > 1 else ""
-        paragraphs += about_attempt(tried, f"Input{of_several}", caught)
+        items += about_attempt(tried, f"Input{of_several}", caught)
         caught.update(verdict.program.letter for verdict in tried.verdicts if verdict.caught)
     if programs and not given:
-        paragraphs = [
-            Paragraph("·", f"INPUTS has no input for this part yet; {_open(programs)} wait.")
-        ]
+        items = [Item("·", f"INPUTS has no input for this part yet; {_open(programs)} wait.")]
     letters = [program.letter for program in programs]
     waiting = tuple(letter for letter in letters if letter not in caught)
-    return PartCaught(part, title, tuple(sorted(caught)), waiting, tuple(paragraphs))
+    return PartCaught(part, title, tuple(sorted(caught)), waiting, tuple(items))
 
 
-def about_attempt(tried: Attempt, name: str, caught_before: Collection[str]) -> list[Paragraph]:
+def about_attempt(tried: Attempt, name: str, caught_before: Collection[str]) -> list[Item]:
     """Tell about one input; programs that were `caught_before` are left out."""
     if tried.refused:
-        return [Paragraph("✗", f"{name} is refused: {tried.refused}")]
-    paragraphs = [
-        Paragraph("✓", f"{v.program.letter} is caught: {v.difference}", *_told(v.program))
+        return [Item("✗", f"{name} is refused: {tried.refused}")]
+    items = [
+        Item("✓", f"{v.program.letter} is caught: {v.difference}", *_told(v.program))
         for v in tried.verdicts
         if v.caught and v.program.letter not in caught_before
     ]
     if tried.agreeing:
-        paragraphs.append(
-            Paragraph("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
+        items.append(
+            Item("?", f"{_open(tried.agreeing)} agree with one another here, and not with you. Are they "
                  "wrong in the same way, or is it your code?")
         )  # fmt: skip
     same = [
@@ -165,8 +153,8 @@ def about_attempt(tried: Attempt, name: str, caught_before: Collection[str]) -> 
     if same:
         verb = "answers" if len(same) == 1 else "answer"
         size = counted(tried.numbers, "number")
-        paragraphs.append(Paragraph("·", f"{name} ({size}): {_open(same)} {verb} like your code."))
-    return paragraphs
+        items.append(Item("·", f"{name} ({size}): {_open(same)} {verb} like your code."))
+    return items
 
 
 def _open(programs: Sequence[WrongProgram]) -> str:
@@ -182,22 +170,22 @@ def _title(program: WrongProgram) -> str:
     return f"{begun(program.title)}."
 
 
-def about_giving_up(given: GivenUp) -> list[Paragraph]:
+def about_giving_up(given: GivenUp) -> list[Item]:
     """Tell what the author's input says about the program and about the student's own code."""
     program = given.program
-    shown = Paragraph("·", f"The author's input for {program.letter}: {program.input}")
+    shown = Item("·", f"The author's input for {program.letter}: {program.input}")
     if given.made:
-        verdict = Paragraph(
+        verdict = Item(
             "✗", f"{program.letter} answers like your code: your code makes this mistake, or one with the same "
             "effect.",
             _title(program),
             (f"→ {program.hint}",),
         )  # fmt: skip
         return [shown, verdict]
-    separates = Paragraph("✓", f"It catches {program.letter}: {given.difference}", *_told(program))
+    separates = Item("✓", f"It catches {program.letter}: {given.difference}", *_told(program))
     if not given.unexpected:
         return [shown, separates]
-    wrong = Paragraph(
+    wrong = Item(
         "✗",
         f"But your own answer is not the right one: {given.unexpected}",
         below=(
@@ -207,31 +195,31 @@ def about_giving_up(given: GivenUp) -> list[Paragraph]:
     return [shown, separates, wrong]
 
 
-def summary(results: Sequence[PartCaught]) -> str:
-    """Return how many programs were caught, of those that are unlocked; empty if none is."""
-    caught = sum(len(result.caught) for result in results)
-    programs = caught + sum(len(result.waiting) for result in results)
-    return f"{caught} of {counted(programs, 'unlocked program')} caught." if programs else ""
-
-
 ANOTHER_INPUT = (
     "What does the part promise that none of your inputs tries yet? Change one thing at a time: a size, a sign, "
-    "equal numbers or very large ones, a mask or a flag."
+    "equal numbers or very large ones, a mask or a flag.",
+    "Nothing separates a program from your code? Then it may make that mistake:",
 )
 
 
-def next_step(results: Sequence[PartCaught], command: str) -> str:
-    """Return the command for a program that nothing separates; empty if there is none."""
+def summary(results: Sequence[PartCaught], command: str) -> tuple[tuple[str, ...], str]:
+    """Return how many of the unlocked programs were caught and what to try next, as lines, and the
+    command for a program that nothing separates; empty if there is none.
+    """
+    caught = sum(len(result.caught) for result in results)
     waiting = list(itertools.chain.from_iterable(result.waiting for result in results))
-    return f"{command} --give-up {waiting[0]}" if waiting else ""
+    if not caught + len(waiting):
+        return (), ""
+    counts = f"{caught} of {counted(caught + len(waiting), 'unlocked program')} caught."
+    if not waiting:
+        return (counts,), ""
+    return (counts, *ANOTHER_INPUT), f"{command} --give-up {waiting[0]}"
 
 
-def as_items(paragraphs: Iterable[Paragraph]) -> tuple[Item, ...]:
-    """Return paragraphs as a list in a notebook's message; lines of code are marked as code."""
-    items = []
-    for paragraph in paragraphs:
-        below = [
-            f"`{line.strip()}`" if line.startswith("    ") else line for line in paragraph.below
-        ]
-        items.append(Item(paragraph.mark, paragraph.line, paragraph.title, tuple(below)))
-    return tuple(items)
+def with_marked_code(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Return the items as a notebook shows them: lines of code are marked as code."""
+    return tuple(replace(item, below=tuple(map(_marked, item.below))) for item in items)
+
+
+def _marked(line: str) -> str:
+    return f"`{line.strip()}`" if line.startswith("    ") else line
