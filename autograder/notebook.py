@@ -22,7 +22,6 @@ from autograder.feedback.render import Message
 from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
-from autograder.selfcheck.answers import unlocked_by
 from autograder.selfcheck.catch.differences import call_line
 from autograder.selfcheck.catch.game import (
     WrongProgram,
@@ -49,7 +48,6 @@ from autograder.selfcheck.check import (
     suite_of,
 )
 from autograder.selfcheck.drawing import why_not
-from autograder.selfcheck.earlier_questions import Standing, next_question, switch
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.kernel import parts_of as _parts_of
 from autograder.selfcheck.kernel import this_kernel as _kernel
@@ -95,11 +93,10 @@ def _install_handler() -> None:
         shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
 
 
-def check(part: str, questions: bool | None = None) -> Any:
+def check(part: str) -> Any:
     """Run the visible tests of one part on the current definitions of this notebook.
 
-    `questions=False` switches off the questions of earlier parts in all assignments here, `True`
-    switches them on. Raises NotGradedHereError if nbgrader would take the result for a score.
+    Raises NotGradedHereError if nbgrader would take the result for a score.
     """
     execution = os.environ.get(_EXECUTION)
     if execution == "autograde":
@@ -109,51 +106,7 @@ def check(part: str, questions: bool | None = None) -> Any:
     shown = _verdict(part)
     if execution == "validate":
         return _for_validation(shown)
-    return _with_earlier_question(shown, part, questions)
-
-
-def _with_earlier_question(shown: Message, part: str, questions: bool | None) -> Message:
-    """Return the message with a question of an earlier part, if this part passes for the first time."""
-    test_file = _kernel.test_file(part)
-    if test_file is None:
-        return shown
-    if questions is not None:
-        try:
-            switch(test_file.parent, on=questions)
-        except RefusedError as refusal:
-            return Message(str(refusal))
-    if not shown.passed:
-        return shown
-    failing = [other for other, seen in _kernel.seen.items() if not seen.passed]
-    standing = Standing({part: _title(part)}, failing)
-    module = _module(_notebook_space())
-    question = next_question(
-        test_file.parent, standing, lambda parts: unlocked_by(module, test_file, parts)
-    )
-    if question is None:
-        return shown
-    is_here = question.assignment == test_file.parent.resolve().name
-    where = question.part if is_here else f"{question.assignment}, {question.part}"
-    answer = "save the notebook, then `answers()`"
-    if not is_here:
-        answer = f'`answers("{question.assignment}")`'
-    lines = (
-        shown.foot,
-        f"A question from {where}. It does not count.",
-        f"→ {question.text}",
-        f'The answer, after yours: {answer}. To be asked no more: `check("{part}", questions=False)`.',
-    )
-    return replace(shown, foot="\n".join(filter(None, lines)))
-
-
-def _title(part: str) -> str:
-    """Return the heading of a part in the saved notebook."""
-    file = _saved_notebook()
-    try:
-        titles = Text(read(file), file.name).part_titles() if file else {}
-    except RefusedError:
-        titles = {}
-    return titles.get(part) or part.replace("_", " ").capitalize()
+    return shown
 
 
 def _verdict(part: str) -> Message:

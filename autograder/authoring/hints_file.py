@@ -20,7 +20,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
 from autograder.course.nudges import load_nudges
-from autograder.course.questions import load_questions, load_rewordings
+from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
 from autograder.runs.pool import end_on_ctrl_c
 from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
@@ -63,21 +63,17 @@ def with_stub(
     course: Course, assignment: Assignment, text: str, released: Mapping[Path, str]
 ) -> str:
     """Return hints.json with what tells a student's work from the released stub, the packages that
-    it needs, and how the course asks earlier questions.
+    it needs.
     """
     stub = ReleasedStub.of(
         assignment.stem, {file.name: source for file, source in released.items()}
     )
-    anew = ("packages", "earlier_questions", "asked_again_as")
-    record = {name: value for name, value in json.loads(text).items() if name not in anew}
+    record = json.loads(text)
+    record.pop("packages", None)
     record["stub"] = stub.as_record()
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
     if packages:
         record["packages"] = sorted(packages)
-    if not course.earlier_questions:
-        record["earlier_questions"] = False
-    if rewordings := load_rewordings(course, assignment):
-        record["asked_again_as"] = rewordings
     return _sealed(record)
 
 

@@ -19,30 +19,19 @@ def check(
     picture: Annotated[
         bool, typer.Option("--picture", "-p", help="Draw what your code does, into `pictures/`.")
     ] = False,
-    questions: Annotated[
-        bool | None,
-        typer.Option(
-            "--questions/--no-questions",
-            help="From now on, ask a question of an earlier part when another part passes; or no more.",
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.drawing import draw_all
-    from autograder.selfcheck.earlier_questions import question_after, switch
     from autograder.selfcheck.screens import check_screen
 
     works = find_works(target)
-    if questions is not None:
-        switch(works[0].folder, on=questions)
     if len(works) > 1:
         return _check_all(target, as_json)
     report = check_work(works[0])
     drawings = draw_all(works[0]) if picture and not as_json else ()
-    question = None if as_json else question_after(works[0], report)
-    show(as_json, report.as_record, lambda: console.print(check_screen(report, drawings, question)))
+    show(as_json, report.as_record, lambda: console.print(check_screen(report, drawings)))
     return DONE if report.all_passed else FOUND
 
 

@@ -355,16 +355,16 @@ class CourseFile(YamlRecord):
         description="Whether `autograder catch` unlocks wrong programs for a part that passes; or from when on, such "
         "as `2026-11-27`.",
     )
-    earlier_questions: bool = Field(
-        default=True,
-        description="Whether `autograder check` asks a question of an earlier part when another part passes.",
-    )
     limits: Limits = Limits()
     min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
         default=None,
         description="The weakest sandbox that may grade, strongest first; without it, any of the three, or --unsafe.",
     )
     assignments: tuple[Assignment, ...] = Field(strict=False)
+    GONE: ClassVar[dict[str, str]] = {
+        "earlier_questions": "Remove it: `autograder check` asks no questions of earlier parts any more; "
+        "`autograder answers` shows the questions of the text with their answers."
+    }
 
 
 class Course(CourseFile):

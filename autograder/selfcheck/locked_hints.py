@@ -16,7 +16,6 @@ import base64
 import hashlib
 import json
 import math
-import re
 import types
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,7 +27,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.course.markers import QUESTION_LEADS
 from autograder.sandbox.outside.alarm import alarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
@@ -271,16 +269,12 @@ class LockedHints:
             self._answers = dict(locked.get("answers", {}))
             self._nudges = dict(locked.get("nudges", {}))
             self._programs = dict(locked.get("catch", {}))
-            self.asks_earlier_questions = bool(record.get("earlier_questions", True))
-            self._rewordings = dict(record.get("asked_again_as", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
             self._answers = {}
             self._nudges = {}
             self._programs = {}
-            self.asks_earlier_questions = False
-            self._rewordings = {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -304,12 +298,6 @@ class LockedHints:
             (question, answer)
             for question, answer in self._opened(self._answers.get(test, {}), test, answers)
         ]
-
-    def asked_again(self, question: str) -> str:
-        """Return a question in words that stand alone, without the lead that it has in the text."""
-        words = str(self._rewordings.get(question, "")) or question
-        words = re.sub(rf"^({QUESTION_LEADS})[.:]? ", "", words)
-        return words[:1].upper() + words[1:]
 
     @property
     def programs_from(self) -> str:

@@ -14,7 +14,6 @@ from rich.text import Text
 from autograder.feedback.render import Item, by_cause, shared_message
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
-from autograder.selfcheck.earlier_questions import EarlierQuestion
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
@@ -29,12 +28,8 @@ FULL = "█"
 EMPTY = "░"
 
 
-def check_screen(
-    report: CheckReport, drawings: Sequence[Drawing] = (), question: EarlierQuestion | None = None
-) -> RenderableType:
-    """Show a line per test, a message per cause, help, pictures, the points so far, the next step,
-    and a question of an earlier part.
-    """
+def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> RenderableType:
+    """Show a line per test, a message per cause, help, pictures, the points so far and the next step."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
     already_said = {report.problem}
@@ -73,19 +68,7 @@ def check_screen(
     lines.append(_commands(*commands))
     lines += [Text(warning, "yellow") for warning in report.warnings]
     lines += [Text(report.note, "dim")] if report.note else []
-    lines += _earlier_question(question, report.assignment) if question else []
     return Group(*lines)
-
-
-def _earlier_question(question: EarlierQuestion, assignment: str) -> Iterator[RenderableType]:
-    where = question.part
-    if question.assignment != assignment:
-        where = f"{question.assignment}, {where}"
-    yield Text()
-    yield _hanging(Text("?", "cyan"), Text(f"A question from {where}. It does not count.", "dim"))
-    yield _indented(Text(question.text, "cyan"))
-    yield _commands((f"autograder answers {question.assignment}", "shows the answer, after yours"))
-    yield Text(f"  To be asked no more: autograder check {assignment} --no-questions", "dim")
 
 
 def _next(report: CheckReport) -> Text:

@@ -94,3 +94,14 @@ def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) 
     file.write_text(f"{part}: yes\n", "utf-8")
     with pytest.raises(CourseError, match="must be a list"):
         load_questions(course, assignment)
+
+
+def test_an_answer_of_before_with_other_words_for_its_question_is_a_sentence(
+    tmp_path: Path,
+) -> None:
+    course = load_course(write_tiny_course(tmp_path / "course"))
+    assignment = course.assignments[0]
+    file = course.answers_file(assignment)
+    file.write_text("total:\n  - answer: Yes.\n    again: Does it?\n", "utf-8")
+    with pytest.raises(CourseError, match=r"answers\.yml, line 2: .* must be text, not a block of"):
+        load_questions(course, assignment)

@@ -121,7 +121,7 @@ def test_setting_of_before_says_what_to_do(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:
     assert old in COURSE
-    assert problems_of(tmp_path, COURSE.replace(old, new)).partition(": ")[2] == sentence
+    assert problems_of(tmp_path, COURSE.replace(old, new, 1)).partition(": ")[2] == sentence
 
 
 def test_duplicate_assignment_names_the_first_line(tmp_path: Path) -> None:
