@@ -1,8 +1,9 @@
 """Build `hints.json` from the mistakes: each hint is encrypted with the answers of the code with the mistake.
 
-The file holds no test, no mistake and no readable hint. It is rebuilt only if the solution, the
-mistakes, the visible tests or `ANSWERS_VERSION` changed: near a border, two computers can choose
-different grids for the same answers.
+The file holds no test, no mistake and no readable hint; nudges, and answers to the text's questions,
+stand in it as they are. The locks are rebuilt only if the solution, the mistakes, the visible tests
+or `ANSWERS_VERSION` changed: near a border, two computers can choose different grids for the same
+answers.
 """
 
 import ast
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 # fingerprint, and run `autograder build`: this rebuilds every hints.json. A test fails if it has to
 # be raised.
 ANSWERS_VERSION = 3
+OPEN = ("stub", "packages", "nudges", "questions")  # names in hints.json that need no run
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
 
@@ -42,7 +44,7 @@ def hints_path(course: Course, assignment: Assignment) -> Path:
 
 
 def has_hints(course: Course, assignment: Assignment) -> bool:
-    """Whether there are hints, answers or nudges to lock; raises CourseError if they cannot be used."""
+    """Whether there are hints, answers or nudges; raises CourseError if they cannot be used."""
     questions = load_questions(course, assignment)
     nudges = load_nudges(course, assignment)
     return bool(load_mistakes(course, assignment) or questions or nudges)
@@ -62,18 +64,21 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 def with_stub(
     course: Course, assignment: Assignment, text: str, released: Mapping[Path, str]
 ) -> str:
-    """Return hints.json with what tells a student's work from the released stub, the packages that
-    it needs.
+    """Return hints.json with what is not locked: what tells a student's work from the released stub,
+    the packages that it needs, the nudges, and the questions of each part with their answers.
     """
     stub = ReleasedStub.of(
         assignment.stem, {file.name: source for file, source in released.items()}
     )
-    record = json.loads(text)
-    record.pop("packages", None)
+    record = {name: value for name, value in json.loads(text).items() if name not in OPEN}
     record["stub"] = stub.as_record()
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
     if packages:
         record["packages"] = sorted(packages)
+    if nudges := load_nudges(course, assignment):
+        record["nudges"] = nudges
+    if questions := load_questions(course, assignment):
+        record["questions"] = questions
     return _sealed(record)
 
 
@@ -107,41 +112,27 @@ def make(course: Course, assignment: Assignment) -> str:
     """Return the text of hints.json; raises CourseError if a mistake or the suite cannot be used."""
     from autograder.selfcheck.locked_hints import SCHEMA
 
-    entries, answers, catch = survey(course, assignment)
-    nudges = _locked_nudges(course, assignment)
+    entries, catch = survey(course, assignment)
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "about": ABOUT,
         "assignment": assignment.name,
         "sources": _sources(course, assignment),
         "tests": entries,
-        **({"answers": answers} if answers else {}),
-        **({"nudges": nudges} if nudges else {}),
         **({"catch": catch} if catch else {}),
     }
     return _sealed(record)
 
 
-def _locked_nudges(course: Course, assignment: Assignment) -> dict[str, str]:
-    from autograder.selfcheck.locked_hints import lock, nudge_key
-
-    nudges = load_nudges(course, assignment)
-    return dict(
-        lock(nudge_key(assignment.name, function), [nudge]) for function, nudge in nudges.items()
-    )
-
-
-def survey(
-    course: Course, assignment: Assignment
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return the locked hints and the locked answers to questions, by test and grid, and the locked programs to catch."""
+def survey(course: Course, assignment: Assignment) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the locked hints, by test and grid, and the locked programs to catch."""
     from autograder.grading.reference import import_needed
     from autograder.selfcheck.check import suite_of
 
     import_needed(assignment)
     with suite_of(course.visible_test_file(assignment)) as session:
         surveyed = _Survey(course, assignment, session)
-        return surveyed.locked(), surveyed.locked_answers(), surveyed.locked_programs()
+        return surveyed.locked(), surveyed.locked_programs()
 
 
 class _Entries:
@@ -162,10 +153,8 @@ class _Entries:
 class _Survey:
     def __init__(self, course: Course, assignment: Assignment, session: Any) -> None:
         self.mistakes = load_mistakes(course, assignment)
-        self._questions = load_questions(course, assignment)
         self._programs = programs(course, assignment)
-        right_needed = self._questions or self._programs
-        alternatives = load_alternatives(course, assignment) if right_needed else ()
+        alternatives = load_alternatives(course, assignment) if self._programs else ()
         self._opening = opening(course)
         self._assignment = assignment
         self._session = session
@@ -208,23 +197,6 @@ class _Survey:
             )
             if key is not None:
                 yield test, *key
-
-    def locked_answers(self) -> dict[str, Any]:
-        """Lock each part's questions and answers with what right code, the solution or an alternative, answers."""
-        from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
-
-        entries = _Entries()
-        for text in self._right_texts if self._questions else ():
-            for test, recording in self._recordings(text, self._session.tests()):
-                questions = self._questions.get(self._parts[test])
-                key = (
-                    steady_fingerprint(salt_of(self._assignment.name, test), recording.answers)
-                    if questions
-                    else None
-                )
-                if key is not None and recording.answers and not recording.failed:
-                    entries.add(test, key, questions or ())
-        return entries.by_test
 
     def locked_programs(self) -> dict[str, Any]:
         """Lock each part's programs once, and their key with what code that passes the part
@@ -306,9 +278,6 @@ def _sources(course: Course, assignment: Assignment) -> str:
         course.mistakes_file(assignment),
         course.visible_test_file(assignment),
     ]
-    if course.answers_file(assignment).is_file():
-        files += [course.answers_file(assignment), *course.alternatives(assignment)]
-    files += [course.nudges_file(assignment)]
     if course.catch_file(assignment).is_file():
         digest.update(f"{PROGRAMS_VERSION}{course.catch is not False}{opening(course)}".encode())
         files += [course.catch_file(assignment), *course.alternatives(assignment)]

@@ -1,4 +1,4 @@
-"""Hints in steps, never code; the steps shown are stored in `.autograder/hints.json` beside the student's file."""
+"""Hints in steps, never code; the steps shown are stored in `.autograder/steps.json` beside the student's file."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
 
 FOLDER = ".autograder"
-FILE_NAME = "hints.json"
+FILE_NAME = "steps.json"
 
 HelpStep = tuple[str, str]  # its kind, and its text
 

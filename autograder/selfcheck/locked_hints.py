@@ -211,11 +211,6 @@ def salt_of(assignment: str, test: str) -> str:
     return f"{SCHEMA}/{assignment}/{test}"
 
 
-def nudge_key(assignment: str, function: str) -> bytes:
-    """Return the key of a nudge, which has no answers to be locked with: it only does not stand in clear."""
-    return hashlib.sha256(f"{SCHEMA}/{assignment}/nudge/{function}".encode()).digest()
-
-
 def _odd_number(number: float) -> str:
     if math.isnan(number):
         return "n"
@@ -229,9 +224,7 @@ def key_of(assignment: str, texts: Sequence[Any]) -> bytes:
 
 
 def lock(fingerprint: bytes, texts: Sequence[Any]) -> tuple[str, str]:
-    """Return the storage key of this fingerprint, and the records (hints, questions and answers,
-    nudges, programs) encrypted with it.
-    """
+    """Return the storage key of this fingerprint, and the records (hints, programs) encrypted with it."""
     records = [asdict(text) if isinstance(text, MistakeHint) else text for text in texts]
     text = json.dumps(records, ensure_ascii=False).encode()
     text += b" " * (-len(text) % PAD)
@@ -266,14 +259,16 @@ class LockedHints:
             self.assignment = str(record["assignment"])
             locked = record if record["schema"] == SCHEMA else {"tests": {}}
             self._tests = dict(locked["tests"])
-            self._answers = dict(locked.get("answers", {}))
-            self._nudges = dict(locked.get("nudges", {}))
+            self._questions = dict(record.get("questions", {}))
+            self._nudges = dict(record.get("nudges", {}))
+            self.has_locked_answers = "answers" in record  # as older kits built them
             self._programs = dict(locked.get("catch", {}))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
-            self._answers = {}
+            self._questions = {}
             self._nudges = {}
+            self.has_locked_answers = False
             self._programs = {}
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
@@ -285,19 +280,15 @@ class LockedHints:
 
     def nudge(self, function: str) -> str:
         """Return the author's nudge for the gap in this function, or nothing."""
-        nudges = open_lock(nudge_key(self.assignment, function), self._nudges)
-        return str(nudges[0]) if nudges else ""
+        return str(self._nudges.get(function, ""))
 
     @property
     def has_answers(self) -> bool:
-        return bool(self._answers)
+        return bool(self._questions)
 
-    def answers(self, test: str, answers: Sequence[Answer]) -> list[tuple[str, str]]:
-        """Return the questions of the test's part with their answers, if right code gives these answers in this test."""
-        return [
-            (question, answer)
-            for question, answer in self._opened(self._answers.get(test, {}), test, answers)
-        ]
+    def answers(self, part: str) -> list[tuple[str, str]]:
+        """Return the questions of a part with their answers."""
+        return [(str(question), str(answer)) for question, answer in self._questions.get(part, ())]
 
     @property
     def programs_from(self) -> str:

@@ -1,7 +1,8 @@
-"""The answers to the questions of the text: one for each question, locked until the part passes."""
+"""The answers to the questions of the text: one for each question, shown once the part passes."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -11,11 +12,12 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Assignment, CourseError, load_course
+from autograder.course.mistakes import load_mistakes
 from autograder.course.questions import load_questions
+from autograder.records import RefusedError
 from autograder.selfcheck.answers import unlocked
 from autograder.selfcheck.check import check_work
 from autograder.selfcheck.workspace import find_work
-from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,9 +62,24 @@ def test_answers_are_unlocked_part_by_part(folder: Path) -> None:
     assert opened(folder, wrong)["mask"] == questions["mask"]
 
 
-@pytest.mark.parametrize("file", thinned(COURSE.alternatives(HEADS), 6), ids=lambda file: file.stem)
-def test_other_right_answers_unlock_too(folder: Path, file: Path) -> None:
-    assert opened(folder, file.read_text("utf-8")) == load_questions(COURSE, HEADS)
+def test_files_of_an_older_kit_say_what_to_get_and_their_hints_still_open(folder: Path) -> None:
+    """An older kit locked answers and nudges; mistakes and programs are locked as they were."""
+    solution = COURSE.read_solution(HEADS)
+    hints = folder / "hints.json"
+    record = json.loads(hints.read_text("utf-8"))
+    locked = {"0": {"e85d58c0a6a7f10b2c3d": "c2VhbGVk"}}
+    record |= {"answers": {"test_a": locked}, "nudges": locked["0"]}
+    del record["questions"]
+    hints.write_text(json.dumps(record), "utf-8")
+    with pytest.raises(RefusedError, match=r"Get the assignment's hints\.json again"):
+        opened(folder, solution)
+    mistake = next(
+        m for m in load_mistakes(COURSE, HEADS) if m.id == "keys_and_values_swapped_in_the_head"
+    )
+    (folder / "masked_heads.py").write_text(mistake.source, "utf-8")
+    report = check_work(find_work(folder / "masked_heads.py"))
+    assert mistake.title in {finding.mistake for finding in report.findings}
+    assert not report.has_answers
 
 
 def test_the_commands_show_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_console_without_a_character_shows_another_one(
     monkeypatch.setenv("COLUMNS", "80")
     usual = CliRunner().invoke(app, words).output
     (folder / f"{NAME}.zip").unlink(missing_ok=True)
-    (folder / ".autograder" / "hints.json").unlink(missing_ok=True)
+    (folder / ".autograder" / "steps.json").unlink(missing_ok=True)
     _, shown = command(folder, *words, encoding="cp1252")
     assert shown.count("?") == usual.count("?"), shown
     assert [len(line) for line in shown.splitlines()] == [len(line) for line in usual.splitlines()]
@@ -197,7 +197,7 @@ def with_windows_line_ends(folder: Path) -> None:
 def test_line_ends_of_windows_change_nothing(folder: Path) -> None:
     write_answer(folder, SUBTRACTS)
     usual = [command(folder, *words) for words in (["check"], ["hint"], ["progress"])]
-    (folder / ".autograder" / "hints.json").unlink()
+    (folder / ".autograder" / "steps.json").unlink()
     with_windows_line_ends(folder)
     assert [command(folder, *words) for words in (["check"], ["hint"], ["progress"])] == usual
     assert command(folder, "pack")[0] == 0

@@ -292,7 +292,7 @@ def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp
 
     picture = f"{NAME}/pictures/add_a_row_of_sums.png"
     archives = {f"{NAME}/{NAME}.zip", f"{NAME}/{NAME}-2.zip", f"{NAME}.zip", f"{NAME}-2.zip"}
-    assert files(assignments) > {f"{NAME}/.autograder/hints.json", picture, *archives}
+    assert files(assignments) > {f"{NAME}/.autograder/steps.json", picture, *archives}
     assert CliRunner().invoke(app, ["build", "--check", "--course", str(root)]).exit_code == 0
     done = release(root, wheel, tmp_path / "out")
     assert done.exit_code == 0, done.output

@@ -277,7 +277,7 @@ def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
         for line in RIGHT.splitlines()
         if "together =" in line
     )
-    assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["hints.json"]
+    assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["steps.json"]
 
 
 def test_new_failure_of_a_test_begins_with_the_first_hint(folder: Path) -> None:
@@ -292,7 +292,7 @@ def test_new_failure_of_a_test_begins_with_the_first_hint(folder: Path) -> None:
 
 def test_damaged_record_of_hints_is_reset(folder: Path) -> None:
     (folder / ".autograder").mkdir()
-    (folder / ".autograder" / "hints.json").write_text("[oh no")
+    (folder / ".autograder" / "steps.json").write_text("[oh no")
     assert "Hint 1 of" in run("hint")[1]
 
 
