@@ -50,7 +50,7 @@ grade: .venv/.ready-grade $(if $(SUBMISSIONS),,$(EXAMPLE))
 	$(AUTOGRADER) grade "$(or $(SUBMISSIONS),$(EXAMPLE))" --output "$(OUTPUT)" $(FLAGS)
 
 $(EXAMPLE): | .venv/.ready-grade
-	$(AUTOGRADER) demo $(EXAMPLE_SIZE) --output $@ --seed 1 || { rm -rf $@; exit 1; }
+	.venv/bin/python scripts/made_up_class.py $(EXAMPLE_SIZE) --output $@ --seed 1 || { rm -rf $@; exit 1; }
 
 lint: .venv/.ready-test
 	$(call step,are the files for students up to date?)

@@ -23,7 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder.authoring.answers import AnswerBook
+from made_up_class import AnswerBook
+
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.prepared import collect_suites, import_for_gradients

@@ -19,7 +19,8 @@ from functools import wraps
 from typing import Any
 from unittest.mock import patch
 
-from autograder.authoring.answers import AnswerBook
+from made_up_class import AnswerBook
+
 from autograder.course.config import Assignment, Course, load_course
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough

@@ -1,4 +1,4 @@
-"""The commands for authors: build, audit, new, release and demo."""
+"""The commands for authors: build, audit, new and release."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from autograder.cli.console import progress, show_audit
 from autograder.cli.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
 from autograder.course.config import load_course
 from autograder.records import RefusedError
-from autograder.text.wording import counted, listed
+from autograder.text.wording import counted
 
 
 def build(
@@ -150,40 +150,4 @@ def release(
         say("Nothing was released.")
         return FOUND
     print(f"{len(released.files)} files in {output}")
-    return DONE
-
-
-def demo(
-    students: Annotated[int, typer.Option(min=1, max=100000, help="Number of students.")] = 30,
-    output: Annotated[
-        Path, path_option("--output", "-o", help="The folder to write the class to.")
-    ] = Path("demo"),
-    seed: Annotated[
-        int, typer.Option(help="Seed of the class; the same seed makes the same class.")
-    ] = 0,
-    assignment: Annotated[
-        list[str] | None, typer.Option("--assignment", "-a", help="Only this assignment.")
-    ] = None,
-    course_path: CoursePath = Path("."),
-) -> int:
-    """Write a made-up class of submissions: correct, wrong, unfinished, crashing, looping."""
-    from autograder.authoring.demo import write_demo
-
-    class_of_students = write_demo(
-        load_course(course_path),
-        output,
-        students,
-        seed,
-        assignment,
-        tell=lambda step: say(f"{step} …"),
-    )
-    absent = [
-        student.name
-        for student in class_of_students
-        if not any(answer.files for answer in student.answers.values())
-    ]
-    print(
-        counted(len(class_of_students), "student"),
-        f"in {output}" + (f"; no submissions from {listed(absent)}" if absent else ""),
-    )
     return DONE

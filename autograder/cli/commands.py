@@ -32,7 +32,7 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
         *(instructors.decide, instructors.export, instructors.return_feedback),
         *(instructors.similar, instructors.sheet, instructors.doctor),
     ),
-    "Authors": (authors.build, authors.audit, authors.new, authors.release, authors.demo),
+    "Authors": (authors.build, authors.audit, authors.new, authors.release),
 }
 NAMES = {"return_feedback": "return"}  # a word of Python's own
 for panel, commands in PANELS.items():

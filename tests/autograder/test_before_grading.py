@@ -51,7 +51,6 @@ WITH_COURSE = [
     ("build",),
     ("audit",),
     ("release",),
-    ("demo",),
 ]
 
 
@@ -89,7 +88,6 @@ EMPTY = [
     ("export", "grades", "--to", "csv", "--output", ""),
     ("pack", "01_adding", "--output", ""),
     ("release", "--output", ""),
-    ("demo", "--output", ""),
     ("audit", "--output", ""),
     ("check", ""),
     ("progress", ""),

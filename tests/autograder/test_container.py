@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from made_up_class import main
 
 from autograder.sandbox.inside.jail import SAFE_TIERS
 from tests.autograder.tables import rows_of
@@ -231,7 +232,8 @@ def container(buildah: Buildah, image: str) -> str:
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("class") / "submitted"
-    autograder("demo", "--students", "6", "--assignment", NAME, "--seed", SEED, "--output", folder)
+    words = ["--students", "6", "--assignment", NAME, "--seed", SEED, "--output", str(folder)]
+    assert main([*words, "--course", str(ROOT)]) == 0
     subprocess.run(["chmod", "-R", "a+rX", folder], check=True)
     return folder
 

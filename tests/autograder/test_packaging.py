@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 COURSE = load_course(ROOT)
 ABOUT = f"attention_by_hand-{autograder.__version__}.dist-info/"
 NOT_OF_THE_SOURCE = (
-    ".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples", "demo",
+    ".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples",
 )  # fmt: skip
 
 # What would install the package that is called autograder on PyPI, which is not this one.

@@ -86,7 +86,6 @@ COMMANDS = {  # `build` and `grade` have made the room
     "audit": "audit --no-mutants --jobs 2",
     "release": "release --output {root}/release.zip",
     "new": "new 02_more",
-    "demo": "demo --students 3 --output {root}/demo",
 }
 
 

@@ -280,7 +280,7 @@ def test_make_grades_a_folder_with_a_space_in_its_name():
 )
 def test_make_grade_without_a_folder_creates_a_made_up_class(students, folder, options):
     done = make("-n", "-B", "grade", "OUTPUT=elsewhere", *students)
-    assert f"autograder demo {options}" in done.stdout
+    assert f"python scripts/made_up_class.py {options}" in done.stdout
     assert f'autograder grade "{folder}" --output "elsewhere"' in done.stdout
 
 

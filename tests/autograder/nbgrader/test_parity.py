@@ -17,7 +17,8 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-from autograder.authoring.demo import write_demo
+from made_up_class import write_class
+
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
@@ -53,7 +54,7 @@ def test_nbgrader_autograde_and_autograder_grade_give_the_same_scores(
     tmp_path: Path, name: str
 ) -> None:
     room = real_classroom(tmp_path, name)
-    write_demo(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
+    write_class(room.course, tmp_path / "demo", students=30, seed=7, assignments=[name])
     shutil.copytree(tmp_path / "demo", tmp_path / "submitted")
     known = hand_in_known_answers(room)
     room.nbgrader("generate_assignment", name)

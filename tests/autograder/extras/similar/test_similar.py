@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install '.[similar]'")
 
-from autograder.authoring.demo import write_demo
+from made_up_class import write_class
+
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.document import load_document
@@ -188,7 +189,7 @@ def test_text_that_is_not_python_is_tokenized(course, heads):
 def classroom(request, course, heads, tmp_path_factory) -> Path:
     """A made-up class of thirty and two more students: one with an own answer, one with a renamed copy of it."""
     folder = tmp_path_factory.mktemp("class") / "submitted"
-    write_demo(course, folder, students=30, seed=request.param, assignments=[heads.name])
+    write_class(course, folder, students=30, seed=request.param, assignments=[heads.name])
     hand_in(folder, "xenia", ORIGINAL)
     hand_in(folder, "xaver", renamed(ORIGINAL, stub_of(course, heads).names))
     return folder

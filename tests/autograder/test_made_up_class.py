@@ -9,11 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from made_up_class import ANSWER_KINDS, MadeUpStudent, SampleAnswer, main, write_class
 
-from autograder.authoring.answers import SampleAnswer
-from autograder.authoring.demo import ANSWER_KINDS, DemoStudent, write_demo
-from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
@@ -36,11 +33,11 @@ def course() -> Course:
 
 
 @pytest.fixture(scope="module")
-def big_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> list[DemoStudent]:
-    return write_demo(course, tmp_path_factory.mktemp("big"), students=30, seed=1)
+def big_class(course: Course, tmp_path_factory: pytest.TempPathFactory) -> list[MadeUpStudent]:
+    return write_class(course, tmp_path_factory.mktemp("big"), students=30, seed=1)
 
 
-def answers(students: list[DemoStudent]) -> list[SampleAnswer]:
+def answers(students: list[MadeUpStudent]) -> list[SampleAnswer]:
     return [answer for student in students for answer in student.answers.values()]
 
 
@@ -52,7 +49,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_equal_seeds_create_equal_classes(tiny: Course, tmp_path: Path) -> None:
     classes = [
-        write_demo(tiny, tmp_path / name, 12, seed) for name, seed in (("a", 5), ("b", 5), ("c", 6))
+        write_class(tiny, tmp_path / name, 12, seed)
+        for name, seed in (("a", 5), ("b", 5), ("c", 6))
     ]
     assert classes[0] == classes[1] != classes[2]
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
@@ -62,13 +60,13 @@ def test_equal_seeds_create_equal_classes(tiny: Course, tmp_path: Path) -> None:
 def test_class_of_thirty_contains_every_kind_of_answer(
     tiny: Course, tmp_path: Path, seed: int
 ) -> None:
-    kinds = Counter(answer.kind for answer in answers(write_demo(tiny, tmp_path, 30, seed)))
+    kinds = Counter(answer.kind for answer in answers(write_class(tiny, tmp_path, 30, seed)))
     assert set(kinds) == set(ANSWER_KINDS)
     assert kinds["loop"] == 1
 
 
 @pytest.mark.slow
-def test_most_answers_are_correct(big_class: list[DemoStudent]) -> None:
+def test_most_answers_are_correct(big_class: list[MadeUpStudent]) -> None:
     kinds = Counter(answer.kind for answer in answers(big_class))
     assert set(kinds) == set(ANSWER_KINDS) and kinds["loop"] == 1
     expected = Counter(answer.expected for answer in answers(big_class))
@@ -79,13 +77,13 @@ def test_most_answers_are_correct(big_class: list[DemoStudent]) -> None:
 
 
 def test_higher_ability_gives_more_correct_answers(tiny: Course, tmp_path: Path) -> None:
-    students = sorted(write_demo(tiny, tmp_path, 400, seed=3), key=lambda student: student.ability)
+    students = sorted(write_class(tiny, tmp_path, 400, seed=3), key=lambda student: student.ability)
     right = [answer.expected == "full" for answer in answers(students)]
     assert sum(right[200:]) > 1.3 * sum(right[:200])
 
 
 @pytest.mark.slow
-def test_files_match_their_kinds(big_class: list[DemoStudent]) -> None:
+def test_files_match_their_kinds(big_class: list[MadeUpStudent]) -> None:
     for student in big_class:
         for assignment, answer in student.answers.items():
             check_files(answer, assignment.partition("_")[2])
@@ -119,7 +117,7 @@ def check_files(answer: SampleAnswer, stem: str) -> None:
 
 
 @pytest.mark.slow
-def test_unfinished_answer_lacks_the_named_functions(big_class: list[DemoStudent]) -> None:
+def test_unfinished_answer_lacks_the_named_functions(big_class: list[MadeUpStudent]) -> None:
     unfinished = [answer for answer in answers(big_class) if answer.kind == "unfinished"]
     for answer in unfinished:
         text = answer.files[0][1].decode()
@@ -130,7 +128,7 @@ def test_unfinished_answer_lacks_the_named_functions(big_class: list[DemoStudent
 
 
 def test_files_differ_in_prose_and_docstrings(course: Course, tmp_path: Path) -> None:
-    students = write_demo(course, tmp_path, 40, seed=2, assignments=["03_masked_heads"])
+    students = write_class(course, tmp_path, 40, seed=2, assignments=["03_masked_heads"])
     texts = [answer.files[0][1].decode() for answer in answers(students) if answer.kind == "right"]
     prose = {"# ## Part 1" in text for text in texts}
     documented = {
@@ -145,50 +143,62 @@ def test_files_differ_in_prose_and_docstrings(course: Course, tmp_path: Path) ->
 
 
 def test_names_are_unique_and_valid(tiny: Course, tmp_path: Path) -> None:
-    students = write_demo(tiny, tmp_path, 200)
+    students = write_class(tiny, tmp_path, 200)
     names = [student.name for student in students]
     assert names == sorted(set(names)) and len(names) == 200
     assert all(name.isascii() and name.isalnum() and safe_name(name) == name for name in names)
 
 
 def test_only_named_assignments_are_written(course: Course, tmp_path: Path) -> None:
-    students = write_demo(course, tmp_path, 8, assignments=["03_masked_heads"])
+    students = write_class(course, tmp_path, 8, assignments=["03_masked_heads"])
     assert {assignment for student in students for assignment in student.answers} == {
         "03_masked_heads"
     }
     with pytest.raises(CourseError, match="did you mean `03_masked_heads`"):
-        write_demo(course, tmp_path / "new", 8, assignments=["03_masked_head"])
+        write_class(course, tmp_path / "new", 8, assignments=["03_masked_head"])
 
 
 def test_existing_class_is_not_overwritten(tiny: Course, tmp_path: Path) -> None:
-    write_demo(tiny, tmp_path / "class", 2)
+    write_class(tiny, tmp_path / "class", 2)
     for output in (tmp_path / "class", tmp_path / "class" / "file"):
         (tmp_path / "class" / "file").write_text("x")
         with pytest.raises(CourseError, match="already exists"):
-            write_demo(tiny, output, 2)
+            write_class(tiny, output, 2)
 
 
-def test_command_names_students_without_a_folder(tiny: Course, tmp_path: Path) -> None:
+def test_script_names_students_without_a_folder(
+    tiny: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["--students", "6", "--course", str(tiny.root)]
     for seed in range(20):
         folder = tmp_path / str(seed)
-        done = CliRunner().invoke(
-            app, ["demo", *options, "--seed", str(seed), "--output", str(folder)]
-        )
-        _, _, absent = done.stdout.strip().partition("; no submissions from ")
+        assert main([*options, "--seed", str(seed), "--output", str(folder)]) == 0
+        said = capsys.readouterr().out
+        _, _, absent = said.strip().partition("; no submissions from ")
         names = absent.split(", ") if absent else []
         folders = [path.name for path in folder.iterdir() if path.is_dir()]
-        assert done.stdout.startswith(f"6 students in {folder}")
+        assert said.startswith(f"6 students in {folder}")
         assert len(names) + len(folders) == 6 and not set(names) & set(folders)
         if names:
             return
     pytest.fail("no seed has a student without a submission")
 
 
+def test_script_says_what_is_wrong(
+    tiny: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "class")
+    assert main(["--output", output, "--course", str(tmp_path / "nope")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
+    words = ["--output", output, "--course", str(tiny.root), "--assignment", "01_addin"]
+    assert main(words) == 2
+    assert "did you mean `01_adding`" in capsys.readouterr().err
+
+
 def test_course_without_solutions_is_refused(tiny: Course, tmp_path: Path) -> None:
     empty = tiny.model_copy(update={"root": tmp_path / "empty"})
     with pytest.raises(CourseError, match="no solutions yet"):
-        write_demo(empty, tmp_path / "class", 2)
+        write_class(empty, tmp_path / "class", 2)
 
 
 # -- graded -------------------------------------------------------------------------------------------
@@ -198,7 +208,7 @@ def test_course_without_solutions_is_refused(tiny: Course, tmp_path: Path) -> No
 def graded(tiny: Course, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Graded:
     """A class of thirty: each answer with its grade, None without a submission."""
     folder = tmp_path_factory.mktemp("class")
-    students = write_demo(tiny, folder, 30, seed=4)
+    students = write_class(tiny, folder, 30, seed=4)
     grader = Grader(tiny, sandbox, 11, [TINY])
     try:
         grades = {
