@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         read_grades,
         regrade,
         report,
-        return_feedback,
         sheet,
         similar,
         watch,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
     "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
-    "export", "grade", "load_course", "read_grades", "regrade", "report", "return_feedback",
+    "export", "grade", "load_course", "read_grades", "regrade", "report",
     "sheet", "similar", "task", "watch",
 ]  # fmt: skip
 

@@ -59,12 +59,10 @@ from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder
-from autograder.text.names import graded_name
 
 # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their
 # work
 if TYPE_CHECKING:
-    from autograder.extras.git.returning import Returned
     from autograder.extras.sheets.sheets import Sheets
     from autograder.extras.similar.similar import Similar
     from autograder.sandbox.doctor.doctor import TierReport
@@ -503,43 +501,6 @@ def _collect_from_git(
     return collect_from_git(repositories, course, options, Path(source).name, on_repository)
 
 
-def return_feedback(
-    grades: AnyPath,
-    repositories: AnyPath,
-    course: AnyPath | Course = ".",
-    *,
-    to: str = "git",
-    assignment: str | None = None,
-    roster: AnyPath | None = None,
-    branch: str = "feedback",
-    replace: bool = False,
-    on_repository: OnProgress | None = None,
-) -> "Returned":
-    """Push each student's feedback to a branch of the student's repository, if it differs from what is there.
-
-    `repositories` is a table, or an address with `{student}`, as for `collect`. The pages show what
-    students may see at present. A branch that the course did not write is left alone unless
-    `replace` is set.
-    """
-    from autograder.extras.git.repositories import check_branch, read_repositories
-    from autograder.extras.git.returning import ReturnOptions, return_to_git
-
-    if to != "git":
-        raise RefusedError(f"Feedback is returned to `git`, not to `{to}`.")
-    loaded = load_course(course)
-    reading = grades_at(Path(grades))
-    wanted = loaded.assignment(assignment).name if assignment else ""
-    people = _roster(loaded, roster)
-    owned = read_repositories(os.fspath(repositories), loaded, people, wanted)
-    effective = _effective(reading, loaded)
-    options = ReturnOptions(
-        check_branch(branch), replace, _student_of(effective, people, reading.path.parent)
-    )
-    return return_to_git(
-        owned, reading.path.parent, loaded, effective, options, on_repository or _ignore
-    )
-
-
 def export(
     to: str,
     grades: AnyPath = "grades",
@@ -553,8 +514,17 @@ def export(
     submissions: AnyPath | None = None,
     output: AnyPath | None = None,
     hidden: str | None = None,
+    repositories: AnyPath | None = None,
+    branch: str = "feedback",
+    replace: bool = False,
+    on_step: OnProgress | None = None,
 ) -> exports.Exported:
-    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`."""
+    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`.
+
+    `to="git"` pushes each student's feedback to a branch of the student's repository, if it differs
+    from what is there: `repositories` is a table, or an address with `{student}`, as for `collect`.
+    A branch that the course did not write is left alone unless `replace` is set.
+    """
     exporter = exports.find_exporter(to)
     loaded = load_course(course)
     request = exports.ExportRequest(
@@ -566,6 +536,10 @@ def export(
         roster=_roster(loaded, roster, Path(grades)),
         output=_path(output),
         hidden=hidden,
+        repositories=None if repositories is None else os.fspath(repositories),
+        branch=branch,
+        replace=replace,
+        on_step=on_step or _ignore,
     )
     if exporter.has_grades:
         request = exports.read_grades(request, Path(grades), exporter, section)
@@ -671,13 +645,6 @@ def doctor(
         return verify()
     loaded = load_course(course) if config.course_file(Path(course)).is_file() else None
     return examine_grading(loaded, on_tier or _ignore)
-
-
-def _student_of(effective: Effective, roster: Roster, folder: Path) -> Callable[[str], str]:
-    """Return a function from a student of a table to the id in the grades."""
-    names = dict.fromkeys((grade.student for grade in effective.grades), "") | read_names(folder)
-    originals = read_originals(folder)
-    return lambda student: roster.student_id(graded_name(student), names, originals)
 
 
 def _plan(

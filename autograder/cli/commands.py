@@ -29,15 +29,14 @@ PANELS: dict[str, tuple[Callable[..., int], ...]] = {
     ),
     "Instructors": (
         *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
-        *(instructors.decide, instructors.export, instructors.return_feedback),
-        *(instructors.similar, instructors.sheet, instructors.doctor),
+        *(instructors.decide, instructors.export, instructors.similar, instructors.sheet),
+        instructors.doctor,
     ),
     "Authors": (authors.build, authors.audit, authors.new, authors.release),
 }
-NAMES = {"return_feedback": "return"}  # a word of Python's own
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(NAMES.get(command.__name__), rich_help_panel=panel)(report_errors(command))
+        app.command(rich_help_panel=panel)(report_errors(command))
 
 
 def _version(wanted: bool) -> None:

@@ -353,7 +353,7 @@ def export(
         typer.Option(
             "--to",
             metavar="TOOL",
-            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit or nbgrader.",
+            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit, nbgrader or git.",
         ),
     ],
     grades: GradesFolder = Path("grades"),
@@ -378,76 +378,47 @@ def export(
             help="Gradescope shows hidden tests: hidden, after_due_date, after_published, visible."
         ),
     ] = None,
-    course_path: CoursePath = Path("."),
-    as_json: AsJson = False,
-) -> int:
-    """Export a class's grades, or an assignment's autograder, to another tool."""
-    from autograder import api
-
-    exported = api.export(
-        to,
-        grades,
-        course_path,
-        assignment=assignment,
-        sheet=sheet,
-        column=column,
-        roster=roster,
-        section=section,
-        submissions=submissions,
-        output=output,
-        hidden=hidden,
-    )
-    say(*exported.problems)
-    show(as_json, exported.as_record, lambda: print(exported.summary))
-    return FOUND if exported.problems else DONE
-
-
-def return_feedback(
-    grades: GradesFolder,
     repositories: Annotated[
-        str,
-        typer.Argument(
-            metavar="REPOSITORIES", help="A table of repositories, or an address with {student}."
-        ),
-    ],
-    to: Annotated[
-        str, typer.Option("--to", metavar="TOOL", help="Where to; `git` is the only value.")
-    ] = "git",
-    assignment: Annotated[
         str | None,
-        typer.Option("--assignment", "-a", help="Return only the feedback on this assignment."),
+        typer.Option(help="For git: a table of repositories, or an address with {student}."),
     ] = None,
-    roster: RosterFile = None,
     branch: Annotated[
-        str, typer.Option(help="The branch to write; no other is touched.")
+        str, typer.Option(help="For git: the branch to write; no other is touched.")
     ] = "feedback",
     replace: Annotated[
         bool,
         typer.Option(
-            "--replace", help="Also replace a branch of that name that the course did not write."
+            "--replace",
+            help="For git: also replace a branch of that name that the course did not write.",
         ),
     ] = False,
     course_path: CoursePath = Path("."),
     as_json: AsJson = False,
 ) -> int:
-    """Return each student's feedback to a branch of the student's repository."""
+    """Export a class's grades, feedback, or an assignment's autograder, to another tool."""
     from autograder import api
 
     with progress(quiet=as_json) as steps:
-        returned = api.return_feedback(
+        exported = api.export(
+            to,
             grades,
-            repositories,
             course_path,
-            to=to,
             assignment=assignment,
+            sheet=sheet,
+            column=column,
             roster=roster,
+            section=section,
+            submissions=submissions,
+            output=output,
+            hidden=hidden,
+            repositories=repositories,
             branch=branch,
             replace=replace,
-            on_repository=steps("Repositories"),
+            on_step=steps("Repositories"),
         )
-    say(*returned.problems)
-    show(as_json, returned.as_record, lambda: print(returned.summary))
-    return FOUND if returned.problems else DONE
+    say(*exported.problems)
+    show(as_json, exported.as_record, lambda: print(exported.summary))
+    return FOUND if exported.problems else DONE
 
 
 def similar(

@@ -1,7 +1,7 @@
 """Exports of grades: each tool has an `Exporter`, found by its name in the entry-point group `autograder.exports`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,10 @@ class ExportRequest:
     None while they wait for a person. `problems` are unreadable lines of the journal, and decisions
     that do not fit; `remark` is a sentence for the summary. `written` are the files of the export
     so far.
+
+    `repositories` is a table of the students' repositories, or an address with `{student}`;
+    `branch` the one to write there, which is replaced with `replace` although the course did not
+    write it. `on_step` is called with the number done and the total.
     """
 
     course: Course
@@ -56,6 +60,10 @@ class ExportRequest:
     answers: Mapping[GradeKey, Mapping[str, float | None]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     remark: str = ""
+    repositories: str | None = None
+    branch: str = "feedback"
+    replace: bool = False
+    on_step: Callable[[int, int], None] = lambda done, total: None
     written: list[Path] = field(default_factory=list)
 
     @property
@@ -185,13 +193,17 @@ class ExportRequest:
 
 @dataclass
 class Exported:
-    """The result of an export: a summary, a message about each grade that was not exported, files and grades."""
+    """The result of an export: a summary, a message about each grade that was not exported, files and grades.
+
+    `students` lists students by what became of their work, where an export tells them apart.
+    """
 
     summary: str
     problems: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     grades: Sequence[Grade] = ()
     finals: Mapping[GradeKey, Final] = field(default_factory=dict)
+    students: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def scores(self) -> list[dict[str, Any]]:
@@ -204,6 +216,7 @@ class Exported:
             "problems": self.problems,
             "files": files,
             "scores": self.scores,
+            **self.students,
         }
 
 
@@ -287,7 +300,7 @@ def export(tool: str, request: ExportRequest) -> Exported:
     grades = request.wanted
     finals = request.finals
     problems = [*request.problems, *differing(request.course, grades, finals), *exported.problems]
-    return Exported(summary, problems, request.written, grades, finals)
+    return Exported(summary, problems, request.written, grades, finals, exported.students)
 
 
 def _as_shown(request: ExportRequest) -> ExportRequest:

@@ -1,4 +1,4 @@
-"""`collect`, `grade` and `return` that are killed at any point end as if they had not been, when they are run again."""
+"""`collect`, `grade` and `export` that are killed at any point end as if they had not been, when they are run again."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Classroom:
         )
 
     def give_back(self) -> None:
-        returned = autograder.return_feedback(
-            self.own / "grades", self.table, self.folder / "course"
+        given = autograder.export(
+            "git", self.own / "grades", self.folder / "course", repositories=self.table
         )
-        assert returned.problems == []
+        assert given.problems == []
 
     def collected(self) -> object:
         """Return all that was collected: the files, the facts but for the times, and which commits were seen."""

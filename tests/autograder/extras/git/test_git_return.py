@@ -88,7 +88,8 @@ def students(tmp_path: Path) -> dict[str, StudentRepository]:
 
 def give(folder: Path, course: Course, **options: object) -> Returned:
     table = folder / "repositories.csv"
-    return autograder.return_feedback(folder / "grades", table, course, **options)  # type: ignore[arg-type]
+    done = autograder.export("git", folder / "grades", course, repositories=table, **options)  # type: ignore[arg-type]
+    return Returned(**done.students, problems=done.problems)
 
 
 def test_feedback_is_in_a_clone(
@@ -228,15 +229,15 @@ def test_command_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["return", "grades", "repositories.csv", "--course", "course", "--to"]
+    words = ["export", "grades", "--repositories", "repositories.csv", "--course", "course", "--to"]
     done = CliRunner().invoke(app, [*words, "git"])
     told = "Feedback: 2 pushed, 0 unchanged, 1 without a grade, 0 failed.\n"
     assert (done.exit_code, done.stdout) == (0, told)
     record = json.loads(CliRunner().invoke(app, [*words, "git", "--json"]).stdout)
-    rest = {"pushed": [], "ungraded": ["eve"], "problems": []}
-    assert record == {"unchanged": ["ada", "ben"], **rest}
-    wrong = CliRunner().invoke(app, [*words, "mail"])
-    assert (wrong.exit_code, wrong.stderr) == (2, "Feedback is returned to `git`, not to `mail`.\n")
+    rest = {"pushed": [], "ungraded": ["eve"], "problems": [], "files": []}
+    assert record.items() >= {"unchanged": ["ada", "ben"], **rest}.items()
+    wrong = CliRunner().invoke(app, ["export", "grades", "--course", "course", "--to", "git"])
+    assert wrong.exit_code == 2 and "needs --repositories" in wrong.stderr
 
 
 @pytest.mark.parametrize("branch", ["-x", "a b", "a:b", "../x", ""])

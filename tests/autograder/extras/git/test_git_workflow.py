@@ -101,7 +101,7 @@ def test_script_uses_only_commands_and_options_that_exist() -> None:
         for line in lines
         if " autograder " in line
     ]
-    assert [command[1] for command in commands] == ["collect", "grade", "report", "return"]
+    assert [command[1] for command in commands] == ["collect", "grade", "report", "export"]
     for command in commands:
         said = CliRunner().invoke(app, [command[1], "--help"]).stdout
         assert all(word in said for word in command[2:] if word.startswith("--"))
