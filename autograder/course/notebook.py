@@ -14,7 +14,6 @@ from nbformat import NotebookNode
 from autograder.course.config import Assignment
 from autograder.course.definitions import Definition
 from autograder.course.document import PERCENT
-from autograder.course.map_picture import with_map_picture
 from autograder.course.markers import BEGIN, PLACEHOLDER, UNWRITTEN
 
 SET_UP = (Path(__file__).parent / "set_up.py.txt").read_text("utf-8").rstrip()
@@ -34,8 +33,6 @@ def to_notebook(assignment: Assignment, text: str) -> NotebookNode:
     one locked test cell; prose and given code have no nbgrader metadata.
     """
     cells = [_notebook_cell(assignment, cell) for cell in jupytext.reads(text, PERCENT).cells]
-    if cells[0].cell_type == "markdown":
-        cells[0].source = with_map_picture(cells[0].source)
     set_up = nbformat.v4.new_code_cell(SET_UP.replace("@assignment@", assignment.name))
     below_the_title = 1 if cells[0].cell_type == "markdown" else 0
     cells.insert(below_the_title, set_up)

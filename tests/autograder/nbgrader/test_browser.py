@@ -391,35 +391,6 @@ def test_notebook_from_the_stub_to_full_marks(
             )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [640, 1300])
-def test_map_is_a_picture_that_fits_the_window(
-    browser: Any, jupyter: str, room: Classroom, width: int, theme: str
-) -> None:
-    """It is loaded and not cut off, and the text below it unfolds."""
-    real = Classroom(ROOT, "05_encoder_block")
-    folder = room.folder / "map" / real.assignment.name
-    shutil.copytree(real.course.release_folder(real.assignment), folder, dirs_exist_ok=True)
-    settings(room, "themes", f'{{"theme": "JupyterLab {theme.capitalize()}"}}')
-    with page_of(browser, f"map-{width}-{theme}", color_scheme=theme) as page:
-        page.set_viewport_size({"width": width, "height": 1000})
-        page.goto(f"{jupyter}/doc/tree/map/{real.assignment.name}/{real.stem}.ipynb?reset")
-        picture = page.get_by_role("img", name="You are here: 05, the whole block.")
-        picture.wait_for()
-        page.wait_for_function(
-            "one => one.complete && one.naturalWidth === 600", arg=picture.element_handle()
-        )
-        right = "one => one.getBoundingClientRect().right"
-        cell = page.locator(".jp-MarkdownCell").first
-        assert picture.evaluate(right) <= cell.evaluate(right) <= width
-        photograph(page, f"map-{width}-{theme}-folded")
-        text = page.get_by_text("▶ you are here")
-        assert not text.is_visible()
-        page.get_by_text("The map as text").click()
-        text.wait_for()
-
-
 SLIDERS = [("03_masked_heads", "attention"), ("12_rotary_positions", "rotation")]
 if os.environ.get("WALKS") == "all":
     SLIDERS.append(("07_mini_gpt", "generation"))
