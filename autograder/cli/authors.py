@@ -9,7 +9,7 @@ import typer
 
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
-from autograder.cli.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
+from autograder.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
 from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.text.wording import counted

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
-from autograder.cli.options import Quiet, Verbose
+from autograder.options import Quiet, Verbose
 from autograder.installation.distribution import warning_about_namesake
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.consoles import encoding_of

@@ -12,7 +12,7 @@ import typer
 
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, USAGE, say, show
 from autograder.cli.console import console, progress, show_tiers, show_walls
-from autograder.cli.options import (
+from autograder.options import (
     PROCESSORS,
     AsJson,
     CoursePath,

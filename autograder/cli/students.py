@@ -8,7 +8,7 @@ import typer
 from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
-from autograder.cli.options import AsJson, Target, path_option
+from autograder.options import AsJson, Target, path_option
 from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import find_work, find_works
