@@ -15,18 +15,14 @@ if TYPE_CHECKING:
         Report,
         Run,
         check,
-        collect,
         compare,
         decide,
         doctor,
-        export,
         grade,
         load_course,
         read_grades,
         regrade,
         report,
-        sheet,
-        similar,
         watch,
     )
     from autograder.course.config import Assignment, Course, Part
@@ -44,11 +40,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assignment", "CheckReport", "Course", "CourseError", "Grade", "InfrastructureError", "Part", "RefusedError",
-    "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "collect", "compare", "decide", "doctor",
-    "export", "grade", "load_course", "read_grades", "regrade", "report",
-    "sheet", "similar", "task", "watch",
+    "Report", "Run", "SourceFile", "Submission", "TestResult", "check", "compare", "decide", "doctor", "grade",
+    "load_course", "read_grades", "regrade", "report", "task", "watch",
 ]  # fmt: skip
 
+COMMANDS = "autograder.commands"  # the entry points of further commands, whose functions are names of the API, too
 _HOME = {
     **dict.fromkeys(("Assignment", "Course", "Part"), "autograder.course.config"),
     **dict.fromkeys(("CourseError", "InfrastructureError", "RefusedError"), "autograder.records"),
@@ -59,9 +55,14 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'autograder' has no attribute {name!r}")
-    return getattr(import_module(_HOME.get(name, "autograder.api")), name)
+    if name in __all__:
+        return getattr(import_module(_HOME.get(name, "autograder.api")), name)
+    if not name.startswith("_"):
+        from autograder.installation.extensions import extensions, load_extension
+
+        if name in extensions(COMMANDS):  # such as `collect` and `export`
+            return load_extension(COMMANDS, name).functions[0]
+    raise AttributeError(f"module 'autograder' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

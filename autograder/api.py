@@ -18,15 +18,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
-from autograder.extras.lms import collecting, exports
-from autograder.extras.lms.exports.by_hand import with_hand_grading
-from autograder.extras.lms.roster import FILE_NAME as ROSTER
-from autograder.extras.lms.roster import Roster, read_roster
 from autograder.feedback.html import write_what_counts
 from autograder.feedback.live_pages import LivePages
 from autograder.feedback.pages import feedback_path
@@ -34,7 +30,7 @@ from autograder.feedback.status_page import FOLDER as STATUS
 from autograder.gradebook import comparing, decisions, final_scores, texts
 from autograder.gradebook.comparing import Comparison
 from autograder.gradebook.decisions import Decided, Decision, lay_over, read_decisions, unfitting
-from autograder.gradebook.demo_marker import MARK, choose_output_folder
+from autograder.gradebook.demo_marker import choose_output_folder
 from autograder.gradebook.final_scores import (
     Effective,
     as_record,
@@ -44,10 +40,31 @@ from autograder.gradebook.final_scores import (
 )
 from autograder.gradebook.journal import Journal, Reading, grades_at
 from autograder.gradebook.lateness import Final, GradeKey, unknown_students
+from autograder.gradebook.people import people_of
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
 from autograder.gradebook.times import keep_times, read_names, read_originals
 from autograder.nbgrader.inbound import Inbound
+from autograder.options import (
+    AnyPath,
+    CourseFolder,
+    GradesFolder,
+    GradesOption,
+    Jobs,
+    OneAssignment,
+    OnProgress,
+    OutputFolder,
+    Pictures,
+    Section,
+    Steps,
+    Submissions,
+    Unsafe,
+    argument,
+    flag,
+    path_argument,
+    path_option,
+    value,
+)
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.changes import require_watchfiles
 from autograder.runs.pool import Plan
@@ -63,15 +80,28 @@ from autograder.text.files import check_folder
 # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their
 # work
 if TYPE_CHECKING:
-    from autograder.extras.sheets.sheets import Sheets
-    from autograder.extras.similar.similar import Similar
     from autograder.sandbox.doctor.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
 
 MOST_NOTES = 20  # about the choice among a student's files
 
-AnyPath = str | os.PathLike[str]
-OnProgress = Callable[[int, int], None]  # called with the number done and the total
+Drawing = Annotated[OnProgress | None, Steps("Drawing")]
+TrustTimestamps = Annotated[
+    bool,
+    flag(
+        "--trust-timestamps",
+        help="Use nbgrader's timestamp.txt, which students can forge.",
+        advanced=True,
+    ),
+]
+TrustGrades = Annotated[
+    bool,
+    flag(
+        "--trust-grades",
+        help="Believe what another person or machine wrote into the output folder.",
+        advanced=True,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -130,23 +160,41 @@ def load_course(course: AnyPath | Course = ".") -> Course:
 
 
 def grade(
-    submissions: AnyPath,
-    course: AnyPath | Course = ".",
-    output: AnyPath = "grades",
+    submissions: Submissions,
+    course: CourseFolder = ".",
+    output: OutputFolder = "grades",
     *,
-    assignment: str | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    regrade: bool = False,
-    unsafe: bool = False,
-    trust_timestamps: bool = False,
-    trust_grades: bool = False,
-    pictures: bool = False,
-    cluster: str | None = None,
-    on_grade: OnProgress | None = None,
-    on_picture: OnProgress | None = None,
+    assignment: OneAssignment = None,
+    jobs: Jobs = None,
+    seed: Annotated[
+        int | None,
+        value(
+            "--seed",
+            metavar="NUMBER",
+            help="Repeat a run with the seed stored in its grades.",
+            advanced=True,
+        ),
+    ] = None,
+    regrade: Annotated[
+        bool, flag("--regrade", help="Also grade unchanged submissions again.")
+    ] = False,
+    unsafe: Unsafe = False,
+    trust_timestamps: TrustTimestamps = False,
+    trust_grades: TrustGrades = False,
+    pictures: Pictures = False,
+    cluster: Annotated[
+        str | None,
+        value(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Grade on a Dask cluster: local:4, tls://scheduler:8786 or a YAML file.",
+            advanced=True,
+        ),
+    ] = None,
+    on_grade: Annotated[OnProgress | None, Steps("Grading")] = None,
+    on_picture: Drawing = None,
 ) -> Run:
-    """Grade a class as `autograder grade` does: each submission in its own sandbox, with a journal and pages.
+    """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped.
 
     `submissions` is a folder `<student>/<assignment>/<file>`, an archive of one, or a single file.
     Unchanged submissions are not graded again unless `regrade` is set. `jobs` is the largest number
@@ -167,12 +215,12 @@ def grade(
     folder, moved = _output_folder(Path(output), source, first)
     # an error in what is laid over the grades is told before the class is graded
     read_decisions(loaded)
-    _roster(loaded, None, folder)
+    people_of(loaded, folder)
     with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
         stored = texts.put(folder, itertools.chain([first], handed_in))
         keep_times(folder, source, stored, trust_timestamps)
         new = stored if regrade else ungraded(loaded, stored, journal)
-        plan = _plan(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))
+        plan = plan_of(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))
         summary = _grade_new(plan, journal, new, len(stored) - len(new), cluster, on_grade)
     pages = _write_pages(plan, Reading(journal.path), pictures, on_picture)
     notes = (
@@ -233,17 +281,34 @@ def _grade_new(
 
 
 def watch(
-    submissions: AnyPath,
-    course: AnyPath | Course = ".",
-    output: AnyPath = "grades",
+    submissions: Submissions,
+    course: CourseFolder = ".",
+    output: OutputFolder = "grades",
     *,
-    assignment: str | None = None,
-    jobs: int | None = None,
-    unsafe: bool = False,
-    trust_timestamps: bool = False,
-    trust_grades: bool = False,
-    collect: str | None = None,
-    every_minutes: float = 10,
+    assignment: OneAssignment = None,
+    jobs: Jobs = None,
+    unsafe: Unsafe = False,
+    trust_timestamps: TrustTimestamps = False,
+    trust_grades: TrustGrades = False,
+    collect: Annotated[
+        str | None,
+        value(
+            "--collect",
+            metavar="REPOSITORIES",
+            help="With --watch: also collect from these repositories, a table or an address with {student}.",
+            advanced=True,
+        ),
+    ] = None,
+    every_minutes: Annotated[
+        float,
+        value(
+            "--every",
+            metavar="MINUTES",
+            min=1,
+            help="With --collect: how many minutes apart.",
+            advanced=True,
+        ),
+    ] = 10,
     on_ready: Callable[[Path], None] | None = None,
     on_grade: Callable[[Grade], None] | None = None,
     on_postponed: Callable[[str], None] | None = None,
@@ -275,7 +340,7 @@ def watch(
             f"{folder} lies among the submissions that are watched. Name a folder outside with --output."
         )
     read_decisions(loaded)
-    class_of = _roster(loaded, None, folder).class_list
+    class_of = people_of(loaded, folder).class_list
     with OpenRun(folder, trusted=trust_grades) as run:
         journal = Journal(folder)
         for problem in filter(None, (moved, run.problem, journal.problem)):
@@ -290,7 +355,7 @@ def watch(
             inbound.publish if inbound else None,
         )
         pages.write_all()
-        plan = _plan(loaded, run.seed, unsafe, jobs, (name,) if name else None)
+        plan = plan_of(loaded, run.seed, unsafe, jobs, (name,) if name else None)
         repeated = _collecting(collect, source, loaded, name, every_minutes) if collect else None
         watching = Watching(plan, hand_ins, journal, pages, repeated)
         try:
@@ -319,19 +384,22 @@ def regrade(
 
 
 def report(
-    grades: AnyPath = "grades",
-    course: AnyPath | Course = ".",
+    grades: GradesFolder = "grades",
+    course: CourseFolder = ".",
     *,
-    pictures: bool = False,
-    section: str | None = None,
-    jobs: int | None = None,
-    unsafe: bool = False,
-    on_picture: OnProgress | None = None,
+    pictures: Pictures = False,
+    section: Section = None,
+    jobs: Jobs = None,
+    unsafe: Unsafe = False,
+    on_picture: Drawing = None,
 ) -> Report:
-    """Write the report pages of a class again from its journal, without grading; for a section, only its report."""
+    """Write the report pages again from a journal, without grading.
+
+    For a section, only its report is written.
+    """
     journal = grades_at(Path(grades))
     pages = _write_pages(
-        _plan(load_course(course), 0, unsafe, jobs), journal, pictures, on_picture, section
+        plan_of(load_course(course), 0, unsafe, jobs), journal, pictures, on_picture, section
     )
     return (
         replace(pages, differences=(*pages.differences, journal.problem))
@@ -348,8 +416,18 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
     return list(grades_at(Path(grades)))
 
 
-def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) -> Comparison:
-    """Compare two gradings; with a course, its decisions are laid over both, lateness is not."""
+def compare(
+    old: Annotated[AnyPath, path_argument(help="The earlier grades.jsonl, or its folder.")],
+    new: Annotated[AnyPath, path_argument(help="The later grades.jsonl, or its folder.")],
+    course: Annotated[
+        AnyPath | Course | None,
+        path_option("--course", help="The course's folder or course.yml, for its decisions."),
+    ] = None,
+) -> Comparison:
+    """Compare two gradings: list the students whose score changed, and the tests that changed it.
+
+    With a course, its decisions are laid over both, lateness is not.
+    """
     loaded = None if course is None else load_course(course)
     before = grades_at(Path(old))
     after = grades_at(Path(new))
@@ -368,27 +446,81 @@ def compare(old: AnyPath, new: AnyPath, course: AnyPath | Course | None = None) 
 
 
 def decide(
-    student: str | None,
-    assignment: str | None = None,
-    course: AnyPath | Course = ".",
-    grades: AnyPath = "grades",
+    student: Annotated[
+        str | None,
+        argument(
+            metavar="STUDENT",
+            help="A student's id, name or login, or a submission; none with --drop.",
+        ),
+    ] = None,
+    assignment: OneAssignment = None,
+    course: CourseFolder = ".",
+    grades: GradesOption = "grades",
     *,
-    by: str,
-    reason: str | None = None,
-    **decision: Any,
+    by: Annotated[
+        str,
+        value(
+            "--by", metavar="NAME", envvar=["AUTOGRADER_BY", "USER", "USERNAME"], help="The author."
+        ),
+    ] = "",
+    reason: Annotated[
+        str | None,
+        value("--reason", "-r", metavar="TEXT", help="The reason, which the student reads."),
+    ] = None,
+    give: Annotated[
+        float | None, value("--give", metavar="POINTS", help="Give points back.")
+    ] = None,
+    take: Annotated[
+        float | None, value("--take", metavar="POINTS", help="Take points off.")
+    ] = None,
+    part: Annotated[
+        str | None, value("--part", metavar="NAME", help="The part of these points.")
+    ] = None,
+    comment: Annotated[
+        str | None, value("--comment", metavar="TEXT", help="A comment for the student.")
+    ] = None,
+    excuse: Annotated[
+        bool, flag("--excuse", help="Count neither the score nor its maximum.")
+    ] = False,
+    accept_late: Annotated[
+        bool, flag("--accept-late", help="Deduct nothing for lateness.")
+    ] = False,
+    drop: Annotated[
+        str | None, value("--drop", metavar="TEST", help="Drop a test for everybody.")
+    ] = None,
+    counts: Annotated[
+        str | None,
+        value(
+            "--counts",
+            metavar="HOW",
+            help="A dropped test counts: full (its points for everybody) or out (of the total).",
+        ),
+    ] = None,
 ) -> list[Decided]:
-    """Add a decision to `decisions.yml` beside course.yml; return the grades that it is about. Nothing is graded again.
+    """Decide about grades: points, comments, excuses, dropped tests, late work.
 
-    `student` is an id, a name, a login or an address of the roster, or the path of a submission,
-    which also gives the assignment. `decision` is one of `give=1`, `take=1` (both also with
-    `part="mask"`), `comment="…"`, `excuse=True`, `accept_late=True`, or for all students
-    (`student=None`) `drop="test_…"` with `counts="full"` or `counts="out"`. Raises CourseError for
-    an invalid decision, and RefusedError for one that does not fit the grades.
+    The decision is added to `decisions.yml` beside course.yml, and the grades that it is about are
+    returned. Nothing is graded again. `student` is an id, a name, a login or an address of the
+    roster, or the path of a submission, which also gives the assignment; None is for `drop`.
+    Raises CourseError for an invalid decision, and RefusedError for one that does not fit the
+    grades.
     """
+    if not by:
+        raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
+    decision: dict[str, Any] = dict(
+        give=give,
+        take=take,
+        part=part,
+        comment=comment,
+        drop=drop,
+        counts=counts,
+        excuse=excuse or None,
+        accept_late=accept_late or None,
+    )
     loaded = load_course(course)
     reading = grades_at(Path(grades))
     folder = reading.path.parent
-    effective = _effective(reading, loaded)
+    effective = effective_of(reading, loaded)
     names = dict.fromkeys((grade.student for grade in effective.grades), "")
     names |= dict.fromkeys(effective.people.groups, "")
     names |= read_names(folder) | dict(effective.people.names)
@@ -396,7 +528,7 @@ def decide(
     originals = read_originals(folder)
     if student:
         named = _student_in_path(student, names)
-        student = _roster(loaded, None, folder).student_id(named, names, originals)
+        student = people_of(loaded, folder).student_id(named, names, originals)
         decision["student"] = originals.get(student, student)
     journal = effective.journal
     if decision.get("give") or decision.get("take"):
@@ -442,184 +574,24 @@ def _add_decision(
 
 
 def to_review(
-    grades: AnyPath = "grades",
-    course: AnyPath | Course = ".",
-    borders: Sequence[float] = (50,),
-    within: float = 2,
+    grades: GradesOption = "grades",
+    course: CourseFolder = ".",
+    borders: Annotated[
+        Sequence[float],
+        value(
+            "--border", metavar="PERCENT", help="A border for --pick; repeatable.", advanced=True
+        ),
+    ] = (50,),
+    within: Annotated[
+        float,
+        value(
+            "--within", metavar="PERCENT", help="How far below a border, for --pick.", advanced=True
+        ),
+    ] = 2,
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
     loaded = load_course(course)
-    return _effective(grades_at(Path(grades)), loaded).to_review(borders, within)
-
-
-def collect(
-    archives: Sequence[AnyPath],
-    course: AnyPath | Course = ".",
-    output: AnyPath = "submitted",
-    *,
-    assignment: str | None = None,
-    roster: AnyPath | None = None,
-    times: AnyPath | None = None,
-    source: str | None = None,
-    branch: str | None = None,
-    replace: bool = False,
-    on_repository: OnProgress | None = None,
-) -> collecting.CollectReport:
-    """Import downloads from Canvas, Moodle or Gradescope into the folder that `grade` reads.
-
-    With the source `git`, `archives` is one table of repositories, or one address with `{student}`;
-    `branch` is the branch or tag that stands for the hand-in.
-    """
-    loaded = load_course(course)
-    wanted = loaded.assignment(assignment) if assignment else None
-    people = _roster(loaded, roster)
-    options = collecting.CollectOptions(Path(output), wanted, people, source, replace, _path(times))
-    if source == "git":
-        return _collect_from_git(archives, loaded, options, branch or "", on_repository or _ignore)
-    if branch:
-        raise RefusedError("--branch is for repositories; say --from git as well.")
-    return collecting.collect([Path(archive) for archive in archives], loaded, options)
-
-
-def _collect_from_git(
-    tables: Sequence[AnyPath],
-    course: Course,
-    options: collecting.CollectOptions,
-    branch: str,
-    on_repository: OnProgress,
-) -> collecting.CollectReport:
-    from autograder.extras.git.collecting import collect_from_git
-    from autograder.extras.git.repositories import read_repositories
-
-    if len(tables) != 1:
-        raise RefusedError(
-            "`--from git` takes one table of repositories, or one address with {student} in it."
-        )
-    source = os.fspath(tables[0])
-    name = options.assignment.name if options.assignment else ""
-    repositories = read_repositories(source, course, options.roster, name, branch)
-    return collect_from_git(repositories, course, options, Path(source).name, on_repository)
-
-
-def export(
-    to: str,
-    grades: AnyPath = "grades",
-    course: AnyPath | Course = ".",
-    *,
-    assignment: str | None = None,
-    sheet: AnyPath | None = None,
-    column: str | None = None,
-    roster: AnyPath | None = None,
-    section: str | None = None,
-    submissions: AnyPath | None = None,
-    output: AnyPath | None = None,
-    hidden: str | None = None,
-    repositories: AnyPath | None = None,
-    branch: str = "feedback",
-    replace: bool = False,
-    on_step: OnProgress | None = None,
-) -> exports.Exported:
-    """Write a class's grades, or an assignment's autograder, for another tool; see `autograder export --help`.
-
-    `to="git"` pushes each student's feedback to a branch of the student's repository, if it differs
-    from what is there: `repositories` is a table, or an address with `{student}`, as for `collect`.
-    A branch that the course did not write is left alone unless `replace` is set.
-    """
-    exporter = exports.find_exporter(to)
-    loaded = load_course(course)
-    request = exports.ExportRequest(
-        course=loaded,
-        submissions=_path(submissions),
-        assignment=assignment,
-        sheet=_path(sheet),
-        column=column,
-        roster=_roster(loaded, roster, Path(grades)),
-        output=_path(output),
-        hidden=hidden,
-        repositories=None if repositories is None else os.fspath(repositories),
-        branch=branch,
-        replace=replace,
-        on_step=on_step or _ignore,
-    )
-    if exporter.has_grades:
-        request = exports.read_grades(request, Path(grades), exporter, section)
-    if exporter.adds_hand_grading:
-        request = with_hand_grading(request)
-    return exports.export(to, request)
-
-
-def similar(
-    submissions: AnyPath,
-    assignment: str,
-    course: AnyPath | Course = ".",
-    *,
-    most: int = 20,
-    least: float = 0.15,
-    page: AnyPath | None = None,
-) -> "Similar":
-    """Find the pairs of submissions that are unusually alike; `page` is an HTML file to show them side by side."""
-    from autograder.extras.similar import similar as finding
-    from autograder.extras.similar.similarity_page import check_room, write_alike
-
-    loaded = load_course(course)
-    chosen = loaded.assignment(assignment)
-    if page is not None:
-        check_room(Path(page))
-    pairs = finding.similar(loaded, chosen, Path(submissions), most, least)
-    if page is not None:
-        write_alike(Path(page), chosen.title, pairs)
-    return pairs
-
-
-def sheet(
-    assignment: str,
-    grades: AnyPath = "grades",
-    course: AnyPath | Course = ".",
-    *,
-    student: str | None = None,
-    everybody: bool = False,
-    section: str | None = None,
-    seed: int = 0,
-    page: AnyPath | None = None,
-    jobs: int | None = None,
-    unsafe: bool = False,
-    on_sheet: OnProgress | None = None,
-) -> "Sheets":
-    """Write a sheet to print about the graded work on one assignment.
-
-    It is for teaching assistants, about the class; with `student` or `everybody`, for a
-    conversation of five minutes about a student's own code. Equal submissions and seeds give equal
-    sheets. `page` is the HTML file; by default, it lies in `sheets/` in the folder of grades.
-    """
-    from autograder.extras.sheets import sheets
-    from autograder.extras.sheets.conversation import SheetJob
-
-    loaded = load_course(course)
-    chosen = loaded.assignment(assignment)
-    reading = grades_at(Path(grades))
-    folder = reading.path.parent
-    refuse_links(folder)
-    effective = _effective(reading, loaded, section)
-    names = read_names(folder) | {k: name for k, name in effective.people.names.items() if name}
-    plan = _plan(loaded, seed, unsafe, jobs, (chosen.name,))
-    of_assignment = [grade for grade in effective.grades if grade.assignment == chosen.name]
-    if student is not None:
-        students = dict.fromkeys((grade.student for grade in effective.grades), "") | names
-        named = _roster(loaded, None, folder).student_id(student, students, read_originals(folder))
-        of_assignment = [grade for grade in of_assignment if grade.student == named]
-    if not of_assignment:
-        who = f"{student} has" if student else "There is"
-        raise RefusedError(f"{who} no graded work on {chosen.name} in {folder}.")
-    if student is None and not everybody:
-        file = _path(page) or sheets.class_file(folder, chosen)
-        return sheets.write_class_page(
-            plan, folder, chosen, of_assignment, names, file, on_sheet or _ignore
-        )
-    file = _path(page) or sheets.conversations_file(
-        folder, chosen, of_assignment[0].student if student else None
-    )
-    sheet_jobs = [SheetJob(folder.absolute(), grade, seed) for grade in of_assignment]
-    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or _ignore)
+    return effective_of(grades_at(Path(grades)), loaded).to_review(borders, within)
 
 
 def check(target: AnyPath = ".") -> "CheckReport":
@@ -630,9 +602,14 @@ def check(target: AnyPath = ".") -> "CheckReport":
 
 
 def doctor(
-    walls: bool = False, course: AnyPath = ".", *, on_tier: OnProgress | None = None
+    walls: Annotated[
+        bool, flag("--verify", help="Test every boundary of every sandbox tier.")
+    ] = False,
+    course: CourseFolder = ".",
+    *,
+    on_tier: Annotated[OnProgress | None, Steps("Trying")] = None,
 ) -> "list[TierReport]":
-    """Report in which sandbox tiers grading works on this machine, and why not in others.
+    """Show in which sandbox tiers grading works on this machine, and why not in others.
 
     A small submission is graded in each tier, with what the assignments of the course import, if
     there is a course. With `walls`, every boundary is tested instead. `on_tier` is called with the
@@ -643,26 +620,22 @@ def doctor(
 
     if walls:
         return verify()
-    loaded = load_course(course) if config.course_file(Path(course)).is_file() else None
+    is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
+    loaded = load_course(course) if is_there else None
     return examine_grading(loaded, on_tier or _ignore)
 
 
-def _plan(
+def plan_of(
     course: Course, seed: int, unsafe: bool, jobs: int | None, names: tuple[str, ...] | None = None
 ) -> Plan:
+    """Return the plan of graders for these options and assignments; None stands for all."""
     return Plan(course, seed, "unsafe" if unsafe else "best", jobs or os.cpu_count() or 1, names)
 
 
-def _roster(course: Course, roster: AnyPath | None = None, grades: Path | None = None) -> Roster:
-    """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
-    beside = course.root / ROSTER
-    made_up = grades is not None and (grades / MARK).exists()
-    return read_roster(_path(roster) or (beside if beside.is_file() and not made_up else None))
-
-
-def _effective(journal: Reading, course: Course, section: str | None = None) -> Effective:
+def effective_of(journal: Reading, course: Course, section: str | None = None) -> Effective:
+    """Return what counts of a journal, for the class of the course's roster."""
     folder = journal.path.parent
-    return what_counts(folder, course, journal, _roster(course, None, folder).class_list, section)
+    return what_counts(folder, course, journal, people_of(course, folder).class_list, section)
 
 
 def _write_pages(
@@ -674,7 +647,7 @@ def _write_pages(
 ) -> Report:
     folder = journal.path.parent
     refuse_links(folder)
-    effective = _effective(journal, plan.course, section)
+    effective = effective_of(journal, plan.course, section)
     grades = effective.grades
     scores = effective.finals
     undrawn = []
@@ -720,10 +693,6 @@ def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:
     done = itertools.count(1)
     on_progress(0, total)
     return lambda _: on_progress(next(done), total)
-
-
-def _path(path: AnyPath | None) -> Path | None:
-    return None if path is None else Path(path)
 
 
 def _ignore(*_: object) -> None:

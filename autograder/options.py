@@ -1,22 +1,60 @@
-"""Options and arguments that several commands have, and how a path on the command line is read."""
+"""Options and arguments of the commands: each is declared once, on the function that a command calls.
+
+A function of the Python API annotates its parameters with these, and `autograder.cli` makes a
+command of it.
+"""
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-PROCESSORS = os.cpu_count() or 1
+from autograder.course.config import Course
+
+AnyPath = str | os.PathLike[str]
+OnProgress = Callable[[int, int], None]  # called with the number done and the total
+
+ADVANCED = "Advanced"  # the panel of `--help` for what few people need
 
 
-def path_option(*flags: str, help: str, metavar: str = "PATH") -> Any:
+@dataclass(frozen=True)
+class Steps:
+    """Marks the callback of a long command; a progress bar with this name takes its calls."""
+
+    name: str
+
+
+def flag(*names: str, help: str, advanced: bool = False) -> Any:
+    """Return the declaration of an option without a value."""
+    return typer.Option(*names, metavar="", help=help, rich_help_panel=_panel(advanced))
+
+
+def value(*names: str, metavar: str, help: str, advanced: bool = False, **further: Any) -> Any:
+    """Return the declaration of an option with a value; `further` are arguments of `typer.Option`."""
+    panel = _panel(advanced)
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **further)
+
+
+def path_option(*names: str, help: str, metavar: str = "PATH", advanced: bool = False) -> Any:
     """Return the declaration of an option that is a path."""
-    return typer.Option(*flags, parser=_path, metavar=metavar, help=help)
+    return value(*names, metavar=metavar, help=help, advanced=advanced, parser=_path)
+
+
+def argument(*, metavar: str, help: str) -> Any:
+    """Return the declaration of an argument."""
+    return typer.Argument(metavar=metavar, help=help)
 
 
 def path_argument(*, help: str, metavar: str = "PATH") -> Any:
     """Return the declaration of an argument that is a path."""
     return typer.Argument(parser=_path, metavar=metavar, help=help)
+
+
+def _panel(advanced: bool) -> str | None:
+    return ADVANCED if advanced else None
 
 
 def _path(text: str | Path) -> Path:
@@ -27,42 +65,53 @@ def _path(text: str | Path) -> Path:
 
 
 Target = Annotated[
-    str,
-    typer.Argument(
-        metavar="[ASSIGNMENT]", help="An assignment's name or folder, or your file in it."
-    ),
+    str, argument(metavar="ASSIGNMENT", help="An assignment's name or folder, or your file in it.")
 ]
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[ASSIGNMENT]...", help="The assignments; by default all."),
+    list[str] | None, argument(metavar="ASSIGNMENT", help="The assignments; by default all.")
+]
+Submissions = Annotated[
+    AnyPath, path_argument(metavar="SUBMISSIONS", help="A folder, an archive or one file.")
 ]
 OneAssignment = Annotated[
-    str | None, typer.Option("--assignment", "-a", help="Only this assignment.")
+    str | None, value("--assignment", "-a", metavar="NAME", help="Only this assignment.")
 ]
-GradesFolder = Annotated[Path, path_argument(help="The folder with grades.jsonl.")]
-CoursePath = Annotated[Path, path_option("--course", help="The course's folder or course.yml.")]
+GradesFolder = Annotated[AnyPath, path_argument(help="The folder with grades.jsonl.")]
+GradesOption = Annotated[AnyPath, path_option("--grades", help="The folder with grades.jsonl.")]
+OutputFolder = Annotated[
+    AnyPath, path_option("--output", "-o", help="The folder for the journal and the reports.")
+]
+CourseFolder = Annotated[
+    AnyPath | Course, path_option("--course", help="The course's folder or course.yml.")
+]
 RosterFile = Annotated[
-    Path | None,
-    path_option(help="A CSV file with the students; by default, roster.csv beside course.yml."),
-]
-Section = Annotated[str | None, typer.Option(help="Only this section of the roster.")]
-Pictures = Annotated[
-    bool, typer.Option("--pictures", help="Also draw pictures of failing code for the feedback.")
-]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        "-j",
-        min=1,
-        help="Number of parallel graders, at most; few submissions get fewer.",
+    AnyPath | None,
+    path_option(
+        "--roster", help="A CSV file with the students; by default, roster.csv beside course.yml."
     ),
 ]
-Unsafe = Annotated[bool, typer.Option("--unsafe", help="Allow grading without a sandbox.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only problems, and JSON if asked for.")
+Section = Annotated[
+    str | None, value("--section", metavar="NAME", help="Only this section of the roster.")
 ]
+Pictures = Annotated[
+    bool, flag("--pictures", help="Also draw pictures of failing code for the feedback.")
+]
+Jobs = Annotated[
+    int | None,
+    value(
+        "--jobs",
+        "-j",
+        metavar="NUMBER",
+        min=1,
+        help="Number of parallel graders, at most; by default, one for each processor.",
+    ),
+]
+Unsafe = Annotated[bool, flag("--unsafe", help="Allow student code to run without a sandbox.")]
+
+# what the commands of several groups share; the command line adds them
+AsJson = Annotated[bool, flag("--json", help="Print JSON for machines.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Print only problems.")]
+QuietBesideJson = Annotated[bool, flag("--quiet", "-q", help="Print only problems, and JSON.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also print details, such as tracebacks and times.")
+    bool, flag("--verbose", "-v", help="Also print details, such as tracebacks and times.")
 ]

@@ -5,12 +5,10 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
-from autograder.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
 from autograder.course.config import load_course
+from autograder.options import Jobs, Names, Unsafe, argument, flag, path_option, value
 from autograder.records import RefusedError
 from autograder.text.wording import counted
 
@@ -18,9 +16,9 @@ from autograder.text.wording import counted
 def build(
     names: Names = None,
     check_only: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail if a built file is out of date.")
+        bool, flag("--check", help="Write nothing; fail if a built file is out of date.")
     ] = False,
-    course_path: CoursePath = Path("."),
+    course_path: Path = Path("."),
 ) -> int:
     """Build the students' files from the solutions."""
     from autograder.authoring import build as building
@@ -42,46 +40,63 @@ def build(
 def audit(
     names: Names = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")
+        int,
+        value(
+            "--seeds",
+            metavar="NUMBER",
+            min=1,
+            help="Number of random draws that correct answers must pass.",
+        ),
     ] = 20,
     mistake_seeds: Annotated[
         int,
-        typer.Option(
-            min=1, help="Number of random draws in which each mistake must be caught and named."
+        value(
+            "--mistake-seeds",
+            metavar="NUMBER",
+            min=1,
+            help="Number of random draws in which each mistake must be caught and named.",
+            advanced=True,
         ),
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
+    seed: Annotated[
+        int, value("--seed", metavar="NUMBER", help="Seed of all random inputs.", advanced=True)
+    ] = 0,
     mutants: Annotated[
-        bool, typer.Option(help="Also try automatic mutants of the solutions.")
+        bool, flag("--mutants/--no-mutants", help="Also try automatic mutants of the solutions.")
     ] = True,
     only: Annotated[
         str | None,
-        typer.Option(
-            help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant."
+        value(
+            "--only",
+            metavar="KIND",
+            advanced=True,
+            help="Try only one kind: stub, trivial, solution, mistake, alternative or mutant.",
         ),
     ] = None,
-    jobs: Jobs = PROCESSORS,
+    jobs: Jobs = None,
     unsafe: Unsafe = False,
     output: Annotated[
         Path | None, path_option("--output", "-o", help="Write the findings to this file as JSON.")
     ] = None,
-    course_path: CoursePath = Path("."),
-    as_json: AsJson = False,
+    course_path: Path = Path("."),
+    as_json: bool = False,
     record: Annotated[
         bool,
-        typer.Option(
-            help="Write which tests each mistake fails to failing_tests.json, beside the suites: it makes grading fast."
+        flag(
+            "--record/--no-record",
+            advanced=True,
+            help="Write which tests each mistake fails to failing_tests.json, beside the suites: it makes grading fast.",
         ),
     ] = False,
 ) -> int:
     """Check that the course is fair: stubs 0 %, correct answers 100 %, mistakes caught and named."""
+    from autograder.api import plan_of
     from autograder.authoring.audit import KINDS, audit_course, is_an_audit, record_failing_tests
-    from autograder.runs.pool import Plan
     from autograder.text.files import check_file, write_whole
 
     course = load_course(course_path)
     chosen = tuple(assignment.name for assignment in course.select(names or None))
-    plan = Plan(course, seed, "unsafe" if unsafe else "best", jobs, chosen)
+    plan = plan_of(course, seed, unsafe, jobs, chosen)
     if only is not None and only not in KINDS:
         raise RefusedError(f"There is no kind {only!r} to try; there are {', '.join(KINDS)}.")
     kinds = (only,) if only else tuple(kind for kind in KINDS if mutants or kind != "mutant")
@@ -102,19 +117,27 @@ def audit(
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="A number and a name, such as 14_beam_search.")],
+    name: Annotated[
+        str, argument(metavar="NAME", help="A number and a name, such as 14_beam_search.")
+    ],
     title: Annotated[
         str | None,
-        typer.Option(help="The title that students read; by default derived from the name."),
+        value(
+            "--title",
+            metavar="TEXT",
+            help="The title that students read; by default derived from the name.",
+        ),
     ] = None,
     ci: Annotated[
         str | None,
-        typer.Option(
+        value(
+            "--ci",
+            metavar="FORGE",
             help="Also write workflows, for github or gitlab; with github-course or gitlab-course, one "
-            "that grades the class, too."
+            "that grades the class, too.",
         ),
     ] = None,
-    course_path: CoursePath = Path("."),
+    course_path: Path = Path("."),
 ) -> int:
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
@@ -135,9 +158,13 @@ def release(
     ] = Path("release.zip"),
     wheel: Annotated[
         Path | None,
-        path_option(help="The autograder's wheel to include; by default it is built from source."),
+        path_option(
+            "--wheel",
+            advanced=True,
+            help="The autograder's wheel to include; by default it is built from source.",
+        ),
     ] = None,
-    course_path: CoursePath = Path("."),
+    course_path: Path = Path("."),
 ) -> int:
     """Package the students' files, and verify that they contain no solution, hidden test or mistake."""
     from autograder.authoring.release import release as releasing

@@ -1,4 +1,4 @@
-"""Code that all commands share: exit codes, common options and error handling."""
+"""Code that all commands share: exit codes, shared options, error handling, and commands made of functions."""
 
 import inspect
 import json
@@ -7,17 +7,20 @@ import platform
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from types import GenericAlias, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
-from autograder.options import Quiet, Verbose
 from autograder.installation.distribution import warning_about_namesake
+from autograder.options import AnyPath, AsJson, Quiet, QuietBesideJson, Steps, Verbose, path_option
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
 from autograder.text.consoles import encoding_of
 from autograder.version import __version__
@@ -48,12 +51,104 @@ def show(as_json: bool, record: Callable[[], Any], screen: Callable[[], object])
         screen()
 
 
+class Call:
+    """What a person typed: the options of one or more functions, and whether the answer is for machines."""
+
+    def __init__(self, options: dict[str, Any], as_json: bool) -> None:
+        self.options = options
+        self.as_json = as_json
+
+    def __call__(self, function: Callable[..., Any], **further: Any) -> Any:
+        """Return what the function answers to those of the options that it has, with progress bars."""
+        from autograder.cli.console import progress
+
+        parameters = inspect.signature(function).parameters
+        given = {name: value for name, value in self.options.items() if name in parameters}
+        with progress(quiet=self.as_json) as steps:
+            for name, parameter in parameters.items():
+                for mark in _marks(parameter, Steps):
+                    given[name] = steps(mark.name)
+            return function(**{**given, **further})
+
+    def show(self, record: Callable[[], Any], screen: Callable[[], object]) -> None:
+        """Print the record as JSON if that was asked for, otherwise show the screen."""
+        show(self.as_json, record, screen)
+
+
+class ApiCommand:
+    """A command made of `functions` whose parameters declare its options; a screen shows their answer.
+
+    The screen receives a `Call`, and the options that it declares itself. The help is the first
+    paragraph of the screen's docstring or of the first function's.
+    """
+
+    def __init__(self, functions: Sequence[Callable[..., Any]], screen: Callable[..., int]) -> None:
+        self.functions = functions
+        self._screen = screen
+        self.__name__ = screen.__name__
+        self.__module__ = screen.__module__
+        self.__doc__ = inspect.getdoc(screen) or inspect.getdoc(functions[0])
+        of_screen = list(inspect.signature(screen).parameters.values())[1:]
+        self._own = [parameter.name for parameter in of_screen]
+        declared: dict[str, inspect.Parameter] = {}
+        for function in functions:
+            for name, parameter in inspect.signature(function).parameters.items():
+                if _marks(parameter, _Declaration):
+                    declared.setdefault(name, _on_the_command_line(parameter))
+        parameters = [*declared.values(), *of_screen, _shared("as_json")]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        self.__signature__ = inspect.Signature([each.replace(kind=kind) for each in parameters])
+
+    def __call__(self, *, as_json: bool = False, **options: Any) -> int:
+        own = {name: options.pop(name) for name in self._own}
+        return self._screen(Call(options, as_json), **own)
+
+
+def command_of(*functions: Callable[..., Any]) -> Callable[[Callable[..., int]], ApiCommand]:
+    """Decorate a screen: the result is the command of these functions."""
+    return lambda screen: ApiCommand(functions, screen)
+
+
+_Declaration = (typer.models.OptionInfo, typer.models.ArgumentInfo)
+_COURSE = Annotated[Path, path_option("--course", help="The course's folder or course.yml.")]
+_SHARED = {"as_json": AsJson, "course_path": _COURSE, "quiet": Quiet, "verbose": Verbose}
+
+
+def _shared(name: str, annotation: Any = None) -> inspect.Parameter:
+    annotation = annotation or _SHARED[name]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=False, annotation=annotation)
+
+
+def _marks(parameter: inspect.Parameter, kinds: Any) -> list[Any]:
+    """Return what of these kinds the annotation of a parameter carries."""
+    metadata = getattr(parameter.annotation, "__metadata__", ())
+    return [mark for mark in metadata if isinstance(mark, kinds)]
+
+
+def _on_the_command_line(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return the parameter with the type that a command line can give: a path for anything that names one."""
+    kind = parameter.annotation.__origin__
+    metadata = parameter.annotation.__metadata__
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    wanted: Any = kind
+    default = parameter.default
+    if set(get_args(AnyPath)) <= set(kinds):
+        wanted = Path | None if type(None) in kinds else Path
+        default = Path(default) if isinstance(default, str) else default
+    elif get_origin(kind) is Sequence:
+        wanted = GenericAlias(list, get_args(kind))
+        default = default if default is inspect.Parameter.empty else list(default)
+    annotation = Annotated.__class_getitem__((wanted, *metadata))  # type: ignore[attr-defined]
+    return parameter.replace(annotation=annotation, default=default)
+
+
 def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     """Decorate a command so that errors a user can fix print a message and set an exit code.
 
     CourseError and RefusedError exit with 2; InfrastructureError, MemoryError and an OSError of the
     machine with 3; an interruption with 130 or 143. All others are defects with a traceback. The
-    options --quiet and --verbose are added.
+    options --quiet and --verbose are added, and the one for JSON is declared.
     """
 
     @wraps(command)
@@ -97,15 +192,26 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
 
     signature = inspect.signature(command, eval_str=True)
     parameters = [
-        *signature.parameters.values(),
-        _parameter("quiet", Quiet),
-        _parameter("verbose", Verbose),
+        parameter.replace(annotation=_SHARED.get(parameter.name, parameter.annotation))
+        for parameter in signature.parameters.values()
     ]
+    quiet = QuietBesideJson if "as_json" in signature.parameters else Quiet
+    parameters += [_shared("quiet", quiet), _shared("verbose")]
     wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return wrapped
 
 
-def _parameter(name: str, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
-    )
+class Command(TyperCommand):
+    """A command whose help names the values of options and says nothing of the types of arguments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for parameter in self.params:
+            if isinstance(parameter, TyperArgument):
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+
+    def get_help_option(self, ctx: Any) -> TyperOption | None:
+        option: TyperOption | None = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option

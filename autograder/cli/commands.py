@@ -1,42 +1,102 @@
-"""The typer application with all commands."""
+"""The typer application with all commands, those of extensions included. A command is imported when it is needed."""
 
+import inspect
 from collections.abc import Callable
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from autograder.cli import authors, instructors, students
-from autograder.cli.base import report_errors
+from autograder.cli.base import Command, report_errors
+from autograder.installation.extensions import extensions, load_extension
 from autograder.version import __version__
 
+EXTENSIONS = "autograder.commands"  # the entry points of further commands, all for instructors
+STUDENTS = "Students"
+INSTRUCTORS = "Instructors"
+AUTHORS = "Authors"
+NAMES = {
+    STUDENTS: ("check", "watch", "hint", "answers", "catch", "progress", "pack"),
+    INSTRUCTORS: ("grade", "report", "decide", "compare", "doctor"),
+    AUTHORS: ("build", "audit", "new", "release"),
+}
+
+
+class Commands(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        self._made: dict[str, TyperCommand] = {}
+        super().__init__(**settings)
+
+    @property  # type: ignore[override]
+    def commands(self) -> dict[str, TyperCommand]:
+        """All commands, in the order of `--help`."""
+        return {name: self._command(name) for name in _panels()}
+
+    @commands.setter
+    def commands(self, given: object) -> None:
+        """Typer gives the commands that it knows: none."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_panels())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        known = any(cmd_name in names for names in NAMES.values()) or cmd_name in _panels()
+        return self._command(cmd_name) if known else None
+
+    def _command(self, name: str) -> TyperCommand:
+        if name not in self._made:
+            self._made[name] = _made(name)
+        return self._made[name]
+
+
+def _panels() -> dict[str, str]:
+    """Return the panel of each command; those of extensions follow those of the core."""
+    panels: dict[str, str] = {}
+    for panel, names in NAMES.items():
+        panels |= dict.fromkeys(names, panel)
+        if panel == INSTRUCTORS:
+            panels |= dict.fromkeys(extensions(EXTENSIONS), panel)
+    return panels
+
+
+def _made(name: str) -> TyperCommand:
+    function = _function(name)
+    first_paragraph, _, _ = (inspect.getdoc(function) or "").partition("\n\n")
+    panel = next((panel for panel, names in NAMES.items() if name in names), INSTRUCTORS)
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, context_settings=CONTEXT
+    )
+    add = alone.command(name, cls=Command, help=first_paragraph, rich_help_panel=panel)
+    add(report_errors(function))
+    made = typer.main.get_command(alone)
+    assert isinstance(made, TyperCommand)
+    return made
+
+
+def _function(name: str) -> Callable[..., int]:
+    for panel, names in NAMES.items():
+        if name in names:
+            function: Callable[..., int] = getattr(
+                import_module(f"autograder.cli.{panel.lower()}"), name
+            )
+            return function
+    extension: Callable[..., int] = load_extension(EXTENSIONS, name)
+    return extension
+
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="autograder",
+    cls=Commands,
     help="Grade programming assignments fairly, kindly, safely and fast.\n\n"
     "Students need the first group of commands only.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
-PANELS: dict[str, tuple[Callable[..., int], ...]] = {
-    "Students": (
-        students.check,
-        students.watch,
-        students.hint,
-        students.answers,
-        students.catch,
-        students.progress,
-        students.pack,
-    ),
-    "Instructors": (
-        *(instructors.collect, instructors.grade, instructors.report, instructors.compare),
-        *(instructors.decide, instructors.export, instructors.similar, instructors.sheet),
-        instructors.doctor,
-    ),
-    "Authors": (authors.build, authors.audit, authors.new, authors.release),
-}
-for panel, commands in PANELS.items():
-    for command in commands:
-        app.command(rich_help_panel=panel)(report_errors(command))
 
 
 def _version(wanted: bool) -> None:
@@ -49,7 +109,14 @@ def _version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            "-V",
+            metavar="",
+            callback=_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
 ) -> None:
     """Grade programming assignments fairly, kindly, safely and fast."""

@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
-from autograder.options import AsJson, Target, path_option
 from autograder.course.config import load_course
+from autograder.options import Target, argument, flag, path_option, value
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import find_work, find_works
 
@@ -17,9 +15,9 @@ from autograder.selfcheck.workspace import find_work, find_works
 def check(
     target: Target = ".",
     picture: Annotated[
-        bool, typer.Option("--picture", "-p", help="Draw what your code does, into `pictures/`.")
+        bool, flag("--picture", "-p", help="Draw what your code does, into `pictures/`.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: bool = False,
 ) -> int:
     """Run the visible tests on your code, and explain each failure."""
     from autograder.selfcheck.check import check_work
@@ -60,9 +58,7 @@ def watch(target: Target = ".") -> int:
 
 def hint(
     target: Target = ".",
-    again: Annotated[
-        bool, typer.Option("--again", help="Start again with the first step.")
-    ] = False,
+    again: Annotated[bool, flag("--again", help="Start again with the first step.")] = False,
 ) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next step."""
     from autograder.selfcheck.check import check_work
@@ -79,9 +75,7 @@ def answers(
     target: Target = ".",
     everything: Annotated[
         bool,
-        typer.Option(
-            "--all", help="For instructors, in the course's folder: the answers of all parts."
-        ),
+        flag("--all", help="For instructors, in the course's folder: the answers of all parts."),
     ] = False,
 ) -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
@@ -113,11 +107,11 @@ def answers(
 def catch(
     target: Target = ".",
     part: Annotated[
-        str | None, typer.Option("--part", help="Try the inputs of this part only.")
+        str | None, value("--part", metavar="NAME", help="Try the inputs of this part only.")
     ] = None,
     give_up: Annotated[
         str | None,
-        typer.Option(
+        value(
             "--give-up",
             metavar="LETTER",
             help="Run the author's input for this program, and see what it says about your code.",
@@ -147,8 +141,10 @@ def catch(
 
 
 def progress(
-    folder: Annotated[str, typer.Argument(help="The folder with your assignments.")] = ".",
-    as_json: AsJson = False,
+    folder: Annotated[
+        str, argument(metavar="FOLDER", help="The folder with your assignments.")
+    ] = ".",
+    as_json: bool = False,
 ) -> int:
     """Show your results in the whole course."""
     _check_all(folder, as_json)

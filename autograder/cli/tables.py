@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from rich import box
@@ -24,10 +24,6 @@ from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.times import read_names, shown_id, with_name
 from autograder.records import Grade
 from autograder.text.wording import counted, counted_are, listed
-
-if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
-    from autograder.extras.similar.similar import CourseAnswer, Similar
-    from autograder.extras.similar.similarity import Pair
 
 OTHER = "other"  # the column of refused submissions without an assignment in the course
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
@@ -239,8 +235,8 @@ def _changes(changes: Iterable[Change]) -> Table:
     names = Column("student", no_wrap=True), Column("assignment", no_wrap=True)
     table = Table(
         *names,
-        _numbers("before"),
-        _numbers("after"),
+        numbers("before"),
+        numbers("after"),
         Column("what changed", ratio=1),
         box=box.SIMPLE_HEAD,
     )
@@ -252,7 +248,8 @@ def _changes(changes: Iterable[Change]) -> Table:
     return table
 
 
-def _numbers(header: str) -> Column:
+def numbers(header: str) -> Column:
+    """Return a column of numbers."""
     return Column(header, justify="right", no_wrap=True)
 
 
@@ -316,67 +313,3 @@ def show_to_review(console: Console, submissions: Sequence[dict[str, Any]]) -> N
         place = f"[bold]{escape(submission['student'])}[/], {submission['assignment']}: {score}"
         console.print(f"{place}. {escape(' '.join(submission['reasons']))}", soft_wrap=True)
     console.print(f"{counted(len(submissions), 'submission')} to review.")
-
-
-PASSAGES = 4  # maximum number of passages shown for a pair, longest first
-SHOWN_WORDS = 5
-
-
-def show_similar(console: Console, similar: "Similar") -> None:
-    """Print the pairs and the lines they share, and who has an answer of the course's; likeness is no verdict."""
-    console.print(_pairs(similar.pairs) if similar.pairs else "No pair is unusually alike.")
-    if similar.course_answers:
-        console.print(_course_answers(similar.course_answers))
-    console.print(
-        f"{len(similar.codes)} submissions compared, {len(similar.empty)} without code of their own. "
-        "Likeness is not a verdict: short answers are naturally alike."
-    )
-    if similar.too_long:
-        console.print(
-            f"[yellow]Not compared, because their code is too long:[/] {escape(listed(similar.too_long))}."
-        )
-
-
-def _pairs(pairs: Iterable["Pair"]) -> Table:
-    columns = (
-        _numbers("likeness"),
-        _numbers("in common"),
-        "students",
-        Column("shared lines", ratio=1),
-    )
-    table = Table(*columns, box=box.SIMPLE_HEAD)
-    for pair in pairs:
-        students = f"{escape(pair.one)}, {escape(pair.other)}"
-        table.add_row(
-            f"{pair.likeness:.0%}", f"{pair.common:.0%}", students, "\n".join(_shared(pair))
-        )
-    return table
-
-
-def _course_answers(matches: Iterable["CourseAnswer"]) -> Table:
-    columns = (
-        _numbers("contains"),
-        "student",
-        "of the course's own answers",
-        _numbers("and its words"),
-    )
-    table = Table(*columns, box=box.SIMPLE_HEAD)
-    for match in matches:
-        words = f"{len(match.words)} of {match.of_words}"
-        table.add_row(f"{match.share:.0%}", escape(match.student), escape(match.answer), words)
-    return table
-
-
-def _shared(pair: "Pair") -> Iterator[str]:
-    longest = sorted(pair.passages, key=lambda passage: -passage.length)[:PASSAGES]
-    yield ", ".join(
-        f"{_span(p.one)} = {_span(p.other)}" for p in sorted(longest, key=lambda p: p.one)
-    )
-    if len(pair.passages) > PASSAGES:
-        yield f"[dim]and {len(pair.passages) - PASSAGES} shorter ones[/]"
-    if pair.words:
-        yield f"[yellow]only these two write {escape(', '.join(pair.words[:SHOWN_WORDS]))}[/]"
-
-
-def _span(lines: tuple[int, int]) -> str:
-    return f"{lines[0]}–{lines[1]}" if lines[0] != lines[1] else f"{lines[0]}"

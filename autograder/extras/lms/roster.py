@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.course.config import Course
 from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
 from autograder.extras.lms.sheet import Sheet, read_sheet
+from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
 from autograder.submissions.identity import (
@@ -311,3 +313,10 @@ def hidden_name(identifier: str) -> str:
 def is_participant_word(text: str) -> bool:
     """Whether this is Moodle's word for a participant in one of its languages, which stands in place of a name."""
     return plain(text) in _PARTICIPANT_WORDS
+
+
+def roster_of(course: Course, roster: Path | None = None, grades: Path | None = None) -> Roster:
+    """Read this roster, or the one beside course.yml if there is one; a made-up class has none."""
+    beside = course.root / FILE_NAME
+    is_made_up = grades is not None and (grades / MARK).exists()
+    return read_roster(roster or (beside if beside.is_file() and not is_made_up else None))
