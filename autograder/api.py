@@ -295,20 +295,11 @@ def watch(
         value(
             "--collect",
             metavar="REPOSITORIES",
-            help="With --watch: also collect from these repositories, a table or an address with {student}.",
+            help="With --watch: every ten minutes, also collect from these repositories.",
             advanced=True,
         ),
     ] = None,
-    every_minutes: Annotated[
-        float,
-        value(
-            "--every",
-            metavar="MINUTES",
-            min=1,
-            help="With --collect: how many minutes apart.",
-            advanced=True,
-        ),
-    ] = 10,
+    every_minutes: float = 10,
     on_ready: Callable[[Path], None] | None = None,
     on_grade: Callable[[Grade], None] | None = None,
     on_postponed: Callable[[str], None] | None = None,
@@ -579,15 +570,12 @@ def to_review(
     borders: Annotated[
         Sequence[float],
         value(
-            "--border", metavar="PERCENT", help="A border for --pick; repeatable.", advanced=True
+            "--pick",
+            metavar="PERCENT",
+            help="List submissions that are flagged, or up to 2 % below this border; repeatable.",
         ),
-    ] = (50,),
-    within: Annotated[
-        float,
-        value(
-            "--within", metavar="PERCENT", help="How far below a border, for --pick.", advanced=True
-        ),
-    ] = 2,
+    ] = (),
+    within: float = 2,
 ) -> list[dict[str, Any]]:
     """Return the submissions that are flagged, or at most `within` percent below one of the `borders`, with reasons."""
     loaded = load_course(course)

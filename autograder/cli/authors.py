@@ -120,14 +120,6 @@ def new(
     name: Annotated[
         str, argument(metavar="NAME", help="A number and a name, such as 14_beam_search.")
     ],
-    title: Annotated[
-        str | None,
-        value(
-            "--title",
-            metavar="TEXT",
-            help="The title that students read; by default derived from the name.",
-        ),
-    ] = None,
     ci: Annotated[
         str | None,
         value(
@@ -142,7 +134,7 @@ def new(
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
-    for file in making(course_path, name, title, ci):
+    for file in making(course_path, name, ci=ci):
         print(os.path.relpath(file))
     say(f"Next: autograder build {name}, then autograder audit {name}")
     return DONE

@@ -9,7 +9,6 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
-from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from types import GenericAlias, UnionType
@@ -19,6 +18,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from autograder.cli.interrupts import STOPPED, exit_code, raised_as_exceptions
+from autograder.cli.verbosity import QUIET, VERBOSE
 from autograder.installation.distribution import warning_about_namesake
 from autograder.options import AnyPath, AsJson, Quiet, QuietBesideJson, Steps, Verbose, path_option
 from autograder.records import MACHINE, CourseError, InfrastructureError, RefusedError
@@ -29,9 +29,6 @@ DONE = 0
 FOUND = 1
 USAGE = 2
 INFRASTRUCTURE = 3
-
-QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
-VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)
 
 
 def say(*sentences: str) -> None:

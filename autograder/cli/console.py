@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from autograder.cli.base import QUIET
+from autograder.cli.verbosity import QUIET
 from autograder.source.python_versions import OLDEST, dotted, present
 from autograder.text.wording import counted
 

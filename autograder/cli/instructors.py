@@ -88,21 +88,11 @@ def compare(call: Call) -> int:
 
 
 @command_of(api.decide, api.to_review)
-def decide(
-    call: Call,
-    pick: Annotated[
-        bool,
-        flag(
-            "--pick",
-            help="List submissions that are flagged or just below a border.",
-            advanced=True,
-        ),
-    ] = False,
-) -> int:
+def decide(call: Call) -> int:
     """Decide about grades: points, comments, excuses, dropped tests, late work; written to decisions.yml."""
     from autograder.cli.tables import show_decided, show_to_review
 
-    if pick:
+    if call.options["borders"]:
         submissions = call(api.to_review)
         call.show(lambda: submissions, lambda: show_to_review(console, submissions))
         return DONE

@@ -6,7 +6,6 @@ from typing import Annotated
 from autograder.cli.base import DONE, FOUND, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
-from autograder.course.config import load_course
 from autograder.options import Target, argument, flag, path_option, value
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import find_work, find_works
@@ -71,44 +70,21 @@ def hint(
     return DONE
 
 
-def answers(
-    target: Target = ".",
-    everything: Annotated[
-        bool,
-        flag("--all", help="For instructors, in the course's folder: the answers of all parts."),
-    ] = False,
-) -> int:
+def answers(target: Target = ".") -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
     from autograder.selfcheck.answers import unlocked
     from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
 
-    if everything:
-        from autograder.course.questions import load_questions
-
-        course = load_course()
-        assignment = course.assignment(target)
-        console.print(
-            answers_screen(
-                load_questions(course, assignment), {p.name: p.title for p in assignment.parts}
-            )
-        )
-        return DONE
     work = find_work(target)
     report = check_work(work)
-    console.print(
-        answers_screen(
-            unlocked(work, report), {part: report.title(part) for part in report.by_part()}
-        )
-    )
+    titles = {part: report.title(part) for part in report.by_part()}
+    console.print(answers_screen(unlocked(work, report), titles))
     return DONE
 
 
 def catch(
     target: Target = ".",
-    part: Annotated[
-        str | None, value("--part", metavar="NAME", help="Try the inputs of this part only.")
-    ] = None,
     give_up: Annotated[
         str | None,
         value(
@@ -131,7 +107,7 @@ def catch(
     work = find_work(target)
     report = check_work(work)
     if give_up is None:
-        results = catch_with_file(work, report, part)
+        results = catch_with_file(work, report)
         lines, command = summary(results, f"autograder catch {work.name}")
         console.print(items_screen([(r.title, r.items) for r in results], lines, command))
         return DONE

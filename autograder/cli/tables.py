@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from autograder.api import Run
-from autograder.cli.base import VERBOSE
+from autograder.cli.verbosity import VERBOSE
 from autograder.course.config import Course
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange

@@ -37,7 +37,7 @@ from autograder.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import Plan
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.raw_submission import files_below
+from autograder.extras.lms.raw_submission import files_below
 from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 

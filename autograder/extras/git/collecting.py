@@ -21,8 +21,8 @@ from autograder.extras.lms.collecting import Collecting, CollectOptions, Collect
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
-from autograder.submissions.identity import anything
-from autograder.submissions.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.identity import anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.text.files import remove_drafts
 from autograder.text.names import safe_name, shown, student_name
 

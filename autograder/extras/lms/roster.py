@@ -11,7 +11,7 @@ from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
-from autograder.submissions.identity import (
+from autograder.extras.lms.identity import (
     Described,
     Directory,
     Id,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
-from autograder.submissions.identity import plain
+from autograder.extras.lms.identity import plain
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")

@@ -49,15 +49,7 @@ def sheet(
         bool, flag("--all", help="For a conversation with each student, in one file.")
     ] = False,
     section: Section = None,
-    seed: Annotated[
-        int,
-        value(
-            "--seed",
-            metavar="NUMBER",
-            help="Equal submissions and seeds give equal questions.",
-            advanced=True,
-        ),
-    ] = 0,
+    seed: int = 0,
     page: Annotated[
         AnyPath | None,
         path_option(

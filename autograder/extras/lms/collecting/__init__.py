@@ -20,8 +20,8 @@ from autograder.submissions.archives import UnreadableArchive, open_archive
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
-from autograder.submissions.identity import Match, anything, is_turned, same_name
-from autograder.submissions.raw_submission import Findings, RawSubmission, visible
+from autograder.extras.lms.identity import Match, anything, is_turned, same_name
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, visible
 from autograder.text.names import graded_name, shown, submission_folder
 from autograder.text.wording import counted, listed
 

@@ -15,8 +15,8 @@ from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.submissions.files import Entry, File
-from autograder.submissions.identity import Described, Id
-from autograder.submissions.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.identity import Described, Id
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.text.names import shown
 from autograder.text.wording import counted
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course
 from autograder.records import RefusedError
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
-from autograder.submissions.raw_submission import TYPED, RawSubmission
+from autograder.extras.lms.raw_submission import TYPED, RawSubmission
 from autograder.submissions.take import NOTE, is_given, is_work, names
 from autograder.text.files import numbered
 from autograder.text.names import safe_name, shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.extras.lms.roster import Roster
 from autograder.submissions.files import Entry
-from autograder.submissions.raw_submission import Findings
+from autograder.extras.lms.raw_submission import Findings
 
 
 class Collector(ABC):

@@ -9,8 +9,8 @@ from autograder.course.config import Assignment, Course
 from autograder.records import RefusedError, Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.identity import anything
-from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
+from autograder.extras.lms.identity import anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.take import label
 from autograder.text.names import shown, student_name
 

@@ -16,8 +16,8 @@ from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.identity import Described, Id, anything
-from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
+from autograder.extras.lms.identity import Described, Id, anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below
 from autograder.text.names import shown
 from autograder.text.yaml_loader import LOADER
 

@@ -17,7 +17,7 @@ from autograder.gradebook.visibility import as_shown, final_as_shown
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
-from autograder.submissions.identity import Described, Id, anything
+from autograder.extras.lms.identity import Described, Id, anything
 from autograder.text.files import check_file, marked, write_whole
 
 GROUP = "autograder.exports"

@@ -12,7 +12,7 @@ from autograder.extras.lms.roster import first_and_last, hidden_name, participan
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
-from autograder.submissions.identity import Described, Id
+from autograder.extras.lms.identity import Described, Id
 from autograder.text.names import shown
 from autograder.text.wording import listed
 

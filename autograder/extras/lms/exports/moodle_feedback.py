@@ -11,7 +11,7 @@ from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.moodle import the_assignment, worksheet
 from autograder.extras.lms.roster import participant
 from autograder.feedback.pages import feedback_path
-from autograder.submissions.identity import without_punctuation
+from autograder.extras.lms.identity import without_punctuation
 from autograder.text.files import zipped
 from autograder.text.wording import counted_are
 

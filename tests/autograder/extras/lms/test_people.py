@@ -21,7 +21,7 @@ from autograder.gradebook.final_scores import write_gradebook
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
-from autograder.submissions.identity import Described, Directory, Id, anything, same_name
+from autograder.extras.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.tables import column
 

@@ -11,7 +11,7 @@ from autograder.course.config import Course
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
-from autograder.submissions.identity import anything
+from autograder.extras.lms.identity import anything
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
     CANVAS_SHEET,

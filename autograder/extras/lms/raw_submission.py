@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from autograder.records import RefusedError
 from autograder.submissions.files import CLASS_ENTRIES, Entry, File, Folder, Odd
-from autograder.submissions.identity import Described
+from autograder.extras.lms.identity import Described
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 

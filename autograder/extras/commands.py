@@ -169,15 +169,7 @@ def export(
     output: Annotated[
         AnyPath | None, path_option("--output", "-o", help="The file to write.")
     ] = None,
-    hidden: Annotated[
-        str | None,
-        value(
-            "--hidden",
-            metavar="WHEN",
-            help="Gradescope shows hidden tests: hidden, after_due_date, after_published, visible.",
-            advanced=True,
-        ),
-    ] = None,
+    hidden: str | None = None,
     repositories: Annotated[
         str | None,
         value(
