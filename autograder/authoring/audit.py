@@ -8,12 +8,12 @@ own process, as they are trusted and many.
 import itertools
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from autograder.authoring import catch, fixed_inputs, trivial
 from autograder.authoring.fixed_inputs import SentInputs
@@ -30,18 +30,19 @@ from autograder.course.mistakes import (
     mistakes_by_id,
     parts_of_mistakes,
 )
-from autograder.extras.sheets.proof import Proof, prove_questions
 from autograder.grading.suite_run import SolutionFailsError
+from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
 from autograder.text.files import write_whole
 
 Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+PROOFS = "autograder.proofs"  # the entry points of functions (assignment, seeds) -> Proof, which run in a grader
 MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
-QUESTION_SEEDS = 3
+PROOF_SEEDS = 3
 SLIP_LIMIT = 0.2  # of the assignment's points
 IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
@@ -85,6 +86,15 @@ class AuditFinding:
         return self.max_score - self.score
 
 
+class Proof(Protocol):
+    """What an extension found out about an assignment; `problems` are sentences."""
+
+    @property
+    def problems(self) -> tuple[str, ...]: ...
+
+    def as_record(self) -> Mapping[str, Any]: ...
+
+
 @dataclass
 class Audit:
     """All results of one assignment."""
@@ -95,7 +105,7 @@ class Audit:
     problems: list[str] = field(default_factory=list)
     unpromised: int = 0
     sent: list[SentInputs] = field(default_factory=list)
-    questions: Proof = Proof()
+    proofs: dict[str, Proof] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -115,7 +125,8 @@ class Audit:
     def conclude(self) -> None:
         """Convert violations to messages."""
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
-        self.problems += self.questions.problems
+        for proof in self.proofs.values():
+            self.problems += proof.problems
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -160,7 +171,7 @@ class Audit:
             "trivial_answers": {f.case.name: round(f.score, 2) for f in self.of("trivial")},
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
-            "questions": self.questions.as_record(),
+            **{name: proof.as_record() for name, proof in self.proofs.items()},
             "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }
@@ -225,14 +236,16 @@ def audit_course(
             with_mistakes = [a.name for a in assignments if "mistake" in kinds]
             caught = {name: pool.submit(catch.problems_of, name) for name in with_mistakes}
             proofs = {
-                name: pool.submit(prove_questions, name, drawn[:QUESTION_SEEDS]) for name in tried
+                (name, proof): pool.submit(load_extension(PROOFS, proof), name, drawn[:PROOF_SEEDS])
+                for name, proof in itertools.product(tried, extensions(PROOFS))
             }
             for finding in _try_all(pool, cases):
                 finding_of[finding.case] = finding
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
-                audits[name].questions = proofs[name].result()
+            for (name, proof), future in proofs.items():
+                audits[name].proofs[proof] = future.result()
             for name in with_mistakes:
                 audits[name].problems += caught[name].result()
         finally:

@@ -18,12 +18,13 @@ from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
 from autograder.course import config
 from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
-from autograder.extras.sheets.questions import questions_file, shown_by_file
 from autograder.gradebook.lateness import due_for
+from autograder.installation.extensions import extensions, load_extension
 from autograder.text.files import write_whole
 from autograder.text.spelling import did_you_mean, one_of
 
 ALTERNATIVE = "one_at_a_time.py"
+EXAMPLES = "autograder.examples"  # the entry points of further files of an assignment
 CI = {  # for the course and for students, with their templates
     "github": {
         ".github/workflows/course.yml": "github_course.yml",
@@ -47,7 +48,7 @@ CI["gitlab-course"] = {
 _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 
 
-def new(folder: Path, name: str, title: str | None = None, ci: str | None = None) -> list[Path]:
+def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
     """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
     A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist.
@@ -64,11 +65,13 @@ def new(folder: Path, name: str, title: str | None = None, ci: str | None = None
     if not begins:
         course = load_course(course_file)
     _check_name(name, course)
-    words = {"name": name, "course": _quoted(course.title), "heading": title or _title_of(name)}
+    words = {"name": name, "course": _quoted(course.title), "heading": _title_of(name)}
     words["title"] = _quoted(words["heading"])
     before = filled("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
     after = with_entry(before, filled("entry.yml", words), course_file.name)
     files = {file: filled(template, words) for file, template in _files(course, name)}
+    for extension in extensions(EXAMPLES):
+        files |= load_extension(EXAMPLES, extension)(course, name)
     if ci is not None and ci not in CI:
         raise CourseError(f"--ci is {one_of(CI)}, not `{ci}`{did_you_mean(ci, CI) or '.'}")
     words["due_days"] = _due_days(course)
@@ -156,8 +159,6 @@ def _files(course: Course, name: str) -> Iterator[tuple[Path, str]]:
     yield course.mistakes_file(assignment), "mistakes.yml"
     yield course.suite_folder(assignment) / "alternatives" / ALTERNATIVE, "alternative.py"
     yield course.pictures_file(assignment), "pictures.py"
-    yield questions_file(course, assignment), "questions.yml"
-    yield shown_by_file(course, assignment), "questions.py"
 
 
 def _title_of(name: str) -> str:

@@ -134,7 +134,7 @@ def new(
     """Create an assignment that works, with an example in every file; in an empty folder, create a course."""
     from autograder.authoring.new import new as making
 
-    for file in making(course_path, name, ci=ci):
+    for file in making(course_path, name, ci):
         print(os.path.relpath(file))
     say(f"Next: autograder build {name}, then autograder audit {name}")
     return DONE

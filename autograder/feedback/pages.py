@@ -26,23 +26,23 @@ def feedback_path(of: Grade | Submission) -> PurePosixPath:
     return PurePosixPath("feedback", folder_name(of.student), f"{folder_name(of.assignment)}.html")
 
 
-def write_page(path: Path, template: str, **values: Any) -> Path:
-    """Write a template with every value escaped; an equal page is kept.
+def write_page(path: Path, template: str, folder: Path = TEMPLATES, **values: Any) -> Path:
+    """Write a template of this folder with every value escaped; an equal page is kept.
 
     Raises InfrastructureError without jinja2.
     """
-    page = rendered(template, **values)
+    page = rendered(template, folder, **values)
     if path.is_file() and path.read_bytes() == page:  # replacing a file takes longer than all else
         return path
     return write_whole(path, page)
 
 
-def rendered(template: str, **values: Any) -> bytes:
-    """Return a page: a template with every value escaped.
+def rendered(template: str, folder: Path = TEMPLATES, **values: Any) -> bytes:
+    """Return a page: a template of this folder with every value escaped.
 
     Raises InfrastructureError without jinja2.
     """
-    return templates().get_template(template).render(**values).encode("utf-8", "replace")
+    return templates(folder).get_template(template).render(**values).encode("utf-8", "replace")
 
 
 @lru_cache(maxsize=10_000)
@@ -86,9 +86,12 @@ def _line(line: str) -> "Markup":
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(line))))
 
 
-@lru_cache(maxsize=1)
-def templates() -> "Environment":
-    """Return the templates of all pages, loaded once; raises InfrastructureError without jinja2."""
+@lru_cache(maxsize=8)
+def templates(folder: Path = TEMPLATES) -> "Environment":
+    """Return the templates of a folder, which can extend those of all pages.
+
+    Raises InfrastructureError without jinja2.
+    """
     try:
         import jinja2
     except ModuleNotFoundError:
@@ -96,7 +99,7 @@ def templates() -> "Environment":
             f"The HTML pages need jinja2. Install it: {install_extra('report')}"
         ) from None
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.FileSystemLoader([folder, TEMPLATES]),
         autoescape=True,
         auto_reload=False,
         undefined=jinja2.StrictUndefined,
@@ -114,7 +117,6 @@ def templates() -> "Environment":
     )
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
-    environment.globals["sheet_style"] = _raw("sheet_style.css")
     return environment
 
 

@@ -36,8 +36,8 @@ from autograder.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.nbgrader.grading import grade_all
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import Plan
+from autograder.submissions.below import files_below
 from autograder.submissions.files import DiskFolder
-from autograder.extras.lms.raw_submission import files_below
 from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 

@@ -18,11 +18,11 @@ from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
+from autograder.extras.lms.identity import anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
-from autograder.extras.lms.identity import anything
-from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.text.files import remove_drafts
 from autograder.text.names import safe_name, shown, student_name
 

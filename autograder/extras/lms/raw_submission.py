@@ -1,15 +1,11 @@
 """The common result of all sources: each student's files, and messages about unrecognized entries."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from autograder.records import RefusedError
-from autograder.submissions.files import CLASS_ENTRIES, Entry, File, Folder, Odd
 from autograder.extras.lms.identity import Described
-from autograder.submissions.take import is_furniture
-from autograder.text.names import shown
+from autograder.submissions.files import File
 
-DEPTH = 16
 TYPED = {  # texts typed on the site, by file name; the engine creates the names for Canvas
     "typed_text.html": "a typed text",
     "typed_link.html": "a typed link",
@@ -53,30 +49,3 @@ class Findings:
 def newest(files: Iterable[File]) -> str:
     """Return the newest time of these files in their archive; empty if unknown."""
     return max((file.time for file in files), default="")
-
-
-def visible(folder: Folder) -> list[Entry]:
-    """Return the entries of a folder without system files; raises RefusedError if it cannot be read."""
-    return [entry for entry in folder.entries() if not is_furniture(entry.name)]
-
-
-def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
-    """Yield all files in a folder and its subfolders; unreadable entries are added to `odd`."""
-    count = 0
-    waiting = list[tuple[int, Entry]]([(0, folder)])
-    while waiting:
-        (depth, entry) = waiting.pop()
-        count = count + 1
-        if isinstance(entry, File):
-            yield entry
-        elif isinstance(entry, Odd):
-            odd.append(f"{shown(entry.name)} is {entry.what}.")
-        elif depth > DEPTH or count > CLASS_ENTRIES:
-            odd.append(f"{shown(entry.name)} lies too deep or among too many files.")
-        else:
-            try:
-                inside = [inner for inner in visible(entry) if not inner.name.startswith(".")]
-            except RefusedError as refusal:
-                odd.append(str(refusal))
-            else:
-                waiting += [(depth + 1, inner) for inner in reversed(inside)]

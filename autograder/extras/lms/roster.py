@@ -7,19 +7,11 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
+from autograder.extras.lms.identity import Described, Directory, Id, Match, anything, letters, plain
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
-from autograder.extras.lms.identity import (
-    Described,
-    Directory,
-    Id,
-    Match,
-    anything,
-    letters,
-    plain,
-)
 from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.extras.lms.identity import plain
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE, open_regular
-from autograder.extras.lms.identity import plain
 
 SHEET_BYTES = 50 * MEGABYTE
 SEPARATORS = (",", ";", "\t")

@@ -17,6 +17,8 @@ from autograder.course.mistakes import load_mistakes
 from autograder.course.yaml_file import MarkedYaml, YamlPath, YamlRecord
 from autograder.text.spelling import did_you_mean
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 FILE_NAME = "questions.yml"
 SHOWN_BY = "questions.py"
 
@@ -92,6 +94,15 @@ def questions_file(course: Course, assignment: Assignment) -> Path:
 
 def shown_by_file(course: Course, assignment: Assignment) -> Path:
     return course.suite_folder(assignment) / SHOWN_BY
+
+
+def example_files(course: Course, name: str) -> dict[Path, str]:
+    """Return the files with questions of a new assignment, to be written by `autograder new`."""
+    assignment = Assignment.model_construct(name=name)
+    return {
+        questions_file(course, assignment): (TEMPLATES / "questions.yml.txt").read_text("utf-8"),
+        shown_by_file(course, assignment): (TEMPLATES / "questions.py.txt").read_text("utf-8"),
+    }
 
 
 def load_question_file(course: Course, assignment: Assignment) -> QuestionFile | None:

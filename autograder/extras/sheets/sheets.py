@@ -21,6 +21,8 @@ from autograder.runs.pool import Plan, graders
 from autograder.submissions import folder_name
 from autograder.text.files import check_file, marked
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 FOLDER = "sheets"
 MARK = "<title>Sheet · ".encode()  # identifies a page written by an earlier run
 WORTH_ANOTHER = 12  # sheets that a further grader prepares in the time that it takes to start
@@ -80,7 +82,7 @@ def write_class_page(
     page = class_page(plan.course, assignment, grades)
     problems = draw_pictures(plan, folder, page.representatives, tell)
     pictured = page.with_pictures(folder, plan.course)
-    write_page(file, "class_sheet.html.j2", page=pictured, names=names)
+    write_page(file, "class_sheet.html.j2", TEMPLATES, page=pictured, names=names)
     return Sheets(file, len(grades), tuple(problems))
 
 
@@ -98,7 +100,13 @@ def write_conversations(
     sheets = prepare_all(plan, assignment, jobs, tell)
     parts = parts_in_order(assignment, [part.name for part in assignment.parts])
     write_page(
-        file, "sheet.html.j2", title=assignment.title, sheets=sheets, names=names, parts=parts
+        file,
+        "sheet.html.j2",
+        TEMPLATES,
+        title=assignment.title,
+        sheets=sheets,
+        names=names,
+        parts=parts,
     )
     problems = tuple(f"{sheet.student}: {sheet.problem}" for sheet in sheets if sheet.problem)
     return Sheets(file, sum(not sheet.problem for sheet in sheets), problems)

@@ -9,6 +9,8 @@ from autograder.extras.similar.tokens import Code
 from autograder.feedback.pages import write_page
 from autograder.text.files import check_file, marked
 
+TEMPLATES = Path(__file__).parent / "templates"
+
 MARK = "<title>Alike · ".encode()  # identifies a page written by an earlier run
 
 
@@ -28,7 +30,13 @@ def write_alike(path: Path, title: str, similar: Similar) -> Path:
     numbers = {"submissions": len(similar.codes), "most_words": MOST_WORDS}
     answers = similar.course_answers
     return write_page(
-        path, "similar.html.j2", title=title, pairs=pairs, course_answers=answers, **numbers
+        path,
+        "similar.html.j2",
+        TEMPLATES,
+        title=title,
+        pairs=pairs,
+        course_answers=answers,
+        **numbers,
     )
 
 

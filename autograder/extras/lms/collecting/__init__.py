@@ -13,15 +13,16 @@ from autograder.extras.lms.collecting.choose import choose, named_in, the_only_o
 from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.submission_folder import ImportStatus, SubmissionFolder
 from autograder.extras.lms.collecting.times import SubmissionTimes, read_times
+from autograder.extras.lms.identity import Match, anything, is_turned, same_name
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.extras.lms.roster import Person, Roster
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import RefusedError
 from autograder.submissions.archives import UnreadableArchive, open_archive
+from autograder.submissions.below import visible
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
-from autograder.extras.lms.identity import Match, anything, is_turned, same_name
-from autograder.extras.lms.raw_submission import Findings, RawSubmission, visible
 from autograder.text.names import graded_name, shown, submission_folder
 from autograder.text.wording import counted, listed
 

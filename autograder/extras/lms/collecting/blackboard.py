@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.extras.lms.collecting.collector import Collector
+from autograder.extras.lms.identity import Described, Id
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.submissions.files import Entry, File
-from autograder.extras.lms.identity import Described, Id
-from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.text.names import shown
 from autograder.text.wording import counted
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.times import month_of
-from autograder.extras.lms.roster import Roster
-from autograder.submissions.files import Entry, File, Odd
 from autograder.extras.lms.identity import Described, Id
-from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.roster import Roster
+from autograder.submissions.below import files_below
+from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 from autograder.text.wording import counted
 

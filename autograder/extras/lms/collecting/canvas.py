@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.extras.lms.collecting.collector import Collector
-from autograder.extras.lms.roster import Roster
-from autograder.submissions.files import Entry, File, Odd
 from autograder.extras.lms.identity import Described, Id, is_word_character, plain, same_name
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.roster import Roster
+from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 
 SITE = "canvas"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
+from autograder.extras.lms.raw_submission import TYPED, RawSubmission
 from autograder.records import RefusedError
 from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
-from autograder.extras.lms.raw_submission import TYPED, RawSubmission
 from autograder.submissions.take import NOTE, is_given, is_work, names
 from autograder.text.files import numbered
 from autograder.text.names import safe_name, shown

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.extras.lms.raw_submission import Findings
 from autograder.extras.lms.roster import Roster
 from autograder.submissions.files import Entry
-from autograder.extras.lms.raw_submission import Findings
 
 
 class Collector(ABC):

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
+from autograder.extras.lms.identity import anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.records import RefusedError, Submission
 from autograder.submissions import find_submissions
+from autograder.submissions.below import files_below
 from autograder.submissions.files import Entry, File, Odd
-from autograder.extras.lms.identity import anything
-from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below
 from autograder.submissions.take import label
 from autograder.text.names import shown, student_name
 

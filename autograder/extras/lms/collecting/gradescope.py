@@ -12,12 +12,13 @@ import yaml
 
 from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.times import read_moment
+from autograder.extras.lms.identity import Described, Id, anything
+from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
+from autograder.submissions.below import files_below
 from autograder.submissions.files import Entry, File, Odd
-from autograder.extras.lms.identity import Described, Id, anything
-from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below
 from autograder.text.names import shown
 from autograder.text.yaml_loader import LOADER
 

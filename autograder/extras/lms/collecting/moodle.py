@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.extras.lms.collecting.collector import Collector
-from autograder.extras.lms.roster import Roster, is_participant_word
-from autograder.submissions.files import Entry, File, Odd
 from autograder.extras.lms.identity import Described, Id
-from autograder.extras.lms.raw_submission import Findings, RawSubmission, files_below, newest
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, newest
+from autograder.extras.lms.roster import Roster, is_participant_word
+from autograder.submissions.below import files_below
+from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
 
 SITE = "moodle"

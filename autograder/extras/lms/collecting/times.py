@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.collecting.choose import named_in
+from autograder.extras.lms.identity import Described, Directory
 from autograder.extras.lms.roster import TRUSTED_SITE, row_description
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
-from autograder.extras.lms.identity import Described, Directory
 from autograder.text.names import shown
 
 TIME_TITLES = (

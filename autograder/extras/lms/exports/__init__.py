@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Assignment, Course
+from autograder.extras.lms.identity import Described, Id, anything
 from autograder.extras.lms.roster import TRUSTED_SITE, Roster, is_participant_word
 from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, what_counts
 from autograder.gradebook.journal import grades_at
@@ -17,7 +18,6 @@ from autograder.gradebook.visibility import as_shown, final_as_shown
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, RefusedError
 from autograder.submissions.collected import Collected, read_collected
-from autograder.extras.lms.identity import Described, Id, anything
 from autograder.text.files import check_file, marked, write_whole
 
 GROUP = "autograder.exports"

@@ -11,9 +11,9 @@ from autograder.course.config import Assignment
 from autograder.extras.lms import canvas_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.identity import Described, Id, plain, without_punctuation
 from autograder.extras.lms.sheet import Sheet
 from autograder.records import RefusedError
-from autograder.extras.lms.identity import Described, Id, plain, without_punctuation
 from autograder.text.names import shown
 from autograder.text.wording import listed
 

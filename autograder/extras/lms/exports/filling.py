@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.extras.lms.exports import Exported, ExportRequest
+from autograder.extras.lms.identity import Described, Directory, Match, plain
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.final_scores import final_of, number
 from autograder.records import Grade, RefusedError
-from autograder.extras.lms.identity import Described, Directory, Match, plain
 from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed

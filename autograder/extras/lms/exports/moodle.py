@@ -8,11 +8,11 @@ from autograder.course.config import Assignment
 from autograder.extras.lms import moodle_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.identity import Described, Id
 from autograder.extras.lms.roster import first_and_last, hidden_name, participant
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
-from autograder.extras.lms.identity import Described, Id
 from autograder.text.names import shown
 from autograder.text.wording import listed
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.extras.lms.exports.moodle import the_assignment, worksheet
+from autograder.extras.lms.identity import without_punctuation
 from autograder.extras.lms.roster import participant
 from autograder.feedback.pages import feedback_path
-from autograder.extras.lms.identity import without_punctuation
 from autograder.text.files import zipped
 from autograder.text.wording import counted_are
 

@@ -15,13 +15,13 @@ from autograder.extras.lms.collecting import CollectOptions, CollectReport, coll
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.exports.canvas import comparable_title
 from autograder.extras.lms.exports.moodle_feedback import page_name
+from autograder.extras.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.extras.lms.roster import read_roster
 from autograder.gradebook.decisions import ids_of, make_decision
 from autograder.gradebook.final_scores import write_gradebook
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
-from autograder.extras.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.tables import column
 

@@ -9,9 +9,9 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.extras.lms.exports import Exported, ExportRequest, export
+from autograder.extras.lms.identity import anything
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
-from autograder.extras.lms.identity import anything
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
     CANVAS_SHEET,
