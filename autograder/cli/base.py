@@ -94,11 +94,13 @@ class ApiCommand:
                     declared.setdefault(name, _on_the_command_line(parameter))
         parameters = [*declared.values(), *of_screen, _shared("as_json")]
         kind = inspect.Parameter.KEYWORD_ONLY
-        self.__signature__ = inspect.Signature([each.replace(kind=kind) for each in parameters])
+        self.__signature__ = inspect.Signature(
+            [parameter.replace(kind=kind) for parameter in parameters]
+        )
 
     def __call__(self, *, as_json: bool = False, **options: Any) -> int:
-        own = {name: options.pop(name) for name in self._own}
-        return self._screen(Call(options, as_json), **own)
+        of_screen = {name: options.pop(name) for name in self._own}
+        return self._screen(Call(options, as_json), **of_screen)
 
 
 def command_of(*functions: Callable[..., Any]) -> Callable[[Callable[..., int]], ApiCommand]:

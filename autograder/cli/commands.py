@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from autograder.cli.base import Command, report_errors
 from autograder.installation.extensions import extensions, load_extension
+from autograder.records import InfrastructureError
 from autograder.version import __version__
 
 EXTENSIONS = "autograder.commands"  # the entry points of further commands, all for instructors
@@ -43,8 +44,9 @@ class Commands(TyperGroup):
         return list(_panels())
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
-        known = any(cmd_name in names for names in NAMES.values()) or cmd_name in _panels()
-        return self._command(cmd_name) if known else None
+        is_of_core = any(cmd_name in names for names in NAMES.values())
+        is_there = is_of_core or cmd_name in _panels()
+        return self._command(cmd_name) if is_there else None
 
     def _command(self, name: str) -> TyperCommand:
         if name not in self._made:
@@ -71,9 +73,9 @@ def _made(name: str) -> TyperCommand:
     )
     add = alone.command(name, cls=Command, help=first_paragraph, rich_help_panel=panel)
     add(report_errors(function))
-    made = typer.main.get_command(alone)
-    assert isinstance(made, TyperCommand)
-    return made
+    click_command = typer.main.get_command(alone)
+    assert isinstance(click_command, TyperCommand)
+    return click_command
 
 
 def _function(name: str) -> Callable[..., int]:
@@ -83,8 +85,19 @@ def _function(name: str) -> Callable[..., int]:
                 import_module(f"autograder.cli.{panel.lower()}"), name
             )
             return function
-    extension: Callable[..., int] = load_extension(EXTENSIONS, name)
+    try:
+        extension: Callable[..., int] = load_extension(EXTENSIONS, name)
+    except InfrastructureError as error:  # told when it is called; the others work
+        return _cannot_be_loaded(error)
     return extension
+
+
+def _cannot_be_loaded(error: InfrastructureError) -> Callable[[], int]:
+    def tell() -> int:
+        raise error
+
+    tell.__doc__ = str(error)
+    return tell
 
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}

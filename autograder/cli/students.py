@@ -85,6 +85,9 @@ def answers(target: Target = ".") -> int:
 
 def catch(
     target: Target = ".",
+    part: Annotated[
+        str | None, value("--part", metavar="NAME", help="Try the inputs of this part only.")
+    ] = None,
     give_up: Annotated[
         str | None,
         value(
@@ -107,7 +110,7 @@ def catch(
     work = find_work(target)
     report = check_work(work)
     if give_up is None:
-        results = catch_with_file(work, report)
+        results = catch_with_file(work, report, part)
         lines, command = summary(results, f"autograder catch {work.name}")
         console.print(items_screen([(r.title, r.items) for r in results], lines, command))
         return DONE

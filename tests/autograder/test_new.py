@@ -109,14 +109,13 @@ def test_list_that_cannot_be_extended_is_reported(text):
 def test_new_adds_an_assignment_to_a_course(tmp_path):
     root = write_tiny_course(tmp_path)
     before = (root / "course.yml").read_text("utf-8")
-    written = new(root / "solutions", "02_beam_search", 'Beams: "how wide"?')
+    written = new(root / "solutions", "02_beam_search")
     assert written[-1] == root / "course.yml"
     assert (root / "course.yml").read_text("utf-8").startswith(before)
     assignment = load_course(root).assignment("02_beam_search")
-    assert (assignment.title, assignment.points) == ('Beams: "how wide"?', 4)
-    assert '# # Beams: "how wide"?' in (root / "solutions/02_beam_search/beam_search.py").read_text(
-        "utf-8"
-    )
+    assert (assignment.title, assignment.points) == ("Beam search", 4)
+    solution = root / "solutions/02_beam_search/beam_search.py"
+    assert "# # Beam search" in solution.read_text("utf-8")
 
 
 def test_new_course_is_named_after_its_folder(tmp_path):

@@ -73,7 +73,7 @@ COMMANDS = {  # `build` and `grade` have made the room
     "pictures": "report {root}/grades --pictures --jobs 1",
     "collect": "collect {root}/submitted --from folders --output {root}/collected",
     "decide": "decide ada -a 01_adding --take 1 --reason late --by me --grades {root}/grades",
-    "pick": "decide --pick --grades {root}/grades",
+    "pick": "decide --pick 50 --grades {root}/grades",
     "compare": "compare {root}/grades {root}/grades",
     "csv": "export {root}/grades --to csv --output {root}/grades.csv",
     "junit": "export {root}/grades --to junit --output {root}/grades.xml",

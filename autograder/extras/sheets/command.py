@@ -13,7 +13,6 @@ from autograder.options import (
     AnyPath,
     CourseFolder,
     GradesOption,
-    Jobs,
     OnProgress,
     Section,
     Steps,
@@ -49,7 +48,15 @@ def sheet(
         bool, flag("--all", help="For a conversation with each student, in one file.")
     ] = False,
     section: Section = None,
-    seed: int = 0,
+    seed: Annotated[
+        int,
+        value(
+            "--seed",
+            metavar="NUMBER",
+            help="Equal submissions and seeds give equal questions.",
+            advanced=True,
+        ),
+    ] = 0,
     page: Annotated[
         AnyPath | None,
         path_option(
@@ -58,7 +65,7 @@ def sheet(
             help="The HTML file; by default, in `sheets/` in the folder of grades.",
         ),
     ] = None,
-    jobs: Jobs = None,
+    jobs: int | None = None,
     unsafe: Unsafe = False,
     on_sheet: Annotated[OnProgress | None, Steps("Preparing")] = None,
 ) -> "Sheets":

@@ -18,9 +18,7 @@ def similar(
     ],
     course: CourseFolder = ".",
     *,
-    most: Annotated[
-        int, value("--most", metavar="NUMBER", min=1, help="Maximum number of pairs.")
-    ] = 20,
+    most: int = 20,
     least: Annotated[
         float,
         value(

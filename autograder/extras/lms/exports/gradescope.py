@@ -32,7 +32,7 @@ class GradescopeExport(Exporter):
             )
         hidden = request.hidden or _usual(request.course)
         if hidden not in VISIBILITIES:
-            raise RefusedError(f"--hidden is one of {', '.join(VISIBILITIES)}.")
+            raise RefusedError(f"`hidden` is one of {', '.join(VISIBILITIES)}.")
         assignment = request.course.assignment(request.assignment)
         data = zipped(files(request.course, assignment, hidden).items(), PROGRAMS)
         path = request.write(f"gradescope-{assignment.name}.zip", data, mark=PROGRAMS[0].encode())

@@ -36,7 +36,7 @@ from tests.autograder.extras.lms.collecting.downloads import (
     tree,
     unpacked,
 )
-from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tables import rows_of
 
 # ------------------------------------------------------------------ Canvas

@@ -42,7 +42,7 @@ from tests.autograder.extras.lms.exporting.exported_class import (
     golden,
     grace,
 )
-from tests.autograder.extras.lms.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
 from tests.autograder.tables import column, rows_of
 
 RUNNER = {

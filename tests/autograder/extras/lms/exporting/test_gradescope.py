@@ -267,5 +267,5 @@ def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
         export("gradescope", ExportRequest(course, ()))
     with pytest.raises(RefusedError, match="autograder build"):
         export("gradescope", ExportRequest(course, (), assignment=NAME, output=tmp_path / "x.zip"))
-    with pytest.raises(RefusedError, match="--hidden is one of"):
+    with pytest.raises(RefusedError, match="`hidden` is one of"):
         export("gradescope", ExportRequest(course, (), assignment=NAME, hidden="never"))

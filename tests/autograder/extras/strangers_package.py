@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-DOCS = Path(__file__).parents[4] / "docs/exports.md"
+DOCS = Path(__file__).parents[3] / "docs/exports.md"
 
 
 def example_in_the_docs(line: str) -> str:

@@ -1,0 +1,60 @@
+"""Packages of strangers: they add commands, and one that cannot be imported is named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import autograder
+from autograder.cli import app
+from autograder.gradebook.journal import Journal
+from autograder.installation.extensions import extensions
+from autograder.records import Grade
+from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
+
+COMMANDS = (
+    "[autograder.commands]\ncount = of_a_stranger:count_command\nbroken = of_a_stranger:nothing\n"
+    "gone = not_there.at_all:command\n"
+)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package with three commands: one works, one names nothing, and the module of one is not there."""
+    site = tmp_path / "site-packages"
+    installed_package(site, "of_a_stranger", example_in_the_docs("def count_command"), COMMANDS)
+    monkeypatch.syspath_prepend(str(site))
+    extensions.cache_clear()
+    yield
+    extensions.cache_clear()
+    sys.modules.pop("of_a_stranger", None)
+
+
+def test_a_package_adds_a_command(package: None, tmp_path: Path) -> None:
+    with Journal(tmp_path / "grades") as journal:
+        journal.append(Grade("ada", "01_adding", "graded", 1.0, 2.0))
+    done = CliRunner().invoke(app, ["count", str(tmp_path / "grades")])
+    assert (done.exit_code, done.stdout) == (0, "1 grades.\n"), done.output
+    done = CliRunner().invoke(
+        app, ["count", str(tmp_path / "grades"), "--status", "refused", "--json"]
+    )
+    assert done.stdout == '{"grades": 0}\n'
+    assert autograder.count(tmp_path / "grades").grades == 1
+
+
+def test_a_command_that_cannot_be_imported_is_named(package: None) -> None:
+    done = CliRunner().invoke(app, ["broken"])
+    assert done.exit_code == 3
+    assert "The extension `broken` (of_a_stranger:nothing) cannot be imported" in done.stderr
+    told = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["--help"])
+    assert told.exit_code == 0 and "count" in told.stdout and "gone" not in told.stdout
+    assert "cannot be imported" in told.stdout
+
+
+def test_a_command_whose_module_is_not_there_is_not_installed(package: None) -> None:
+    done = CliRunner().invoke(app, ["gone"])
+    assert done.exit_code == 2 and "No such command 'gone'" in done.stderr
