@@ -9,7 +9,16 @@ import typer
 
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
-from autograder.cli.options import PROCESSORS, AsJson, CoursePath, Jobs, Names, Unsafe, path_option
+from autograder.cli.options import (
+    PROCESSORS,
+    AsJson,
+    CoursePath,
+    Jobs,
+    Names,
+    Unsafe,
+    path_option,
+    whole_option,
+)
 from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.text.wording import counted, listed
@@ -42,15 +51,15 @@ def build(
 def audit(
     names: Names = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Number of random draws that correct answers must pass.")
+        int, whole_option(least=1, help="Number of random draws that correct answers must pass.")
     ] = 20,
     mistake_seeds: Annotated[
         int,
-        typer.Option(
-            min=1, help="Number of random draws in which each mistake must be caught and named."
+        whole_option(
+            least=1, help="Number of random draws in which each mistake must be caught and named."
         ),
     ] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of all random inputs.")] = 0,
+    seed: Annotated[int, whole_option(help="Seed of all random inputs.")] = 0,
     mutants: Annotated[
         bool, typer.Option(help="Also try automatic mutants of the solutions.")
     ] = True,

@@ -23,8 +23,10 @@ from autograder.cli.options import (
     RosterFile,
     Section,
     Unsafe,
+    number_option,
     path_argument,
     path_option,
+    whole_option,
 )
 from autograder.course.config import Course, course_file
 from autograder.records import RefusedError
@@ -117,7 +119,7 @@ def grade(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeat a run with the seed stored in its grades.")
+        int | None, whole_option(help="Repeat a run with the seed stored in its grades.")
     ] = None,
     regrade: Annotated[
         bool, typer.Option("--regrade", help="Also grade unchanged submissions again.")
@@ -138,7 +140,7 @@ def grade(
         ),
     ] = None,
     every: Annotated[
-        float, typer.Option(min=1, help="With --collect: how many minutes apart.")
+        float, number_option(least=1, help="With --collect: how many minutes apart.")
     ] = 10,
     unsafe: Unsafe = False,
     trust_timestamps: Annotated[
@@ -227,7 +229,7 @@ def report(
     pictures: Pictures = False,
     section: Section = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=1, help="Number of processes that draw pictures.")
+        int, whole_option("--jobs", "-j", least=1, help="Number of processes that draw pictures.")
     ] = PROCESSORS,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="Allow drawing without a sandbox.")
@@ -282,8 +284,8 @@ def decide(
     assignment: Annotated[
         str | None, typer.Option("--assignment", "-a", help="The assignment.")
     ] = None,
-    give: Annotated[float | None, typer.Option(metavar="POINTS", help="Give points back.")] = None,
-    take: Annotated[float | None, typer.Option(metavar="POINTS", help="Take points off.")] = None,
+    give: Annotated[float | None, number_option(metavar="POINTS", help="Give points back.")] = None,
+    take: Annotated[float | None, number_option(metavar="POINTS", help="Take points off.")] = None,
     part: Annotated[str | None, typer.Option(help="The part of these points.")] = None,
     comment: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A comment for the student.")
@@ -314,9 +316,9 @@ def decide(
         typer.Option("--pick", help="List submissions that are flagged or just below a border."),
     ] = False,
     border: Annotated[
-        list[float], typer.Option(help="A border for --pick, in percent; repeatable.")
+        list[float], number_option(help="A border for --pick, in percent; repeatable.")
     ] = [50],  # noqa: B006
-    within: Annotated[float, typer.Option(help="How far below a border, in percent.")] = 2,
+    within: Annotated[float, number_option(help="How far below a border, in percent.")] = 2,
     grades: Annotated[Path, path_option(help="The folder with grades.jsonl.")] = Path("grades"),
     course_path: CoursePath = Path("."),
     as_json: AsJson = False,
@@ -457,9 +459,9 @@ def similar(
     assignment: Annotated[
         str, typer.Option("--assignment", "-a", help="The assignment to compare.")
     ],
-    most: Annotated[int, typer.Option(min=1, help="Maximum number of pairs.")] = 20,
+    most: Annotated[int, whole_option(least=1, help="Maximum number of pairs.")] = 20,
     least: Annotated[
-        float, typer.Option(min=0, max=100, help="Minimum likeness of a pair, in percent.")
+        float, number_option(least=0, most=100, help="Minimum likeness of a pair, in percent.")
     ] = 15,
     output: Annotated[
         Path | None,
@@ -492,7 +494,7 @@ def sheet(
         bool, typer.Option("--all", help="For a conversation with each student, in one file.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(help="Equal submissions and seeds give equal questions.")
+        int, whole_option(help="Equal submissions and seeds give equal questions.")
     ] = 0,
     section: Section = None,
     grades: Annotated[Path, path_option(help="The folder with grades.jsonl.")] = Path("grades"),

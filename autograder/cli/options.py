@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from autograder.text.names import shown
+from autograder.text.numbers import read_number, read_whole
+
 PROCESSORS = os.cpu_count() or 1
 
 
@@ -24,6 +27,42 @@ def _path(text: str | Path) -> Path:
     if text == "":
         raise typer.BadParameter("The path is empty.")
     return Path(text)
+
+
+def whole_option(*flags: str, help: str, least: int | None = None, metavar: str = "NUMBER") -> Any:
+    """Return the declaration of an option that is a whole number, at least `least`."""
+
+    def whole(text: str | int) -> int:
+        number = read_whole(f"{text}")
+        if number is None:
+            raise typer.BadParameter(f"{shown(f'{text}')} is not a whole number, such as 10.")
+        if least is not None and number < least:
+            raise typer.BadParameter(f"{number} is less than {least}.")
+        return number
+
+    return typer.Option(*flags, parser=whole, metavar=metavar, help=help)
+
+
+def number_option(
+    *flags: str,
+    help: str,
+    least: float | None = None,
+    most: float | None = None,
+    metavar: str = "NUMBER",
+) -> Any:
+    """Return the declaration of an option that is a number between `least` and `most`."""
+
+    def number(text: str | float) -> float:
+        value = read_number(f"{text}")
+        if value is None:
+            raise typer.BadParameter(f"{shown(f'{text}')} is not a number, such as 2.5.")
+        if least is not None and value < least:
+            raise typer.BadParameter(f"{value:g} is less than {least:g}.")
+        if most is not None and value > most:
+            raise typer.BadParameter(f"{value:g} is more than {most:g}.")
+        return value
+
+    return typer.Option(*flags, parser=number, metavar=metavar, help=help)
 
 
 Target = Annotated[
@@ -51,10 +90,10 @@ Pictures = Annotated[
 ]
 Jobs = Annotated[
     int,
-    typer.Option(
+    whole_option(
         "--jobs",
         "-j",
-        min=1,
+        least=1,
         help="Number of parallel graders, at most; few submissions get fewer.",
     ),
 ]

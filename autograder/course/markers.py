@@ -13,7 +13,7 @@ PLACEHOLDER = (
 )
 CATCH = "catch"  # the part of the points for what catch.py catches
 ANSWER = re.compile(
-    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
+    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>[0-9]+(?:\.[0-9]+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
     re.M,
 )
 QUESTION_LEADS = "To think about|Think about it|One last question|One question to take along"

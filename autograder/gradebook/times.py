@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timezone
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from autograder.gradebook.lateness import Attempt
 from autograder.gradebook.seals import seal
@@ -16,6 +15,7 @@ from autograder.source import gate
 from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.collected import Collected, read_collected
 from autograder.text.files import write_whole
+from autograder.text.moments import read_named_time, read_time
 from autograder.text.names import shown
 
 FILE_NAME = "times.json"
@@ -91,7 +91,7 @@ def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
     be too high.
     """
     with _reading(folder / FILE_NAME) as record:
-        times = {_attempt(entry): datetime.fromisoformat(entry["at"]) for entry in record["times"]}
+        times = {_attempt(entry): read_time(entry["at"]) for entry in record["times"]}
         return times, {_attempt(entry) for entry in record.get("late", [])}
 
 
@@ -154,7 +154,7 @@ def _write(path: Path, record: dict[str, Any]) -> None:
 
 def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
     """Return the collected folder: `path`, or a parent if `path` holds the work of one student only; None if neither."""
-    here = path.absolute()
+    here = path.resolve()  # as `find_submissions` names its files
     places = (
         place for place in (*reversed(here.parents[:2]), here) if (place / COLLECTED).is_file()
     )
@@ -170,27 +170,13 @@ def _class_folder(path: Path, submissions: Sequence[Submission]) -> Path | None:
 
 def _is_collected(submission: Submission, folder: Path) -> bool:
     """Whether `collect` wrote the submission there; a `collected.json` further inside is the student's."""
-    place = submission.path.absolute() if submission.path else folder
+    place = submission.path.resolve() if submission.path else folder
     parts = place.relative_to(folder).parts if place.is_relative_to(folder) else ()
     return len(parts) >= 2 and parts[1] == submission.assignment
 
 
-def read_stamp(folder: Path) -> datetime | None:
-    """Return the time in nbgrader's `timestamp.txt`; without an offset it is in UTC.
-
-    None if it cannot be read.
-    """
-    try:  # `2026-11-27 22:59:00.5 UTC`, with a zone, an offset or neither
-        words = gate.read_text(folder / STAMP, STAMP_BYTES).split()
-        moment = datetime.fromisoformat(" ".join(words[:2]))
-        if not 1970 <= moment.year < 9000:  # in another zone, this year could be no year
-            return None
-        if moment.tzinfo or len(words) < 3:
-            return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-        offset = words[2][0] in "+-"
-        return moment.replace(
-            tzinfo=datetime.strptime(words[2], "%z").tzinfo if offset else ZoneInfo(words[2])
-        )
-    # the last two: unknown zones, and names of groups of zones
-    except (RefusedError, ValueError, KeyError, OSError):
-        return None
+def read_stamp(folder: Path, zone: tzinfo = timezone.utc) -> datetime | None:
+    """Return the time in nbgrader's `timestamp.txt`, as `read_named_time`; None if it cannot be read."""
+    with suppress(RefusedError, ValueError):
+        return read_named_time(gate.read_text(folder / STAMP, STAMP_BYTES), zone)
+    return None

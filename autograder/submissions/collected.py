@@ -10,6 +10,7 @@ from typing import Any
 from autograder.records import RefusedError
 from autograder.source import gate
 from autograder.text.files import write_whole
+from autograder.text.moments import read_time
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
@@ -51,12 +52,7 @@ class Collected:
     @property
     def moment(self) -> datetime | None:
         """`submitted_at` as a datetime, naive if it has no offset."""
-        text = self.submitted_at
-        return (
-            None
-            if text is None
-            else datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-        )
+        return None if self.submitted_at is None else read_time(self.submitted_at)
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:

@@ -37,6 +37,7 @@ from autograder.gradebook.lateness import (
 from autograder.gradebook.times import keep_times, read_names, read_times
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.run import RunSummary
+from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.pages import write_all
 from tests.autograder.tables import column, rows_of
@@ -361,6 +362,23 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
         tmp_path / "grades",
         folder,
         texts.put(tmp_path / "grades", [submission("ada", path=folder)]),
+    )
+    assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
+
+
+@pytest.mark.parametrize("spelling", ["submitted", "x/../submitted", "submitted/ada/..", "link"])
+def test_times_are_found_by_any_way_to_the_folder(course, tmp_path, spelling):
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / "adding.py").write_text("x = 1\n", "utf-8")
+    (tmp_path / "link").symlink_to("submitted")
+    (tmp_path / "x").mkdir()
+    write_collected(
+        tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
+    )
+    way = tmp_path / spelling
+    keep_times(
+        tmp_path / "grades", way, texts.put(tmp_path / "grades", find_submissions(way, course))
     )
     assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 

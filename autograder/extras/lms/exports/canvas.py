@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from autograder.course.config import Assignment
 from autograder.extras.lms import canvas_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet
 from autograder.extras.lms.sheet import Sheet
 from autograder.records import RefusedError
 from autograder.submissions.identity import Described, Id, plain, without_punctuation
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import listed
 
 SITE = "canvas"

@@ -1,6 +1,5 @@
 """Fill scores into the right column of a downloaded table, and leave all other cells unchanged."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,10 @@ from autograder.records import Grade, RefusedError
 from autograder.submissions.identity import Described, Directory, Match, plain
 from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import counted_are, listed
 
 NO_SCORE = ("", "-")  # Moodle writes the dash
-_NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,6 @@ class Filling:
             names = [shown(self.students[row].shown) for row in sorted(self.missing)]
             parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
         return Exported(" ".join(parts), self.problems)
-
-
-def read_number(text: str) -> float | None:
-    """Return a cell's number, with a decimal point or comma; None if it holds none."""
-    plain = text.strip()
-    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:

@@ -7,13 +7,14 @@ after the download. Therefore the downloaded sheet is filled in and its dates ar
 from autograder.course.config import Assignment
 from autograder.extras.lms import moodle_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet
 from autograder.extras.lms.roster import first_and_last, hidden_name, participant
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
 from autograder.submissions.identity import Described, Id
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import listed
 
 SITE = "moodle"
