@@ -54,8 +54,9 @@ def _read_moment(value: object, of_day: time) -> object:
         raise ValueError(
             f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
         ) from None
-    is_day = isinstance(moment, date) and not isinstance(moment, datetime)
-    return datetime.combine(moment, of_day) if is_day else moment
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        return datetime.combine(moment, of_day)
+    return moment
 
 
 def _zone(name: str) -> str:

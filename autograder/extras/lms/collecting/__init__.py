@@ -107,7 +107,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
                 "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
             )
     times = _times(options, course, paths)
-    submitted = SubmissionFolder(options.output, options.replace)
+    submitted = SubmissionFolder(options.output, course, options.replace)
     report = CollectReport(options.output)
     try:
         for path in paths:
@@ -134,7 +134,7 @@ class Collecting:
     ) -> None:
         self._report = report
         self._times = _times(options, course, [source])
-        self._submitted = SubmissionFolder(options.output, options.replace)
+        self._submitted = SubmissionFolder(options.output, course, options.replace)
         self._collection = _Collection(
             source, course, options, self._times, self._submitted, report
         )
@@ -330,6 +330,7 @@ class _Collection:
                 original=person.id if person.id != graded_name(person.id) else "",
                 name=person.name or raw.name,
                 submitted_at=in_table or raw.submitted_at,
+                by_table=in_table is not None,
                 late=raw.late,
                 attempt=raw.attempt,
                 source=self.path.name,
