@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source import gate
 from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.collected import Collected, read_collected
+from autograder.submissions.hand_in import counting_time
 from autograder.text.files import write_whole
 from autograder.text.moments import read_named_time, read_time
 from autograder.text.names import shown
@@ -25,19 +27,32 @@ STAMP_BYTES = 200
 SCHEMA = 1
 
 
+@dataclass(frozen=True)
+class KnownTime:
+    """A time of hand-in, and whether it stands in a table of the instructor's."""
+
+    moment: datetime
+    by_table: bool = False
+
+
 def keep_times(
-    folder: Path, path: Path, submissions: list[StoredSubmission], trust_timestamps: bool = False
+    folder: Path,
+    path: Path,
+    submissions: list[StoredSubmission],
+    trust_timestamps: bool = False,
+    zone: tzinfo = timezone.utc,
 ) -> None:
     """Store in `folder` the known submission times and display names for the submissions at `path`.
 
     `collected.json` is used only beside the students' folders, where students cannot place it.
     nbgrader's `timestamp.txt` lies in a student's own folder and is used only with
-    `trust_timestamps`. Existing entries are kept, including late marks of a site that gave no time.
-    Raises RefusedError if `collected.json` cannot be read.
+    `trust_timestamps`. Work that is known keeps its time as `counting_time` says, and late marks of
+    a site that gave no time. `zone` is the course's. Raises RefusedError if `collected.json` cannot
+    be read.
     """
     around = _class_folder(path, [stored.submission for stored in submissions])
     collected = read_collected(around) if around else {}
-    times, late = read_times(folder)
+    times, late = _read_times(folder)
     for stored in submissions:
         submission = stored.submission
         attempt = (submission.student, submission.assignment, stored.digest)
@@ -47,9 +62,10 @@ def keep_times(
         moment = facts.moment if facts else None
         if moment is None and trust_timestamps and submission.path:
             place = submission.path
-            moment = read_stamp(place if place.is_dir() else place.parent)
+            moment = read_stamp(place if place.is_dir() else place.parent, zone)
         if moment is not None:
-            times[attempt] = moment
+            time = KnownTime(moment, bool(facts and facts.by_table))
+            times[attempt] = counting_time(times.get(attempt), time, zone)
         if facts and facts.late:
             late.add(attempt)
     _write_times(folder, times, late)
@@ -57,12 +73,10 @@ def keep_times(
 
 
 def _write_times(
-    folder: Path, times: Mapping[Attempt, datetime], late: Collection[Attempt]
+    folder: Path, times: Mapping[Attempt, KnownTime], late: Collection[Attempt]
 ) -> None:
     if times or late:
-        entries = [
-            {**_entry(attempt), "at": times[attempt].isoformat()} for attempt in sorted(times)
-        ]
+        entries = [_timed(attempt, times[attempt]) for attempt in sorted(times)]
         marked = [_entry(attempt) for attempt in sorted(late)]
         _write(folder / FILE_NAME, {"times": entries, "late": marked})
 
@@ -90,8 +104,16 @@ def read_times(folder: Path) -> tuple[dict[Attempt, datetime], set[Attempt]]:
     Both are empty without a file. Raises InfrastructureError if it cannot be read, as scores would
     be too high.
     """
+    times, late = _read_times(folder)
+    return {attempt: time.moment for attempt, time in times.items()}, late
+
+
+def _read_times(folder: Path) -> tuple[dict[Attempt, KnownTime], set[Attempt]]:
     with _reading(folder / FILE_NAME) as record:
-        times = {_attempt(entry): read_time(entry["at"]) for entry in record["times"]}
+        times = {
+            _attempt(entry): KnownTime(read_time(entry["at"]), bool(entry.get("by_table")))
+            for entry in record["times"]
+        }
         return times, {_attempt(entry) for entry in record.get("late", [])}
 
 
@@ -142,6 +164,11 @@ def _attempt(entry: Mapping[str, str]) -> Attempt:
 
 def _entry(attempt: Attempt) -> dict[str, str]:
     return dict(zip(("student", "assignment", "submission_sha256"), attempt))
+
+
+def _timed(attempt: Attempt, time: KnownTime) -> dict[str, Any]:
+    by_table = {"by_table": True} if time.by_table else {}
+    return {**_entry(attempt), "at": time.moment.isoformat(), **by_table}
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:

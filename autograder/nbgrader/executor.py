@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import nbgrader.converters.base
 from nbconvert.exporters import NotebookExporter
@@ -100,7 +101,8 @@ class GradedExporter(NotebookExporter):
             run = OpenRun(folder)
             journal = Journal(folder)
             stored = texts.put(folder, self.submissions.values())
-            keep_times(folder, around, stored, trust_timestamps=True)
+            zone = ZoneInfo(self.course.timezone)
+            keep_times(folder, around, stored, trust_timestamps=True, zone=zone)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
             self.grades = grade_all(
                 plan, self.submissions, run, journal, self.converter.log, self.pictures

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from autograder.course.digests import suite_digest
 from autograder.gradebook import texts
@@ -300,7 +301,9 @@ class Watching:
                 self._folder,
                 (submission for submission in submissions if not _is_empty(submission)),
             )
-            keep_times(self._folder, self._hand_ins.root, stored, self._hand_ins.trusts_stamps)
+            place = self._hand_ins.root
+            zone = ZoneInfo(self._plan.course.timezone)
+            keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, zone)
         if stored is None:
             for name in names:
                 self._settling.forget(name)

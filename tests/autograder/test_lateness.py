@@ -366,6 +366,36 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 
 
+EARLY, LATE, TABLE = (
+    "2026-11-27T12:00:00+01:00",
+    "2026-11-27T11:00:01Z",
+    "2026-11-30T12:00:00+01:00",
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "counts"),
+    [
+        ([(EARLY, False), (LATE, False)], EARLY),
+        ([(LATE, False), (EARLY, False)], EARLY),
+        ([(EARLY, False), (None, False)], EARLY),
+        ([(EARLY, False), (TABLE, True)], TABLE),
+        ([(TABLE, True), (EARLY, False)], TABLE),
+        ([(TABLE, True), (EARLY, True)], EARLY),
+        ([(EARLY, True), (TABLE, True)], TABLE),
+    ],
+)
+def test_same_work_keeps_its_first_time_unless_a_table_says_otherwise(tmp_path, seen, counts):
+    submitted = tmp_path / "submitted"
+    submitted.mkdir()
+    for moment, by_table in seen:
+        facts = Collected("ada", NAME, submitted_at=moment, by_table=by_table)
+        write_collected(submitted, [facts])
+        class_ = [submission("ada", path=submitted / "ada" / NAME)]
+        keep_times(tmp_path / "grades", submitted, texts.put(tmp_path / "grades", class_))
+    assert list(read_times(tmp_path / "grades")[0].values()) == [datetime.fromisoformat(counts)]
+
+
 @pytest.mark.parametrize("spelling", ["submitted", "x/../submitted", "submitted/ada/..", "link"])
 def test_times_are_found_by_any_way_to_the_folder(course, tmp_path, spelling):
     folder = tmp_path / "submitted" / "ada" / NAME
@@ -427,6 +457,10 @@ def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
         ("2026-11-27 11:00:00", berlin("2026-11-27 12:00")),
         ("2026-11-27 12:00:00 Europe/Berlin", berlin("2026-11-27 12:00")),
         ("2026-11-27 12:00:00 +0100", berlin("2026-11-27 12:00")),
+        ("2026-11-27 12:00:00 CET", berlin("2026-11-27 12:00")),
+        ("2026-10-25 02:10:00 CET", datetime(2026, 10, 25, 1, 10, tzinfo=timezone.utc)),
+        ("2026-10-25 02:10:00 CEST", datetime(2026, 10, 25, 0, 10, tzinfo=timezone.utc)),
+        ("2026-11-27 11.00", None),
         ("2026-11-27 12:00:00 Nowhere/Land", None),
         ("yesterday", None),
         ("", None),
