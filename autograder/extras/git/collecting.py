@@ -84,8 +84,9 @@ def collect_from_git(
 
     A repository that cannot be read is a sentence in the report, and all others are collected.
     """
-    groups = by_url(repositories)
+    groups = by_url(repository for repository in repositories if repository.student)
     report = GitReport(options.output, repositories=len(groups))
+    report.odd += [f"{label}: {other.nobodys}" for other in repositories if not other.student]
     folder = stores_of(options.output)
     on_repository(0, len(groups))
     with (

@@ -71,8 +71,8 @@ def return_to_git(
     limits: Limits = Limits(),  # noqa: B008
 ) -> Returned:
     """Push the feedback in a folder of grades to these repositories; at most one branch of each changes."""
-    groups = by_url(repositories)
-    returned = Returned()
+    groups = by_url(repository for repository in repositories if repository.student)
+    returned = Returned(problems=[other.nobodys for other in repositories if not other.student])
     place = folder.absolute() / FOLDER
     on_repository(0, len(groups))
     with (

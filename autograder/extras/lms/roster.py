@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
+from autograder.extras.lms.damaged_ids import damage_of, damaged_id
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.final_scores import ClassList
 from autograder.records import RefusedError
@@ -17,6 +18,7 @@ from autograder.submissions.identity import (
     anything,
     letters,
     plain,
+    same_name,
 )
 from autograder.text.names import graded_name, shown
 
@@ -24,7 +26,9 @@ FILE_NAME = "roster.csv"  # beside course.yml
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
 # `Title (123)` is an assignment of Canvas
-_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$|number of", re.IGNORECASE)
+_NOT_TELLING = re.compile(
+    r"gro?up|gruppe|\(\d+\)$|number of|assignment|repository|starter", re.IGNORECASE
+)
 # a column about somebody else than the student
 _OTHER_PEOPLE = re.compile(
     r"tut[oe]u?r|teach|lectur|instruct|supervis|advis[eo]r|mentor|coach|prof\b|profess?or|\bt\.?a\b|assistant|"
@@ -150,7 +154,10 @@ class Roster:
         texts = list(map(shown, described.texts))
         candidates = self._directory.candidates(described)
         if not candidates:
-            return f"the roster has no student called {' or '.join(texts)}."
+            ids = (id.text for person in self.people for id in person.identity.ids)
+            damage = damage_of((id.text for id in described.ids), ids)
+            reason = f" {damage}" if damage else ""
+            return f"the roster has no student called {' or '.join(texts)}.{reason}"
         if len(candidates) > 1:
             listed = ", ".join(sorted(shown(person.name or person.id) for person in candidates))
             verb = "matches" if len(texts) == 1 else "match"
@@ -174,7 +181,8 @@ def read_roster(path: Path | None) -> Roster:
     """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
     A column `group` lists the groups of students that hand in together, `section` the section.
-    Raises RefusedError if there is no column of ids or an id occurs twice.
+    A student in several rows, such as one for each section, is one person. Raises RefusedError if
+    there is no column of ids or two people have one id.
     """
     if path is None:
         return Roster()
@@ -192,24 +200,42 @@ def read_roster(path: Path | None) -> Roster:
             "email addresses and the numbers of the course site."
         )
     names = (*roster_columns.NAME, *moodle_columns.NAME, "student")
-    name = sheet.column(*(title for title in names if plain(title) != plain(sheet.header[column])))
-    otherwise = sheet.column(*roster_columns.OTHER_ID, *moodle_columns.EMAIL)
+    titles_of_names = [title for title in names if plain(title) != plain(sheet.header[column])]
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
-        identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
+        identity = sheet.cell(row, column) or sheet.first_filled(
+            row, *roster_columns.OTHER_ID, *moodle_columns.EMAIL
+        )
         if not identity:
             continue
-        if identity in people:
-            raise RefusedError(f"{sheet.name} has the id {identity} twice.")
-        called = first_and_last(sheet, row) or sheet.cell(row, name)
-        people[identity] = Person(
+        called = first_and_last(sheet, row) or sheet.first_filled(row, *titles_of_names)
+        person = Person(
             identity,
             called,
             row_description(sheet, row),
             _groups(sheet, row),
             _sections(sheet, row),
         )
+        people[identity] = _united(people.get(identity), person, sheet.name)
     return Roster(people.values())
+
+
+def _united(before: Person | None, again: Person, table: str) -> Person:
+    """Return one person for two rows; raises RefusedError if two people have one id."""
+    if before is None:
+        return again
+    if before.name and again.name and not same_name(before.name, again.name):
+        whose = f"{shown(before.name)} and {shown(again.name)}"
+        damage = damaged_id(again.id)
+        reason = f" {damage}" if damage else ""
+        raise RefusedError(f"{table} has the id {shown(again.id)} twice, of {whose}.{reason}")
+    return Person(
+        before.id,
+        before.name or again.name,
+        before.described | again.described,
+        tuple(dict.fromkeys((*before.groups, *again.groups))),
+        tuple(dict.fromkeys((*before.sections, *again.sections))),
+    )
 
 
 def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:

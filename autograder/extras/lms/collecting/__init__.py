@@ -376,6 +376,8 @@ def _tell_who_is_not_in(times: SubmissionTimes | None, report: CollectReport) ->
     if times is None:
         return
     lacks = f"{times.name} has no time, or several times, for: "
+    if report.untimed or report.not_in_table:
+        report.odd += [f"{times.name}: {damage}" for damage in dict.fromkeys(times.damages)]
     if report.untimed:
         report.odd.append(f"{lacks}{listed(sorted(report.untimed))}.")
     if report.not_in_table:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.collecting.choose import named_in
+from autograder.extras.lms.damaged_ids import damaged_id
 from autograder.extras.lms.roster import TRUSTED_SITE, row_description
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
@@ -44,7 +45,10 @@ _IN_WORDS = re.compile(
 
 
 class SubmissionTimes:
-    """The submission times of a class; `find` looks up one student and assignment."""
+    """The submission times of a class; `find` looks up one student and assignment.
+
+    `damages` are sentences about ids that a spreadsheet has changed.
+    """
 
     def __init__(self, sheet: Sheet, course: Course, default: Assignment | None) -> None:
         """Parse a sheet; `default` is the assignment of rows without one.
@@ -53,8 +57,8 @@ class SubmissionTimes:
         """
         self.name = sheet.name
         self._rows: dict[str, Directory[tuple[int, str]]] = {}
-        column = sheet.column(*TIME_TITLES)
-        if column is None:
+        self.damages: list[str] = []
+        if sheet.column(*TIME_TITLES) is None:
             raise RefusedError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
                 f"Its columns are {_listed(sheet.header)}."
@@ -66,11 +70,13 @@ class SubmissionTimes:
                 "Say it with --assignment, or add a column `assignment`."
             )
         for row in range(len(sheet.rows)):
-            moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
+            moment = _moment(sheet, row, ZoneInfo(course.timezone))
+            described = row_description(sheet, row)
+            self.damages += filter(None, (damaged_id(id.text) for id in described.ids))
             if moment is not None:
                 name = _assignment(sheet, row, assignment, course, default)
                 rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
-                rows.add((row, moment.isoformat()), row_description(sheet, row))
+                rows.add((row, moment.isoformat()), described)
 
     def find(self, described: Described, assignment: str) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
@@ -130,8 +136,8 @@ def _in_words(text: str, match: re.Match[str]) -> datetime:
     return read_time(f"{match['year']}-{month:02}-{int(day):02} {clock}")
 
 
-def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
-    text = sheet.cell(row, column)
+def _moment(sheet: Sheet, row: int, zone: ZoneInfo) -> datetime | None:
+    text = sheet.first_filled(row, *TIME_TITLES)
     if text in ("", "-", "–"):
         return None
     try:

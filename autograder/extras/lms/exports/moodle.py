@@ -115,9 +115,8 @@ def _maximum(sheet: Sheet, column: int) -> str:
     if len(cells) == 1 and read_number(min(cells)) is not None:
         return min(cells)
     grades = {sheet.cell(row, column) for row in range(len(sheet.rows))} - {"", "-"}
-    words = sorted(
-        cell for cell in (cells if titled is not None else grades) if any(map(str.isalpha, cell))
-    )
+    texts = cells | grades if titled is not None else grades
+    words = sorted(cell for cell in texts if any(map(str.isalpha, cell)))
     if words:
         raise RefusedError(
             f"{sheet.name}: `{title}` is a scale in words ({listed(list(map(shown, words)))}), so no score is written. "
@@ -125,7 +124,8 @@ def _maximum(sheet: Sheet, column: int) -> str:
         )
     raise RefusedError(
         f"{sheet.name}: the maximum of `{title}` was not found, so no score is written. Moodle's worksheet has it in the "
-        "column `Maximum grade`, right behind the grade; download the worksheet again."
+        "column `Maximum grade`, right behind the grade, unless the grade is a scale in words: then choose points as the "
+        "type of the grade in the assignment's settings. Download the worksheet again."
     )
 
 

@@ -502,6 +502,36 @@ def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> No
     ]
 
 
+CLASSROOM = """\
+assignment_name,github_username,roster_identifier,student_repository_url,submission_timestamp
+Adding,octo-ada,ada,file://{0}/ada.git,2026-11-01 22:10:00 UTC
+Adding,octo-ben,,file://{0}/ben.git,2026-11-01 23:12:00 +0100
+Adding,,,file://{0}/cy.git,2026-11-01 22:14:00 UTC
+"""
+
+
+def test_one_table_of_github_classroom_has_repositories_times_and_people(
+    tmp_path: Path, course: Course
+) -> None:
+    """Ben has not linked the account, and nothing says whose the last repository is."""
+    for name in ("ada", "ben", "cy"):
+        make_repository(tmp_path, name, {"adding.py": answer(1)})
+    table = tmp_path / "classroom.csv"
+    table.write_text(CLASSROOM.format(tmp_path), "utf-8")
+    people = read_roster(table)
+    assert [person.id for person in people.people] == ["ada", "octo-ben"]
+    options = CollectOptions(
+        tmp_path / "submitted", course.assignment(NAME), roster=people, times=table
+    )
+    listed = read_repositories(str(table), course, people)
+    report = collect_from_git(listed, course, options, "classroom.csv", lambda *_: None)
+    assert report.odd == [
+        f"classroom.csv: the address file://{tmp_path}/cy.git belongs to no student, so it is left out."
+    ]
+    times = {name: collected(tmp_path, name).submitted_at for name in ("ada", "octo-ben")}
+    assert times == {"ada": "2026-11-01T22:10:00+00:00", "octo-ben": "2026-11-01T23:12:00+01:00"}
+
+
 def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) -> None:
     roster = tmp_path / "roster.csv"
     roster.write_text("student,name,github_username\nada l,Ada Lovelace,octo-ada\n", "utf-8")

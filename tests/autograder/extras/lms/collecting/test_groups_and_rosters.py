@@ -272,8 +272,56 @@ def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, ros
     }
 
 
+def test_student_in_two_rows_is_one_person(roster):
+    people = roster(
+        'student,name,section,group,email\na1,Ada Lovelace,S1,red,ada@x.org\na1,"Lovelace, Ada",S2,,a@y.org\n'
+        "b2,Ben Bit,S2,,\n"
+    )
+    assert [person.id for person in people.people] == ["a1", "b2"]
+    (ada, _) = people.people
+    assert (ada.sections, ada.groups) == (("S1", "S2"), ("red",))
+    assert people.find(anything("ada@x.org")) == people.find(anything("a@y.org")) == ada
+
+
 @pytest.mark.parametrize(
-    "text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n']
+    ("id", "there", "reason"),
+    [
+        (
+            "00123",
+            "123",
+            "123 can be the id from which a spreadsheet has taken the zeros in front.",
+        ),
+        (
+            "123456789012",
+            "1.23457E+11",
+            "1.23457E+11 is a long number that a spreadsheet has shortened.",
+        ),
+        (
+            "123456789012",
+            "1,23457E+11",
+            "1,23457E+11 is a long number that a spreadsheet has shortened.",
+        ),
+        (
+            "1234567890123456",
+            "1234567890123000",
+            "1234567890123000 is a long number of which a spreadsheet",
+        ),
+        ("1001", "1001.0", "1001.0 is an id that a spreadsheet has taken for a decimal number."),
+        ("999999999999", "1.23457E+11", ""),
+        ("1001", "1002", ""),
+    ],
+)
+def test_damaged_id_is_named_with_the_reason(roster, packed, gather, tmp_path, id, there, reason):
+    """Nobody is found by a damaged id: others can have the same."""
+    people = roster(f'student,name\n"{there}",Ada Lovelace\n')
+    report = gather(packed("adding.zip", {f"{id}/{NAME}/adding.py": "x = 1\n"}), roster=people)
+    assert tree(tmp_path / "submitted") == {}
+    assert f"the roster has no student called {id}." in report.odd[0]
+    assert reason in report.odd[0] and ("spreadsheet" in report.odd[0]) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    "text", ["apples,pears\n1,2\n", "student,name\na,Ben Bit\na,Cy Young\n", "", 'student,"name\n']
 )
 def test_invalid_roster_is_reported(roster, text):
     with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):
