@@ -20,6 +20,7 @@ from autograder.submissions.identity import (
     plain,
     same_name,
 )
+from autograder.submissions.labels import Reading, can_be_one, readings
 from autograder.text.names import graded_name, shown
 
 FILE_NAME = "roster.csv"  # beside course.yml
@@ -90,6 +91,30 @@ class Roster:
     def find(self, described: Described) -> Person | None:
         """Return the person that fits the description; None if nobody or several do."""
         return self._directory.find(described)
+
+    def reading(self, label: str) -> Reading:
+        """Return what the name of a folder or a file says of a student, in the notation that fits one person.
+
+        If nobody fits the name as a whole, and several people fit its parts, it describes all of them.
+        """
+        whole = Reading(anything(label))
+        if self._directory.candidates(whole.described):
+            return whole
+        fitting: dict[Person, Reading] = {}
+        for reading in readings(label):
+            match = self._directory.match(reading.described)
+            if (
+                match
+                and match.by_id
+                and can_be_one(reading.described.names, _names_of(match.place))
+            ):
+                fitting.setdefault(match.place, reading)
+        if len(fitting) == 1:
+            return next(iter(fitting.values()))
+        described = whole.described
+        for reading in fitting.values():
+            described |= reading.described
+        return Reading(described)
 
     def match_all(self, everybody: Mapping[int, Described]) -> dict[int, Match[Person]]:
         """Return the person for each description, also by a name turned round if only one fits on either side."""
@@ -173,8 +198,10 @@ class Roster:
     def graded(self, student: str, name: str = "") -> Person | None:
         """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
         person = None if Id(student).is_number and name else self._by_student.get(student)
-        described = Described((Id(student),), (name,)) if name else anything(student)
-        return person or self.find(described)
+        if person:
+            return person
+        described = Described((Id(student),), (name,)) if name else self.reading(student).described
+        return self.find(described)
 
 
 def read_roster(path: Path | None) -> Roster:
@@ -252,6 +279,10 @@ def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
         return ()
     pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
     return tuple(dict.fromkeys((cell, *pieces)))
+
+
+def _names_of(person: Person) -> tuple[str, ...]:
+    return tuple(filter(None, (person.name, *person.described.names)))
 
 
 def row_description(sheet: Sheet, row: int) -> Described:

@@ -171,11 +171,13 @@ class _Collection:
                     self.take_all(site.read(entries, self.path, self.options.roster))
                     return
                 originals = folders.originals(entries)
-                self.take_all(
-                    folders.read(self.path, self.course, self.options.assignment, originals)
-                )
+                self.take_all(self._folders(originals))
                 return
-        self.take_all(folders.read(self.path, self.course, self.options.assignment, {}))
+        self.take_all(self._folders({}))
+
+    def _folders(self, originals: Mapping[str, Entry]) -> Findings:
+        options = self.options
+        return folders.read(self.path, self.course, options.assignment, originals, options.roster)
 
     def take_all(self, findings: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
