@@ -113,9 +113,9 @@ class MarkedYaml:
         self._tell_odd_numbers(set())
         return record
 
-    def _tell_odd_numbers(self, told: Collection[YamlPath]) -> None:
+    def _tell_odd_numbers(self, refused: Collection[YamlPath]) -> None:
         """Add a problem for each number that YAML reads as another one than people do."""
-        for place in sorted(self._odd_numbers.difference(told), key=self.line):
+        for place in sorted(self._odd_numbers.difference(refused), key=self.line):
             self.add(
                 place,
                 f"{self._named(place)} is written {self._written[place]}, which YAML takes for "

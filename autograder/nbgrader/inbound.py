@@ -75,7 +75,7 @@ class Inbound:
         self._course = course
         self._zone = ZoneInfo(course.timezone)
         only = None if assignment is None else [assignment]
-        names = "|".join(one.name for one in course.select(only))
+        names = "|".join(selected.name for selected in course.select(only))
         self._name = re.compile(_NAME.format(names), re.DOTALL)
         self._wanted: dict[str, Wanted] = {}
 

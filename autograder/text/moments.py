@@ -5,7 +5,8 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 # before and after them, the same moment can be in no year of another zone
-FIRST_YEAR, LAST_YEAR = 1970, 8999
+FIRST_YEAR = 1970
+LAST_YEAR = 8999
 _DAY = r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
 _CLOCK = r"(?P<clock>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.(?P<fraction>[0-9]{1,9}))?"
 _WRITTEN = re.compile(rf"{_DAY}(?:[T ]{_CLOCK}(?: ?(?P<zone>Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}}))?)?")
@@ -59,9 +60,9 @@ def read_named_time(text: str, zone: tzinfo = timezone.utc) -> datetime:
     name = match["zone"]
     candidates = [zone, *map(ZoneInfo, _ZONES_OF_NAMES)]
     offsets = (_offset_called(name, local, candidate) for candidate in candidates)
-    known = next((offset for offset in offsets if offset is not None), None)
-    if known is not None:
-        return local.replace(tzinfo=timezone(known))
+    offset = next((offset for offset in offsets if offset is not None), None)
+    if offset is not None:
+        return local.replace(tzinfo=timezone(offset))
     try:
         return local.replace(tzinfo=ZoneInfo(name))
     except (KeyError, OSError) as error:  # a zone that is unknown, and the name of a group of zones
@@ -70,8 +71,8 @@ def read_named_time(text: str, zone: tzinfo = timezone.utc) -> datetime:
 
 def instant(moment: datetime, zone: tzinfo = timezone.utc) -> datetime:
     """Return a moment in universal time, in which two moments can be compared; one without an offset is of `zone`."""
-    known = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-    return known.astimezone(timezone.utc)
+    whole = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    return whole.astimezone(timezone.utc)
 
 
 def _offset(written: str | None) -> tzinfo | None:
@@ -79,7 +80,8 @@ def _offset(written: str | None) -> tzinfo | None:
         return None
     if written in ("Z", "UTC"):
         return timezone.utc
-    hours, minutes = int(written[1:3]), int(written[-2:])
+    hours = int(written[1:3])
+    minutes = int(written[-2:])
     if hours > 14 or minutes > 59:
         raise ValueError(f"no offset: {written}")
     size = timedelta(hours=hours, minutes=minutes)

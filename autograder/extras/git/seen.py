@@ -4,6 +4,7 @@ A file of JSON lines for each student and address, in the order in which the com
 is replaced as a whole, so that a killed command leaves the old or the new one.
 """
 
+import itertools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -46,7 +47,7 @@ class Seen:
     def __init__(self, file: Path, others: Iterable[Path] = ()) -> None:
         self._file = file
         self._sightings = _read(file)
-        self._elsewhere = [sighting for other in others for sighting in _read(other)]
+        self._elsewhere = list(itertools.chain.from_iterable(map(_read, others)))
 
     def note(self, ref: str, commit: str, now: datetime) -> None:
         """Note a commit at the head; only the first time counts, whatever branch it stands at."""
@@ -71,21 +72,21 @@ class Seen:
         A later commit that changes other files only is no new attempt, on whatever branch.
         """
         whole = [*self._elsewhere, *self._sightings]
-        known = sorted(
+        sightings = sorted(
             (sighting for sighting in whole if assignment in sighting.work),
             key=lambda sighting: instant(sighting.moment),
         )
-        place = next(n for n, sighting in enumerate(known) if sighting.commit == commit)
-        first = known[place]
-        for sighting in reversed(known[:place]):
+        place = next(n for n, sighting in enumerate(sightings) if sighting.commit == commit)
+        first = sightings[place]
+        for sighting in reversed(sightings[:place]):
             if sighting.work[assignment] != first.work[assignment]:
                 break
             first = counting_time(first, sighting)
         return first.seen
 
     def _place(self, commit: str) -> int | None:
-        commits = (number for number, one in enumerate(self._sightings) if one.commit == commit)
-        return next(commits, None)
+        commits = [sighting.commit for sighting in self._sightings]
+        return commits.index(commit) if commit in commits else None
 
     def _write(self) -> None:
         write_whole(

@@ -1,8 +1,10 @@
 """Ids that a spreadsheet has changed while it opened and saved a table, and why nobody can be found by them."""
 
+import itertools
 import re
 from collections.abc import Iterable
 
+from autograder.submissions.identity import Described
 from autograder.text.names import shown
 
 _POWER = re.compile(r"[0-9](?:[.,][0-9]+)?E\+[0-9]+", re.IGNORECASE)
@@ -33,12 +35,11 @@ def damaged_id(text: str) -> str:
     return f"{shown(text)} {what}. {_REPAIR}"
 
 
-def damage_of(wanted: Iterable[str], there: Iterable[str]) -> str:
-    """Return the sentence about the id in a table that can be one of the `wanted` ones, damaged; empty without one."""
-    texts = list(there)
-    for id in wanted:
-        for text in texts:
-            if sentence := _damage(id, text):
+def damage_of(wanted: Described, rows: Iterable[Described]) -> str:
+    """Return the sentence about an id in a table's rows that can be a wanted one, damaged; empty without one."""
+    for row in rows:
+        for id, text in itertools.product(wanted.ids, row.ids):
+            if sentence := _damage(id.text, text.text):
                 return sentence
     return ""
 

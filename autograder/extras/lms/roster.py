@@ -179,8 +179,7 @@ class Roster:
         texts = list(map(shown, described.texts))
         candidates = self._directory.candidates(described)
         if not candidates:
-            ids = (id.text for person in self.people for id in person.identity.ids)
-            damage = damage_of((id.text for id in described.ids), ids)
+            damage = damage_of(described, (person.identity for person in self.people))
             reason = f" {damage}" if damage else ""
             return f"the roster has no student called {' or '.join(texts)}.{reason}"
         if len(candidates) > 1:

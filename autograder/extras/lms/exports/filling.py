@@ -77,8 +77,7 @@ class Filling:
         if len(candidates) > 1:
             return f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)), '; ')}."
         if not candidates:
-            ids = (id.text for student in self.students.values() for id in student.described.ids)
-            damage = damage_of((id.text for id in described.ids), ids)
+            damage = damage_of(described, (row.described for row in self.students.values()))
             reason = f" {damage}" if damage else ""
             return f"{whose}: not found in {self.sheet.name}.{reason}"
         return (
