@@ -172,7 +172,7 @@ def grade(
     _roster(loaded, None, folder)
     with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
         stored = texts.put(folder, itertools.chain([first], handed_in))
-        keep_times(folder, source, stored, trust_timestamps, ZoneInfo(loaded.timezone))
+        keep_times(folder, source, stored, trust_timestamps, loaded)
         new = stored if regrade else ungraded(loaded, stored, journal)
         plan = _plan(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))
         summary = _grade_new(plan, journal, new, len(stored) - len(new), cluster, on_grade)

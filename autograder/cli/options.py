@@ -35,7 +35,7 @@ def whole_option(*flags: str, help: str, least: int | None = None, metavar: str 
     def whole(text: str | int) -> int:
         number = read_whole(f"{text}")
         if number is None:
-            raise typer.BadParameter(f"{shown(f'{text}')} is not a whole number, such as 10.")
+            raise typer.BadParameter(f"{shown(f'{text}')} must be a whole number, such as 10.")
         if least is not None and number < least:
             raise typer.BadParameter(f"{number} is less than {least}.")
         return number
@@ -55,7 +55,7 @@ def number_option(
     def number(text: str | float) -> float:
         value = read_number(f"{text}")
         if value is None:
-            raise typer.BadParameter(f"{shown(f'{text}')} is not a number, such as 2.5.")
+            raise typer.BadParameter(f"{shown(f'{text}')} must be an ordinary number, such as 2.5.")
         if least is not None and value < least:
             raise typer.BadParameter(f"{value:g} is less than {least:g}.")
         if most is not None and value > most:

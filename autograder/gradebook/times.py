@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from autograder.course.config import Course
 from autograder.gradebook.lateness import Attempt
 from autograder.gradebook.seals import seal
-from autograder.gradebook.texts import StoredSubmission
+from autograder.gradebook.texts import StoredSubmission, files_of
 from autograder.records import InfrastructureError, RefusedError, Submission
 from autograder.source import gate
+from autograder.source.stub import UNKNOWN, ReleasedStub, released_stub
 from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.collected import Collected, read_collected
 from autograder.submissions.hand_in import counting_time
@@ -40,19 +43,21 @@ def keep_times(
     path: Path,
     submissions: list[StoredSubmission],
     trust_timestamps: bool = False,
-    zone: tzinfo = timezone.utc,
+    course: Course | None = None,
 ) -> None:
     """Store in `folder` the known submission times and display names for the submissions at `path`.
 
     `collected.json` is used only beside the students' folders, where students cannot place it.
     nbgrader's `timestamp.txt` lies in a student's own folder and is used only with
     `trust_timestamps`. Work that is known keeps its time as `counting_time` says, and late marks of
-    a site that gave no time. `zone` is the course's. Raises RefusedError if `collected.json` cannot
-    be read.
+    a site that gave no time. Untouched files of the `course` beside the work do not count, and its
+    time zone is that of times without one. Raises RefusedError if `collected.json` cannot be read.
     """
     around = _class_folder(path, [stored.submission for stored in submissions])
     collected = read_collected(around) if around else {}
     times, late = _read_times(folder)
+    zone = ZoneInfo(course.timezone) if course else timezone.utc
+    same_work = _SameWork(folder, course, tuple(times))
     for stored in submissions:
         submission = stored.submission
         attempt = (submission.student, submission.assignment, stored.digest)
@@ -65,11 +70,47 @@ def keep_times(
             moment = read_stamp(place if place.is_dir() else place.parent, zone)
         if moment is not None:
             time = KnownTime(moment, bool(facts and facts.by_table))
-            times[attempt] = counting_time(times.get(attempt), time, zone)
+            for earlier in same_work.attempts(attempt):
+                time = counting_time(times[earlier], time, zone)
+            times[attempt] = time
         if facts and facts.late:
             late.add(attempt)
     _write_times(folder, times, late)
     _add_names(folder, collected.values())
+
+
+class _SameWork:
+    """Finds the attempts of a student whose own files have the same texts, whatever these are called."""
+
+    def __init__(self, folder: Path, course: Course | None, attempts: Iterable[Attempt]) -> None:
+        self._folder = folder
+        self._course = course
+        self._stubs: dict[str, ReleasedStub] = {}
+        self._by_student: dict[tuple[str, str], list[Attempt]] = {}
+        for attempt in attempts:
+            self._by_student.setdefault(attempt[:2], []).append(attempt)
+
+    def attempts(self, attempt: Attempt) -> list[Attempt]:
+        """Return the earlier attempts with the work of this one, also itself if it has a time."""
+        earlier = self._by_student.get(attempt[:2], [])
+        others = [other for other in earlier if other != attempt]
+        same = [attempt] if attempt in earlier else []
+        if not others:
+            return same
+        work = self._work(attempt)
+        return [*same, *(other for other in others if work and self._work(other) == work)]
+
+    def _work(self, attempt: Attempt) -> frozenset[str]:
+        _, name, digest = attempt
+        if name not in self._stubs:
+            self._stubs[name] = self._stub(name)
+        stub = self._stubs[name]
+        files = files_of(self._folder, digest)
+        return frozenset(file.text for file in files if not stub.is_untouched(file))
+
+    def _stub(self, name: str) -> ReleasedStub:
+        assignment = self._course.find(name) if self._course else None
+        return released_stub(self._course, assignment) if self._course and assignment else UNKNOWN
 
 
 def _write_times(

@@ -8,7 +8,6 @@ from fnmatch import fnmatch
 from glob import glob
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import nbgrader.converters.base
 from nbconvert.exporters import NotebookExporter
@@ -102,8 +101,7 @@ class GradedExporter(NotebookExporter):
             run = OpenRun(folder)
             journal = Journal(folder)
             stored = texts.put(folder, self.submissions.values())
-            zone = ZoneInfo(self.course.timezone)
-            keep_times(folder, around, stored, trust_timestamps=True, zone=zone)
+            keep_times(folder, around, stored, trust_timestamps=True, course=self.course)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
             self.grades = grade_all(
                 plan, self.submissions, run, journal, self.converter.log, self.pictures

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 from autograder.course.digests import suite_digest
 from autograder.gradebook import texts
@@ -302,8 +301,8 @@ class Watching:
                 (submission for submission in submissions if not _is_empty(submission)),
             )
             place = self._hand_ins.root
-            zone = ZoneInfo(self._plan.course.timezone)
-            keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, zone)
+            course = self._plan.course
+            keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, course)
         if stored is None:
             for name in names:
                 self._settling.forget(name)

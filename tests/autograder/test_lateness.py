@@ -366,6 +366,25 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 
 
+def test_stamp_of_unchanged_work_with_an_untouched_file_beside_it_is_no_later(course, tmp_path):
+    """The student adds the notebook as it was released, changes the name of the file, and then the work."""
+    released = course.notebook_file(course.assignment(NAME))
+    released.parent.mkdir(parents=True, exist_ok=True)
+    released.write_text(UNTOUCHED, "utf-8")
+    mine = SourceFile("adding.py", "x = 1\n")
+    steps = [(mine,), (mine, SourceFile("adding.ipynb", UNTOUCHED)), (replace(mine, name="my.py"),)]
+    for day, files in enumerate([*steps, (SourceFile("adding.py", "x = 2\n"),)], start=1):
+        stamp = f"2026-11-0{day} 12:00:00 UTC"
+        (tmp_path / "timestamp.txt").write_text(stamp, "utf-8")
+        handed = [Submission("ada", NAME, files, path=tmp_path / "adding.py")]
+        stored = texts.put(tmp_path / "grades", handed)
+        keep_times(tmp_path / "grades", tmp_path, stored, trust_timestamps=True, course=course)
+    released.unlink()
+    days = sorted(moment.day for moment in read_times(tmp_path / "grades")[0].values())
+    assert days == [1, 1, 1, 4]
+
+
+UNTOUCHED = '{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}'
 EARLY, LATE, TABLE = (
     "2026-11-27T12:00:00+01:00",
     "2026-11-27T11:00:01Z",

@@ -265,15 +265,13 @@ def _united(before: Person | None, again: Person, table: str) -> Person:
 
 
 def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
-    several = sheet.cell(row, sheet.column(*roster_columns.GROUPS)).split(",")
-    return tuple(
-        filter(str.strip, [sheet.cell(row, sheet.column(*roster_columns.GROUP)), *several])
-    )
+    several = sheet.first_filled(row, *roster_columns.GROUPS).split(",")
+    return tuple(filter(str.strip, [sheet.first_filled(row, *roster_columns.GROUP), *several]))
 
 
 def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
     """Return the sections in a cell, where Canvas writes several as a sentence: `A, B, and C`."""
-    cell = sheet.cell(row, sheet.column(*roster_columns.SECTION))
+    cell = sheet.first_filled(row, *roster_columns.SECTION)
     if not cell:
         return ()
     pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
