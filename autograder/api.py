@@ -61,9 +61,11 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    number_option,
     path_argument,
     path_option,
     value,
+    whole_option,
 )
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.changes import require_watchfiles
@@ -168,11 +170,8 @@ def grade(
     jobs: Jobs = None,
     seed: Annotated[
         int | None,
-        value(
-            "--seed",
-            metavar="NUMBER",
-            help="Repeat a run with the seed stored in its grades.",
-            advanced=True,
+        whole_option(
+            "--seed", help="Repeat a run with the seed stored in its grades.", advanced=True
         ),
     ] = None,
     regrade: Annotated[
@@ -218,7 +217,7 @@ def grade(
     people_of(loaded, folder)
     with OpenRun(folder, seed, regrade, trust_grades) as run, Journal(folder) as journal:
         stored = texts.put(folder, itertools.chain([first], handed_in))
-        keep_times(folder, source, stored, trust_timestamps)
+        keep_times(folder, source, stored, trust_timestamps, loaded)
         new = stored if regrade else ungraded(loaded, stored, journal)
         plan = plan_of(loaded, run.seed, unsafe, jobs, _assignments_of(loaded, new))
         summary = _grade_new(plan, journal, new, len(stored) - len(new), cluster, on_grade)
@@ -459,10 +458,10 @@ def decide(
         value("--reason", "-r", metavar="TEXT", help="The reason, which the student reads."),
     ] = None,
     give: Annotated[
-        float | None, value("--give", metavar="POINTS", help="Give points back.")
+        float | None, number_option("--give", metavar="POINTS", help="Give points back.")
     ] = None,
     take: Annotated[
-        float | None, value("--take", metavar="POINTS", help="Take points off.")
+        float | None, number_option("--take", metavar="POINTS", help="Take points off.")
     ] = None,
     part: Annotated[
         str | None, value("--part", metavar="NAME", help="The part of these points.")
@@ -569,7 +568,7 @@ def to_review(
     course: CourseFolder = ".",
     borders: Annotated[
         Sequence[float],
-        value(
+        number_option(
             "--pick",
             metavar="PERCENT",
             help="List submissions that are flagged, or up to 2 % below this border; repeatable.",

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from autograder.course.config import Course
+from autograder.text.names import shown
+from autograder.text.numbers import read_number, read_whole
 
 AnyPath = str | os.PathLike[str]
 OnProgress = Callable[[int, int], None]  # called with the number done and the total
@@ -36,6 +38,48 @@ def value(*names: str, metavar: str, help: str, advanced: bool = False, **furthe
     """Return the declaration of an option with a value; `further` are arguments of `typer.Option`."""
     panel = _panel(advanced)
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **further)
+
+
+def whole_option(
+    *names: str,
+    help: str,
+    least: int | None = None,
+    metavar: str = "NUMBER",
+    advanced: bool = False,
+) -> Any:
+    """Return the declaration of an option that is a whole number, at least `least`."""
+
+    def whole(text: str | int) -> int:
+        number = read_whole(f"{text}")
+        if number is None:
+            raise typer.BadParameter(f"{shown(f'{text}')} must be a whole number, such as 10.")
+        if least is not None and number < least:
+            raise typer.BadParameter(f"{number} is less than {least}.")
+        return number
+
+    return value(*names, metavar=metavar, help=help, advanced=advanced, parser=whole)
+
+
+def number_option(
+    *names: str,
+    help: str,
+    least: float | None = None,
+    most: float | None = None,
+    metavar: str = "NUMBER",
+) -> Any:
+    """Return the declaration of an option that is a number between `least` and `most`."""
+
+    def number(text: str | float) -> float:
+        given = read_number(f"{text}")
+        if given is None:
+            raise typer.BadParameter(f"{shown(f'{text}')} must be an ordinary number, such as 2.5.")
+        if least is not None and given < least:
+            raise typer.BadParameter(f"{given:g} is less than {least:g}.")
+        if most is not None and given > most:
+            raise typer.BadParameter(f"{given:g} is more than {most:g}.")
+        return given
+
+    return value(*names, metavar=metavar, help=help, parser=number)
 
 
 def path_option(*names: str, help: str, metavar: str = "PATH", advanced: bool = False) -> Any:
@@ -98,11 +142,10 @@ Pictures = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    value(
+    whole_option(
         "--jobs",
         "-j",
-        metavar="NUMBER",
-        min=1,
+        least=1,
         help="Number of parallel graders, at most; by default, one for each processor.",
     ),
 ]

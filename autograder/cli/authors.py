@@ -8,7 +8,7 @@ from typing import Annotated
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
 from autograder.course.config import load_course
-from autograder.options import Jobs, Names, Unsafe, argument, flag, path_option, value
+from autograder.options import Jobs, Names, Unsafe, argument, flag, path_option, value, whole_option
 from autograder.records import RefusedError
 from autograder.text.wording import counted
 
@@ -41,25 +41,21 @@ def audit(
     names: Names = None,
     seeds: Annotated[
         int,
-        value(
-            "--seeds",
-            metavar="NUMBER",
-            min=1,
-            help="Number of random draws that correct answers must pass.",
+        whole_option(
+            "--seeds", least=1, help="Number of random draws that correct answers must pass."
         ),
     ] = 20,
     mistake_seeds: Annotated[
         int,
-        value(
+        whole_option(
             "--mistake-seeds",
-            metavar="NUMBER",
-            min=1,
+            least=1,
             help="Number of random draws in which each mistake must be caught and named.",
             advanced=True,
         ),
     ] = 1,
     seed: Annotated[
-        int, value("--seed", metavar="NUMBER", help="Seed of all random inputs.", advanced=True)
+        int, whole_option("--seed", help="Seed of all random inputs.", advanced=True)
     ] = 0,
     mutants: Annotated[
         bool, flag("--mutants/--no-mutants", help="Also try automatic mutants of the solutions.")

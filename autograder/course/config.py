@@ -28,6 +28,7 @@ from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
 from autograder.text.files import read_utf8
+from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import did_you_mean, one_of
 
 FILE_NAME = "course.yml"
@@ -43,17 +44,18 @@ Text = Annotated[str, Field(min_length=1)]
 
 def _moment(value: object) -> object:
     """Parse a date and time from YAML or text; a date alone means the end of that day."""
-    text = value.strip().replace("Z", "+00:00") if isinstance(value, str) else ""
+    return _read_moment(value, time(23, 59, 59))
+
+
+def _read_moment(value: object, of_day: time) -> object:
     try:
-        moment = datetime.fromisoformat(text) if text else value
+        moment = read_date_or_time(value) if isinstance(value, str) and value else value
     except ValueError:
         raise ValueError(
             f'must be a date and time such as `2026-11-27 23:59`, not the text "{value}".'
         ) from None
-    if isinstance(moment, date) and (
-        not isinstance(moment, datetime) or len(text) == len("2026-11-27")
-    ):
-        return datetime.combine(moment, time(23, 59, 59))
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        return datetime.combine(moment, of_day)
     return moment
 
 
@@ -75,12 +77,12 @@ def _module_name(name: str) -> str:
     return name
 
 
+_WRITTEN_MOMENT = {
+    "type": "string",
+    "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?$",
+}
 ModuleName = Annotated[str, AfterValidator(_module_name)]
-Moment = Annotated[
-    datetime,
-    BeforeValidator(_moment),
-    WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"}),
-]
+Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema(_WRITTEN_MOMENT)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -290,9 +292,7 @@ def _feedback(value: object) -> object:
 
 def _switch(value: object) -> object:
     """Parse yes, no, or the moment from when on; a date alone means the beginning of that day."""
-    moment = value if isinstance(value, bool) else _moment(value)
-    is_day = not isinstance(value, datetime) and len(str(value).strip()) == len("2026-11-27")
-    return datetime.combine(moment, time()) if is_day and isinstance(moment, datetime) else moment
+    return value if isinstance(value, bool) else _read_moment(value, time())
 
 
 VISIBILITIES: tuple[str, ...] = get_args(Visibility)
@@ -342,14 +342,7 @@ class CourseFile(YamlRecord):
     catch: Annotated[
         bool | datetime,
         BeforeValidator(_switch),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "boolean"},
-                    {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?$"},
-                ]
-            }
-        ),
+        WithJsonSchema({"anyOf": [{"type": "boolean"}, _WRITTEN_MOMENT]}),
     ] = Field(
         default=True,
         description="Whether `autograder catch` unlocks wrong programs for a part that passes; or from when on, such "
@@ -492,7 +485,7 @@ def course_file(path: Path) -> Path:
 
     A folder that does not exist has none above it, either: its name is probably misspelt.
     """
-    path = path.absolute()
+    path = path.resolve() if ".." in path.parts else path.absolute()  # as pytest names its files
     above = (folder / FILE_NAME for folder in (path, *path.parents) if path.exists())
     return (
         path

@@ -12,7 +12,7 @@ PLACEHOLDER = (
     "*Write your answer here, in place of this line. A person reads it and gives the points.*"
 )
 ANSWER = re.compile(
-    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>\d+(?:\.\d+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
+    r'^# %% answer="(?P<name>[a-z][a-z0-9_]*)" points=(?P<points>[0-9]+(?:\.[0-9]+)?)(?: rubric="(?P<rubric>[^"\n]+)")?$',
     re.M,
 )
 QUESTION_LEADS = "To think about|Think about it|One last question|One question to take along"

@@ -3,18 +3,27 @@
 `MarkedYaml` collects all problems of a file as sentences; it does not raise for invalid input.
 """
 
+import re
 import types
 import typing
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
+from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import closest, did_you_mean, one_of
 
 Record = TypeVar("Record", bound=BaseModel)
+_TEXT = "tag:yaml.org,2002:str"
+_TIME = "tag:yaml.org,2002:timestamp"
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+# in YAML 1.1, 010 is eight, 1:30 is ninety and 1_000 is a thousand
+_PLAIN_NUMBER = re.compile(
+    r"[-+]?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|nan)", re.I
+)
 YamlPath = tuple[Any, ...]  # the path from the root to a value: ("assignments", 2, "title")
 
 _NOT_A_LIST = "must be a list (lines that begin with `- `), not {given}."
@@ -67,6 +76,8 @@ class MarkedYaml:
         self.data: Any = None
         self._lines: dict[YamlPath, int] = {(): 1}
         self._problems: list[tuple[int, str]] = []
+        self._written: dict[YamlPath, str] = {}  # the texts of numbers, times and the like
+        self._odd_numbers: set[YamlPath] = set()
         self._loader = yaml.SafeLoader("")
         self._parse(text)
 
@@ -90,9 +101,10 @@ class MarkedYaml:
         if self._problems and self.data is None:
             return None
         try:
-            return kind.model_validate(self.data)
+            record = kind.model_validate(self.data)
         except ValidationError as error:
             details = error.errors(include_url=False)
+            self._tell_odd_numbers({detail["loc"] for detail in details})
             unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
             meant = [_meant(kind, place) for place in unknown]
             for detail in details:
@@ -102,6 +114,17 @@ class MarkedYaml:
                     continue  # present under a misspelt name, which is reported
                 self.add(detail["loc"], self._sentence(kind, detail))
             return None
+        self._tell_odd_numbers(set())
+        return record
+
+    def _tell_odd_numbers(self, refused: Collection[YamlPath]) -> None:
+        """Add a problem for each number that YAML reads as another one than people do."""
+        for place in sorted(self._odd_numbers.difference(refused), key=self.line):
+            self.add(
+                place,
+                f"{self._named(place)} is written {self._written[place]}, which YAML takes for "
+                f"{self._value(place)}. Write digits alone, such as 10 or 2.5.",
+            )
 
     def read_list(self, kind: type[Record]) -> tuple[Record, ...] | None:
         """Return the records of a file that is a list of them, or None if there are problems."""
@@ -187,13 +210,22 @@ class MarkedYaml:
         return data
 
     def _scalar(self, node: yaml.Node, place: YamlPath) -> Any:
+        if node.tag != _TEXT:
+            self._written[place] = node.value
         try:
-            return self._loader.construct_object(node)
+            if (
+                node.tag == _TIME
+            ):  # of which YAML knows more spellings, with another meaning in each version
+                return read_date_or_time(node.value)
+            value = self._loader.construct_object(node)
         except (yaml.YAMLError, ValueError):
             self.add(
                 place, f"`{node.value}` cannot be read as YAML's `{node.tag}`; put it in quotes."
             )
             return node.value
+        if node.tag in _NUMBERS and not _PLAIN_NUMBER.fullmatch(node.value):
+            self._odd_numbers.add(place)
+        return value
 
     def _sentence(self, kind: type[BaseModel], detail: Any) -> str:
         place = detail["loc"]
@@ -209,9 +241,20 @@ class MarkedYaml:
             settings = _field_names(model)
             hint = did_you_mean(name, settings) or f"; it can have {one_of(settings)}."
             return f"`{name}` is not a setting of {owner}{hint}"
-        is_setting = place and not isinstance(name, int)
-        what = f"`{name}` of {owner}" if is_setting else self.name_of(place)
-        return f"{what} {_demand(kind, detail)}"
+        return f"{self._named(place)} {self._demand(kind, detail)}"
+
+    def _named(self, place: YamlPath) -> str:
+        """Return how a sentence about a value begins."""
+        is_setting = place and not isinstance(place[-1], int)
+        return f"`{place[-1]}` of {self.name_of(place[:-1])}" if is_setting else self.name_of(place)
+
+    def _demand(self, kind: type[BaseModel], detail: Any) -> str:
+        """Return what a value must be; one that is not text is shown as it is written."""
+        sentence = _demand(kind, detail)
+        written = self._written.get(detail["loc"], "")
+        if detail["type"] == "string_type" and written:
+            return f"must be text, not {written} (put it in quotes)."
+        return sentence
 
     def name_of(self, place: YamlPath) -> str:
         """Describe the value at `place` for a message: the part `mask` of `03_masked_heads`."""
@@ -249,8 +292,6 @@ def _demand(kind: type[BaseModel], detail: Any) -> str:
     if error == "string_pattern_mismatch":
         facts["description"] = _model_at(kind, place[:-1]).model_fields[place[-1]].description
     sentence = _SENTENCES.get(error, "is wrong: {message}.").format(**facts)
-    if error == "string_type" and not isinstance(given, dict | list):
-        return sentence.removesuffix(".") + " (put it in quotes)."
     return sentence
 
 

@@ -34,6 +34,7 @@ from autograder.gradebook.visibility import as_shown
 from autograder.nbgrader.converter import enter_due, first_and_last, open_course, refusal
 from autograder.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.nbgrader.grading import grade_all
+from autograder.nbgrader.settings import upgrade_hint
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import Plan
 from autograder.submissions.below import files_below
@@ -100,7 +101,7 @@ class GradedExporter(NotebookExporter):
             run = OpenRun(folder)
             journal = Journal(folder)
             stored = texts.put(folder, self.submissions.values())
-            keep_times(folder, around, stored, trust_timestamps=True)
+            keep_times(folder, around, stored, trust_timestamps=True, course=self.course)
             plan = Plan(self.course, run.seed, "best", self.jobs, (self.assignment.name,))
             self.grades = grade_all(
                 plan, self.submissions, run, journal, self.converter.log, self.pictures
@@ -296,7 +297,8 @@ def gradebook_agrees(owner: Any, assignment: Assignment) -> bool:
         return False
     except (SQLAlchemyError, ModuleNotFoundError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise refusal(owner, f"The gradebook {_address(url)} cannot be used: {reason}") from None
+        sentence = f"The gradebook {_address(url)} cannot be used: {reason}"
+        raise refusal(owner, f"{sentence}.{upgrade_hint(error)}") from None
     return maxima == assignment.points_in_nbgrader
 
 

@@ -7,10 +7,13 @@ secret with which the student's server finds the feedback.
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from autograder.course.config import Course
 from autograder.records import RefusedError, Submission
@@ -18,6 +21,7 @@ from autograder.source import gate
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.take import Wanted, submission_of, wanted_of
 from autograder.text.files import write_whole
+from autograder.text.moments import FIRST_YEAR, instant, read_named_time
 from autograder.text.names import shown, student_name
 
 INBOUND = "inbound"
@@ -28,11 +32,18 @@ FOLDER_MODE = 0o711  # whoever has the secret reads a page, and nobody lists the
 PAGE_MODE = 0o644
 
 
+# a user's name may contain a plus, an offset has one, and the random text can be turned off
+_NAME = (
+    r"(?P<user>.+)\+(?P<assignment>{})\+(?P<time>[^+]*(?:\+[0-9]{{2}}:?[0-9]{{2}})?)(?:\+[^+]*)?"
+)
+_UNKNOWN = datetime(FIRST_YEAR, 1, 1, tzinfo=timezone.utc)
+
+
 @dataclass(frozen=True, order=True)
 class _HandIn:
-    """What the name of a folder in `inbound` says; ordered by the time of hand-in."""
+    """What the name of a folder in `inbound` says; ordered by the time of hand-in, an unreadable one first."""
 
-    time: str
+    time: datetime
     name: str
     user: str
     assignment: str
@@ -62,7 +73,10 @@ class Inbound:
         self._tell = tell
         self.feedback = self.root.parent / FEEDBACK
         self._course = course
-        self._only = None if assignment is None else course.assignment(assignment).name
+        self._zone = ZoneInfo(course.timezone)
+        only = None if assignment is None else [assignment]
+        names = "|".join(selected.name for selected in course.select(only))
+        self._name = re.compile(_NAME.format(names), re.DOTALL)
         self._wanted: dict[str, Wanted] = {}
 
     @staticmethod
@@ -103,15 +117,14 @@ class Inbound:
                 write_whole(place, content).chmod(PAGE_MODE)
 
     def _all(self, names: Collection[str]) -> Iterator[_HandIn]:
-        wanted = [self._only]
-        if self._only is None:
-            wanted = [assignment.name for assignment in self._course.assignments]
-        for name in names:
-            # a user's name may contain a plus, and the random text can be turned off
-            for parts in (name.rsplit("+", 3), name.rsplit("+", 2)):
-                if len(parts) > 2 and parts[0] and parts[1] in wanted:
-                    yield _HandIn(parts[2], name, parts[0], parts[1])
-                    break
+        for match in filter(None, map(self._name.fullmatch, names)):
+            yield _HandIn(self._time(match["time"]), match[0], match["user"], match["assignment"])
+
+    def _time(self, text: str) -> datetime:
+        try:
+            return instant(read_named_time(text, self._zone))
+        except ValueError:
+            return _UNKNOWN
 
     def _is_genuine(self, hand_in: _HandIn) -> bool:
         """Whether the folder is the student's own, as far as the machine's list of users tells."""

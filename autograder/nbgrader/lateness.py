@@ -11,6 +11,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.gradebook.decisions import lay_over, read_decisions
 from autograder.gradebook.lateness import final
+from autograder.gradebook.times import read_times
 from autograder.records import Grade
 from autograder.submissions.collected import read_collected
 
@@ -41,9 +42,14 @@ class LatePenalties(AssignLatePenalties):
         return nb, resources
 
     def _time(self, stamp: datetime | None, grade: Grade) -> datetime | None:
+        """Return the time that counts for this work, as grading keeps it; nbgrader's own without one."""
+        exporter = self.parent
+        times, _ = read_times(Path(exporter.folder.root) / exporter.journal)
+        if grade.attempt in times:
+            return times[grade.attempt]
         if stamp is not None:
             return stamp.replace(tzinfo=timezone.utc)
-        folder = self.parent.folder
+        folder = exporter.folder
         submitted = Path(folder.format_path(folder.submitted_directory, ".", "."))
         collected = read_collected(submitted).get((grade.student, grade.assignment))
         return collected.moment if collected else None

@@ -1,6 +1,7 @@
 """Functions for `nbgrader_config.py`: the gradebook's URL, and the notebooks that nbgrader searches for."""
 
 import os
+import re
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,14 @@ def database_url(root: Path) -> str:
         if url.startswith(short):
             return "postgresql+psycopg://" + url.removeprefix(short)
     return url
+
+
+def upgrade_hint(error: Exception) -> str:
+    """Return what to do if this error of the database is about what an older nbgrader's gradebook lacks, else nothing."""
+    text = str(error).casefold()
+    if re.search(r"no such (?:column|table)|(?:column|relation) \S+ does not exist", text) is None:
+        return ""
+    return " It was made by an older nbgrader: run `nbgrader db upgrade`."
 
 
 def find_own_tools() -> None:

@@ -300,7 +300,9 @@ class Watching:
                 self._folder,
                 (submission for submission in submissions if not _is_empty(submission)),
             )
-            keep_times(self._folder, self._hand_ins.root, stored, self._hand_ins.trusts_stamps)
+            place = self._hand_ins.root
+            course = self._plan.course
+            keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, course)
         if stored is None:
             for name in names:
                 self._settling.forget(name)

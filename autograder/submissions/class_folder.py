@@ -5,10 +5,7 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.records import RefusedError, Submission
-from autograder.submissions.files import DiskFolder
 from autograder.submissions.find import find_submissions
-from autograder.submissions.take import label
-from autograder.text.names import student_name
 
 
 class ClassFolder:
@@ -31,6 +28,4 @@ class ClassFolder:
 
     def submissions(self, names: Collection[str]) -> Iterator[Submission]:
         """Yield the submissions of these students; raises RefusedError."""
-        entries = DiskFolder(self.root).entries()
-        students = {student_name(label(entry)) for entry in entries if entry.name in names}
-        return find_submissions(self.root, self._course, self._assignment, students)
+        return find_submissions(self.root, self._course, self._assignment, names)

@@ -10,6 +10,7 @@ from typing import Any
 from autograder.records import RefusedError
 from autograder.source import gate
 from autograder.text.files import write_whole
+from autograder.text.moments import read_time
 
 FILE_NAME = "collected.json"
 SCHEMA = 1
@@ -26,7 +27,7 @@ class Collected:
     file names to their digests. `original` is the student's id if `student` differs, because a
     folder cannot have its name. `site` is the course site whose number the student or the `key` is,
     and `file_time` the newest time of the files in the archive, with which attempts are put in
-    order.
+    order. `by_table` says that the time stands in a table of the instructor's.
     """
 
     student: str
@@ -42,6 +43,7 @@ class Collected:
     original: str = ""
     site: str = ""
     file_time: str = ""
+    by_table: bool = False
 
     @property
     def shown_name(self) -> str:
@@ -51,12 +53,7 @@ class Collected:
     @property
     def moment(self) -> datetime | None:
         """`submitted_at` as a datetime, naive if it has no offset."""
-        text = self.submitted_at
-        return (
-            None
-            if text is None
-            else datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
-        )
+        return None if self.submitted_at is None else read_time(self.submitted_at)
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
@@ -107,5 +104,7 @@ def _from_record(record: dict[str, Any]) -> Collected:
         raise ValueError("a name is not a text")
     if collected.late not in (None, True, False) or not isinstance(collected.files, dict):
         raise ValueError("`late` is true, false or null")
+    if not isinstance(collected.by_table, bool):
+        raise ValueError("`by_table` is true or false")
     _ = collected.moment  # raises ValueError if it is no time
     return collected

@@ -23,6 +23,7 @@ from autograder.submissions.files import (
     stem,
     suffix,
 )
+from autograder.submissions.labels import attempt_of_address, without_copy
 from autograder.text.names import safe_name, shown, student_name
 from autograder.text.spelling import closest
 
@@ -32,10 +33,7 @@ MOST_NAMES = 4  # maximum number of assignments in a message
 
 
 def find_submissions(
-    path: Path,
-    course: Course,
-    assignment: str | None = None,
-    students: Collection[str] | None = None,
+    path: Path, course: Course, assignment: str | None = None, names: Collection[str] | None = None
 ) -> Iterator[Submission]:
     """Yield the submissions at `path`, ordered by student and assignment and read lazily.
 
@@ -55,10 +53,10 @@ def find_submissions(
         a folder of lost.py             unclear without `assignment`; with it, as 01_adding/
 
     An archive can stand in place of each folder. With `assignment`, only that assignment is
-    searched; with `students`, of a class only their work. An unusable submission has a `problem`;
-    if its assignment is unknown, `assignment` is the name found in its place. No content of a
-    submission raises an exception. Raises RefusedError if the path is missing or empty, or if the
-    assignment cannot be determined.
+    searched; with `names`, of a class only the work of those to whom entries with these names
+    belong. An unusable submission has a `problem`; if its assignment is unknown, `assignment` is
+    the name found in its place. No content of a submission raises an exception. Raises RefusedError
+    if the path is missing or empty, or if the assignment cannot be determined.
     """
     try:
         wanted = course.assignment(assignment) if assignment is not None else None
@@ -71,10 +69,10 @@ def find_submissions(
         ) from None
     except CourseError as error:
         raise RefusedError(str(error)) from None
-    submissions = _Search(course, wanted, students).at(place)
+    submissions = _Search(course, wanted, names).at(place)
     first = next(submissions, None)
     if first is None:
-        if students is not None:
+        if names is not None:
             return iter(())
         raise RefusedError(f"There are no submissions in {path}.")
     return itertools.chain([first], submissions)
@@ -86,7 +84,7 @@ class _Search:
 
     course: Course
     wanted: Assignment | None
-    students: Collection[str] | None = None
+    names: Collection[str] | None = None
     # the assignments that were needed so far
     released: dict[str, take.Wanted] = field(default_factory=dict)
 
@@ -138,8 +136,10 @@ class _Search:
         named = self.course.find(folder.name)
         search = replace(self, wanted=self.wanted or named)
         student = student_name(parent if named and parent else folder.name)
-        if search.wanted and take.is_one_file(
-            entries, search.wanted.stem, packed=not isinstance(folder, DiskFolder)
+        packed = not isinstance(folder, DiskFolder)
+        if search.wanted and (
+            take.is_one_file(entries, search.wanted.stem, packed)
+            or (entries and all(map(search._is_stray, entries)))
         ):
             yield take.submission_of(student, self._released(search.wanted), [folder])
         elif self._is_of_one_student(entries):
@@ -184,23 +184,39 @@ class _Search:
         return entries[0] if is_class and not self._is_of_one_student(inner) else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
-        by_student: dict[str, list[Entry]] = {}
+        by_student: dict[str, dict[tuple[int, ...], list[Entry]]] = {}
         label = self._label_before_stem if self._all_end_in_stem(entries) else take.label
         for entry in entries:
-            by_student.setdefault(student_name(label(entry)), []).append(entry)
-        for student, handed_in in sorted(by_student.items()):
-            if self.students is not None and student not in self.students:
+            student, attempt = attempt_of_address(label(entry))
+            attempts = by_student.setdefault(student_name(student), {})
+            attempts.setdefault(attempt, []).append(entry)
+        for student, attempts in sorted(by_student.items()):
+            every = itertools.chain.from_iterable(attempts.values())
+            if self.names is not None and not any(entry.name in self.names for entry in every):
                 continue
-            strays = [entry for entry in handed_in if self.wanted is None and take.is_source(entry)]
-            work = [entry for entry in handed_in if entry not in strays]
-            if work:
-                yield from self._work(student, work)
-            for entry in strays:
-                yield self._stray(student, entry)
+            newest = attempts[max(attempts)]
+            note = f"{take.names(newest)} counts, the last of {len(attempts)} attempts."
+            for submission in self._of_student(student, newest):
+                notes = (*submission.notes, note) if len(attempts) > 1 else submission.notes
+                yield replace(submission, notes=notes)
+
+    def _of_student(self, student: str, handed_in: Sequence[Entry]) -> Iterator[Submission]:
+        strays = [entry for entry in handed_in if self._is_stray(entry)]
+        work = [entry for entry in handed_in if entry not in strays]
+        if work:
+            yield from self._work(student, work)
+        for entry in strays:
+            yield self._stray(student, entry)
+
+    def _is_stray(self, entry: Entry) -> bool:
+        """Whether this is a file of nobody: its name tells no assignment, or only that, such as `Copy of bank.ipynb`."""
+        if not take.is_source(entry):
+            return False
+        return self.wanted is None or without_copy(plain_stem(entry.name)) == self.wanted.stem
 
     def _all_end_in_stem(self, entries: Sequence[Entry]) -> bool:
         """Whether each file here is called like a student and the module: "Ada Lovelace - adding"."""
-        sources = [entry for entry in entries if take.is_source(entry)]
+        sources = [e for e in entries if take.is_source(e) and not self._is_stray(e)]
         return bool(sources) and all(
             self._label_before_stem(entry) != take.label(entry) for entry in sources
         )
@@ -209,7 +225,7 @@ class _Search:
         """Return a file's name without the module's, and without the number of a duplicate."""
         if self.wanted is None or not take.is_source(entry):
             return take.label(entry)
-        name = plain_stem(entry.name)
+        name = without_copy(plain_stem(entry.name))
         before = name.removesuffix(self.wanted.stem)
         student = before.rstrip(" _-–")
         return student if student != before else take.label(entry)
@@ -235,7 +251,8 @@ class _Search:
             f"{shown(entry.name)} lies beside the students' folders: it is not clear whose it is, and for which "
             "assignment. Move it into a student's folder, or remove it."
         )
-        return Submission(student, safe_name(entry.name), problem=problem, path=entry.path)
+        assignment = self.wanted.name if self.wanted else safe_name(entry.name)
+        return Submission(student, assignment, problem=problem, path=entry.path)
 
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
         with ExitStack() as stack:

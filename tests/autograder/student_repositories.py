@@ -89,12 +89,16 @@ def git(*words: str, folder: Path, given: str = "") -> str:
 
 
 def make_repository(
-    folder: Path, name: str, files: Mapping[str, str | tuple[str, str]] | None = None
+    folder: Path,
+    name: str,
+    files: Mapping[str, str | tuple[str, str]] | None = None,
+    algorithm: str = "sha1",
 ) -> StudentRepository:
     """Make a bare repository, with a first commit of these files if there are any."""
     path = folder / f"{name}.git"
     path.mkdir(parents=True)
-    git("init", "--quiet", "--bare", "--initial-branch=main", folder=path)
+    kind = ("--initial-branch=main", f"--object-format={algorithm}")
+    git("init", "--quiet", "--bare", *kind, folder=path)
     repository = StudentRepository(path)
     if files:
         repository.commit(files)

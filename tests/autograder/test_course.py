@@ -174,6 +174,19 @@ def test_course_is_found_in_parent_folders(course: Course) -> None:
     assert load_course(below).root == load_course(below.parent).root == course.root
 
 
+def test_way_to_a_course_has_one_spelling(
+    course: Course, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A suite's files are compared with pytest's, which have no `..` in their paths."""
+    below = course.root / "solutions"
+    link = tmp_path_factory.mktemp("apart") / "link"
+    link.symlink_to(below)
+    monkeypatch.chdir(below)
+    spellings = ("..", "../course.yml", f"../../{course.root.name}", "./..", "../tests/..", "")
+    assert {load_course(spelling).root for spelling in spellings} == {course.root}
+    assert load_course(link / "..").root == course.root, "as the system reads it"
+
+
 def test_missing_course_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="There is no course.yml in .* or in any folder above it"):
         load_course(tmp_path)

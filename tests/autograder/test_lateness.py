@@ -37,6 +37,7 @@ from autograder.gradebook.lateness import (
 from autograder.gradebook.times import keep_times, read_names, read_times
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.run import RunSummary
+from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.pages import write_all
 from tests.autograder.tables import column, rows_of
@@ -365,6 +366,72 @@ def test_times_of_one_student_are_read_from_the_class_folder(tmp_path):
     assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
 
 
+def test_stamp_of_unchanged_work_with_an_untouched_file_beside_it_is_no_later(course, tmp_path):
+    """The student adds the notebook as it was released, changes the name of the file, and then the work."""
+    released = course.notebook_file(course.assignment(NAME))
+    released.parent.mkdir(parents=True, exist_ok=True)
+    released.write_text(UNTOUCHED, "utf-8")
+    mine = SourceFile("adding.py", "x = 1\n")
+    steps = [(mine,), (mine, SourceFile("adding.ipynb", UNTOUCHED)), (replace(mine, name="my.py"),)]
+    for day, files in enumerate([*steps, (SourceFile("adding.py", "x = 2\n"),)], start=1):
+        stamp = f"2026-11-0{day} 12:00:00 UTC"
+        (tmp_path / "timestamp.txt").write_text(stamp, "utf-8")
+        handed = [Submission("ada", NAME, files, path=tmp_path / "adding.py")]
+        stored = texts.put(tmp_path / "grades", handed)
+        keep_times(tmp_path / "grades", tmp_path, stored, trust_timestamps=True, course=course)
+    released.unlink()
+    days = sorted(moment.day for moment in read_times(tmp_path / "grades")[0].values())
+    assert days == [1, 1, 1, 4]
+
+
+UNTOUCHED = '{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}'
+EARLY, LATE, TABLE = (
+    "2026-11-27T12:00:00+01:00",
+    "2026-11-27T11:00:01Z",
+    "2026-11-30T12:00:00+01:00",
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "counts"),
+    [
+        ([(EARLY, False), (LATE, False)], EARLY),
+        ([(LATE, False), (EARLY, False)], EARLY),
+        ([(EARLY, False), (None, False)], EARLY),
+        ([(EARLY, False), (TABLE, True)], TABLE),
+        ([(TABLE, True), (EARLY, False)], TABLE),
+        ([(TABLE, True), (EARLY, True)], EARLY),
+        ([(EARLY, True), (TABLE, True)], TABLE),
+    ],
+)
+def test_same_work_keeps_its_first_time_unless_a_table_says_otherwise(tmp_path, seen, counts):
+    submitted = tmp_path / "submitted"
+    submitted.mkdir()
+    for moment, by_table in seen:
+        facts = Collected("ada", NAME, submitted_at=moment, by_table=by_table)
+        write_collected(submitted, [facts])
+        class_ = [submission("ada", path=submitted / "ada" / NAME)]
+        keep_times(tmp_path / "grades", submitted, texts.put(tmp_path / "grades", class_))
+    assert list(read_times(tmp_path / "grades")[0].values()) == [datetime.fromisoformat(counts)]
+
+
+@pytest.mark.parametrize("spelling", ["submitted", "x/../submitted", "submitted/ada/..", "link"])
+def test_times_are_found_by_any_way_to_the_folder(course, tmp_path, spelling):
+    folder = tmp_path / "submitted" / "ada" / NAME
+    folder.mkdir(parents=True)
+    (folder / "adding.py").write_text("x = 1\n", "utf-8")
+    (tmp_path / "link").symlink_to("submitted")
+    (tmp_path / "x").mkdir()
+    write_collected(
+        tmp_path / "submitted", [Collected("ada", NAME, submitted_at="2026-11-27T12:00:00+01:00")]
+    )
+    way = tmp_path / spelling
+    keep_times(
+        tmp_path / "grades", way, texts.put(tmp_path / "grades", find_submissions(way, course))
+    )
+    assert list(read_times(tmp_path / "grades")[0].values()) == [berlin("2026-11-27 12:00")]
+
+
 @pytest.mark.parametrize("graded_folder", ["submitted", "submitted/ada", f"submitted/ada/{NAME}"])
 def test_times_in_a_students_own_folder_are_ignored(tmp_path, graded_folder):
     """`collected.json` and `timestamp.txt` in a student's own folder, for every way to grade that folder."""
@@ -409,6 +476,10 @@ def test_unusable_timestamp_file_is_ignored(tmp_path, hostile, name):
         ("2026-11-27 11:00:00", berlin("2026-11-27 12:00")),
         ("2026-11-27 12:00:00 Europe/Berlin", berlin("2026-11-27 12:00")),
         ("2026-11-27 12:00:00 +0100", berlin("2026-11-27 12:00")),
+        ("2026-11-27 12:00:00 CET", berlin("2026-11-27 12:00")),
+        ("2026-10-25 02:10:00 CET", datetime(2026, 10, 25, 1, 10, tzinfo=timezone.utc)),
+        ("2026-10-25 02:10:00 CEST", datetime(2026, 10, 25, 0, 10, tzinfo=timezone.utc)),
+        ("2026-11-27 11.00", None),
         ("2026-11-27 12:00:00 Nowhere/Land", None),
         ("yesterday", None),
         ("", None),

@@ -20,6 +20,7 @@ from autograder.course.config import Course
 from autograder.records import InfrastructureError, RefusedError
 from autograder.source.gate import FILE_BYTES
 from autograder.submissions import find_submissions
+from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.files import STUDENT_ENTRIES, DiskFolder
 from tests.autograder.hand_ins import (
     CODE,
@@ -33,11 +34,29 @@ from tests.autograder.hand_ins import (
     write,
     zipped,
 )
+from tests.autograder.tiny_course import write_files
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     return make_course(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["Copy of adding.py", "adding - Copy.py", "Kopie von adding (2).py"]
+)
+def test_copy_alone_is_of_the_folders_student(course: Course, tmp_path: Path, name: str) -> None:
+    write_files(tmp_path / "ada", {name: "x = 1\n"})
+    (found,) = find_submissions(tmp_path / "ada", course, "01_adding")
+    assert (found.student, found.problem) == ("ada", None)
+
+
+def test_watched_folder_knows_whose_a_file_is(course: Course, tmp_path: Path) -> None:
+    names = ("ada - adding.py", "ben - adding.py", "cy@x.org_1_adding.py", "cy@x.org_2_adding.py")
+    write_files(tmp_path / "week", dict.fromkeys(names, "x = 1\n"))
+    watched = ClassFolder(tmp_path / "week", course, "01_adding")
+    found = [one.student for one in watched.submissions(["ada - adding.py", names[2]])]
+    assert found == ["ada", "cy@x.org"]
 
 
 # -- layouts ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import InfrastructureError, RefusedError
 from autograder.sandbox.outside.trusted_process import spawning
 from autograder.text.files import read_utf8
+from autograder.text.numbers import read_whole
 
 RUNNING = ("tls://", "tcp://")
 QUIET = {
@@ -85,10 +86,11 @@ def _started(address: str) -> Any:
         return batch_cluster(Path(address))
     spawning()  # also of Dask's own processes
     kind, _, count = address.partition(":")
-    if kind != "local" or not count.isdecimal() or int(count) < 1:
+    workers = read_whole(count) or 0
+    if kind != "local" or workers < 1:
         raise RefusedError(f"--cluster {address} is not an address of a cluster. {FORMS}")
     return LocalCluster(
-        n_workers=int(count),
+        n_workers=workers,
         threads_per_worker=1,
         processes=True,
         security=Security.temporary(),  # other users of this machine could connect as well

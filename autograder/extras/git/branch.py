@@ -1,14 +1,15 @@
 """A branch with one commit and no history, made in a bare store and pushed only when it differs."""
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Literal
 
 from autograder.extras.git.environment import REMOTE
-from autograder.extras.git.store import Head, Store
+from autograder.extras.git.store import ALGORITHMS, Head, Store, algorithm_of, object_name
 from autograder.records import RefusedError
+from autograder.text.names import shown
 
 AUTHOR = "Autograder"
 ADDRESS = "feedback@autograder.invalid"
@@ -16,31 +17,54 @@ SUBJECT = "Feedback"
 Pushed = Literal["pushed", "unchanged"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Commit:
     """A commit without a history, and all objects of git that it needs, by their names."""
 
-    name: str
-    objects: Mapping[str, tuple[str, bytes]]
+    algorithm: str
+    name: str = ""
+    objects: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    def add(self, kind: str, content: bytes) -> str:
+        """Add an object and return its name."""
+        name = object_name(self.algorithm, kind, content)
+        self.objects[name] = kind, content
+        return name
 
 
-def commit_of(files: Mapping[str, bytes], moment: datetime) -> Commit:
+def commit_of(
+    files: Mapping[str, bytes], moment: datetime, algorithm: str = ALGORITHMS[0]
+) -> Commit:
     """Return the commit of these files by path; equal files and times make the same commit."""
-    objects: dict[str, tuple[str, bytes]] = {}
-    tree = _tree(objects, files)
+    commit = Commit(algorithm)
+    tree = _tree(commit, files)
     who = f"{AUTHOR} <{ADDRESS}> {int(moment.timestamp())} +0000"
     content = f"tree {tree}\nauthor {who}\ncommitter {who}\n\n{SUBJECT}\n"
-    return Commit(_add(objects, "commit", content.encode()), objects)
+    commit.name = commit.add("commit", content.encode())
+    return commit
 
 
-def push(store: Store, branch: str, commit: Commit, replace: bool = False) -> Pushed:
-    """Let the branch stand at this commit; nothing else in the repository is touched.
+def push(
+    store: Store, branch: str, files: Mapping[str, bytes], moment: datetime, replace: bool = False
+) -> Pushed:
+    """Let the branch stand at the commit of these files; nothing else in the repository is touched.
 
     Raises RefusedError if the branch holds what the course did not write, unless it may be
-    replaced, and if the repository cannot be written.
+    replaced, if another branch takes its name, and if the repository cannot be written.
     """
     ref = f"refs/heads/{branch}"
-    there = store.refs(ref).get(ref, "")
+    above = [str(folder) for folder in PurePosixPath(ref).parents][:-3]
+    refs = store.refs("HEAD", ref, f"{ref}/*", *above)
+    algorithm = algorithm_of(next(iter(refs.values()), ""))
+    there = refs.pop(ref, "")
+    refs.pop("HEAD", None)
+    if refs:
+        other = shown(min(refs).removeprefix("refs/heads/"))
+        raise RefusedError(
+            f"its branch {other} takes the name, as git keeps no branch {branch} beside it. Name another with --branch."
+        )
+    store.use(algorithm)
+    commit = commit_of(files, moment, algorithm)
     if there == commit.name:
         return "unchanged"
     if there and not replace and not _is_ours(store, ref, there):
@@ -67,7 +91,7 @@ def _is_ours(store: Store, ref: str, there: str) -> bool:
     return is_alone and any(line.startswith(f"committer {AUTHOR} <{ADDRESS}> ") for line in lines)
 
 
-def _tree(objects: dict[str, tuple[str, bytes]], files: Mapping[str, bytes]) -> str:
+def _tree(commit: Commit, files: Mapping[str, bytes]) -> str:
     """Add a tree of these files, of which the course itself chose the paths; return its name."""
     entries: dict[str, tuple[str, str]] = {}
     folders: dict[str, dict[str, bytes]] = {}
@@ -76,22 +100,13 @@ def _tree(objects: dict[str, tuple[str, bytes]], files: Mapping[str, bytes]) -> 
         if rest:
             folders.setdefault(first, {})[rest] = content
         else:
-            entries[first] = "100644", _add(objects, "blob", content)
+            entries[first] = "100644", commit.add("blob", content)
     for folder, inside in folders.items():
         # the order in which git compares folders
-        entries[f"{folder}/"] = "40000", _tree(objects, inside)
+        entries[f"{folder}/"] = "40000", _tree(commit, inside)
     ordered = sorted(entries.items(), key=lambda entry: entry[0].encode())
     rows = [
         f"{mode} {name.rstrip('/')}\0".encode() + bytes.fromhex(oid)
         for name, (mode, oid) in ordered
     ]
-    return _add(objects, "tree", b"".join(rows))
-
-
-def _add(objects: dict[str, tuple[str, bytes]], kind: str, content: bytes) -> str:
-    """Add an object and return its name."""
-    name = hashlib.sha1(
-        f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False
-    ).hexdigest()
-    objects[name] = kind, content
-    return name
+    return commit.add("tree", b"".join(rows))

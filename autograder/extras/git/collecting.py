@@ -14,7 +14,7 @@ from autograder.course.config import Course
 from autograder.extras.git.command import Git, Limits
 from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.repositories import Repository, by_url, digest_of
-from autograder.extras.git.seen import Seen
+from autograder.extras.git.seen import Seen, Sightings
 from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
@@ -23,6 +23,7 @@ from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
+from autograder.submissions.hand_in import content_digest, released_contents, work_among
 from autograder.text.files import remove_drafts
 from autograder.text.names import safe_name, shown, student_name
 
@@ -83,8 +84,9 @@ def collect_from_git(
 
     A repository that cannot be read is a sentence in the report, and all others are collected.
     """
-    groups = by_url(repositories)
+    groups = by_url(repository for repository in repositories if repository.student)
     report = GitReport(options.output, repositories=len(groups))
+    report.odd += [f"{label}: {other.nobodys}" for other in repositories if not other.student]
     folder = stores_of(options.output)
     on_repository(0, len(groups))
     with (
@@ -94,7 +96,9 @@ def collect_from_git(
     ):
         remove_drafts(folder / SEEN)
         remove_drafts(options.output)
-        look = partial(_Look, folder, course, released_blobs(course), limits, stopped, lock, clock)
+        sightings = Sightings(folder / SEEN)
+        released = released_blobs(course)
+        look = partial(_Look, folder, course, released, sightings, limits, stopped, lock, clock)
         looks = [pool.submit(look(group).result) for group in groups]
         for done, finished in enumerate(as_completed(looks), start=1):
             fetched = finished.result()
@@ -114,6 +118,7 @@ class _Look:
     folder: Path
     course: Course
     released: Mapping[str, Collection[str]]
+    sightings: Sightings
     limits: Limits
     stopped: Event
     lock: int
@@ -122,16 +127,15 @@ class _Look:
 
     def result(self) -> _Fetched:
         first = self.group[0]
-        name = f"{safe_name(first.student)}-{digest_of(first.url)}"
+        address = digest_of(first.url)
         git = Git(
-            self.folder / "stores" / f"{name}.git",
+            self.folder / "stores" / f"{safe_name(first.student)}-{address}.git",
             first.url,
             self.limits,
             self.stopped,
             (self.lock,),
         )
         store = Store(git)
-        seen = Seen(self.folder / SEEN / f"{name}.jsonl")
         handed = list[RawSubmission]()
         notes = list[str]()
         problems = list[str]()
@@ -139,11 +143,11 @@ class _Look:
         for repository in self.group:
             try:
                 store.prepare()
-                commit, ref, came = self._head(store, seen, repository)
+                seen = self.sightings.of(safe_name(repository.student), address)
+                commit, came = self._head(store, seen, repository)
                 fetched = fetched or came
                 works = self._work(store, commit, repository)
-                seen.note_work(ref, commit, {work.assignment: work.digest for work in works})
-                handed += self._submissions(store, seen, (ref, commit), repository, works)
+                handed += self._submissions(store, seen, commit, repository, works)
                 notes += [
                     f"{shown(repository.student)}: {work.note}" for work in works if work.note
                 ]
@@ -158,16 +162,16 @@ class _Look:
                 )
         return _Fetched(handed, notes, problems, fetched)
 
-    def _head(self, store: Store, seen: Seen, repository: Repository) -> tuple[str, str, bool]:
-        """Return the commit that counts, its branch or tag, and whether it was fetched just now."""
+    def _head(self, store: Store, seen: Seen, repository: Repository) -> tuple[str, bool]:
+        """Return the commit that counts, and whether it was fetched just now."""
         now = self.clock()
         head = store.head(repository.branch)
         seen.note(head.ref, head.commit, now)
         if store.commit_of(head.ref) == head.commit:
-            return head.commit, head.ref, False
+            return head.commit, False
         commit = store.fetch(head)
         seen.note(head.ref, commit, self.clock())  # pushed since
-        return commit, head.ref, True
+        return commit, True
 
     def _work(self, store: Store, commit: str, repository: Repository) -> list[Work]:
         assignment = (
@@ -176,29 +180,35 @@ class _Look:
         return work_in(store.tree(commit), self.course, assignment, repository.path, self.released)
 
     def _submissions(
-        self,
-        store: Store,
-        seen: Seen,
-        head: tuple[str, str],
-        repository: Repository,
-        works: Sequence[Work],
+        self, store: Store, seen: Seen, commit: str, repository: Repository, works: Sequence[Work]
     ) -> list[RawSubmission]:
         entries = [entry for work in works for entry in work.entries]
         sizes = store.sizes({entry.oid for entry in entries})
         small = {entry.oid for entry in entries if sizes[entry.oid] <= _limit(entry)}
         contents = store.contents({oid: sizes[oid] for oid in small})
+        seen.note_work(commit, {work.assignment: self._digest(work, contents) for work in works})
         return [
             RawSubmission(
                 repository.student,
                 tuple(_file(entry, contents.get(entry.oid)) for entry in work.entries),
                 anything(repository.student),
                 assignment=work.assignment,
-                submitted_at=seen.handed_in(*head, work.assignment),
+                submitted_at=seen.handed_in(commit, work.assignment),
                 where=student_name(repository.student),
                 problem=work.problem,
             )
             for work in works
         ]
+
+    def _digest(self, work: Work, contents: Mapping[str, bytes]) -> str:
+        """Return a digest that changes when a student's own files do, whatever these are called."""
+        whole = (
+            content_digest(contents[entry.oid]) if entry.oid in contents else entry.oid
+            for entry in work.entries
+        )
+        released = released_contents(self.course, self.course.assignment(work.assignment))
+        facts = [*sorted(work_among(whole, released)), work.problem]
+        return content_digest("\n".join(facts).encode("utf-8", "surrogateescape"))
 
 
 def _file(entry: TreeEntry, content: bytes | None) -> File:

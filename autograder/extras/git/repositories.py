@@ -36,6 +36,7 @@ _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|\.lock(?:/|$)|/\.|@\{))[\w./+@-]
 class Repository:
     """A student's repository for one assignment, or for all if `assignment` is empty.
 
+    `student` is empty if the table does not say whose it is: such a repository is named and left out.
     `branch` is a branch or a tag, empty for the one that the repository shows first; `path` is a
     folder in it.
     """
@@ -45,6 +46,11 @@ class Repository:
     assignment: str = ""
     branch: str = ""
     path: str = ""
+
+    @property
+    def nobodys(self) -> str:
+        """The sentence about a repository without a student."""
+        return f"the address {self.shown_url} belongs to no student, so it is left out."
 
     @property
     def shown_url(self) -> str:
@@ -84,6 +90,8 @@ def read_repositories(
     if not whole:
         raise RefusedError(f"{shown(source)} names no repository.")
     _check(whole)
+    if not any(repository.student for repository in whole):
+        raise RefusedError(f"{shown(source)}: {whole[0].nobodys}")
     return whole
 
 
@@ -137,19 +145,14 @@ def _account(person: Person) -> str:
 
 
 def _of_table(sheet: Sheet, course: Course) -> list[Repository]:
-    columns = {meaning: sheet.column(*names) for meaning, names in COLUMNS.items()}
-    missing = [meaning for meaning in ("student", "url") if columns[meaning] is None]
+    missing = [meaning for meaning in ("student", "url") if sheet.column(*COLUMNS[meaning]) is None]
     if missing:
         raise RefusedError(
             f"{sheet.name} has no column `{missing[0]}`; `student` and `url` are needed."
         )
     repositories = []
     for row in range(len(sheet.rows)):
-        cells = {meaning: sheet.cell(row, column) for meaning, column in columns.items()}
-        if not cells["student"]:
-            raise RefusedError(
-                f"{sheet.name}: the address {shown(cells['url'])} belongs to no student."
-            )
+        cells = {meaning: sheet.first_filled(row, *names) for meaning, names in COLUMNS.items()}
         if not cells["url"]:
             continue  # a student who has not joined yet
         if cells["assignment"]:
@@ -177,7 +180,7 @@ def _check(repositories: Sequence[Repository]) -> None:
             raise RefusedError(
                 f"{whose}: {shown(repository.path)} is not a folder inside the repository."
             )
-        if (repository.student, repository.assignment) in taken:
+        if repository.student and (repository.student, repository.assignment) in taken:
             what = f" for {repository.assignment}" if repository.assignment else ""
             raise RefusedError(f"{whose} has two repositories{what}; one of them must count.")
         taken[repository.student, repository.assignment] = repository

@@ -1,6 +1,6 @@
 """Return feedback: the pages of each student, on a branch of the student's repository."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Course
-from autograder.extras.git.branch import Commit, commit_of, push
+from autograder.extras.git.branch import push
 from autograder.extras.git.command import Git, Limits
 from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.feedback_tree import feedback_files
@@ -71,8 +71,8 @@ def return_to_git(
     limits: Limits = Limits(),  # noqa: B008
 ) -> Returned:
     """Push the feedback in a folder of grades to these repositories; at most one branch of each changes."""
-    groups = by_url(repositories)
-    returned = Returned()
+    groups = by_url(repository for repository in repositories if repository.student)
+    returned = Returned(problems=[other.nobodys for other in repositories if not other.student])
     place = folder.absolute() / FOLDER
     on_repository(0, len(groups))
     with (
@@ -121,11 +121,10 @@ class _Giving:
             replace(self.git, url=first.url, store=self.git.store / f"{digest_of(first.url)}.git")
         )
         try:
-            commit = self._commit(grades, alone=bool(first.assignment))
+            files, moment = self._files(grades, alone=bool(first.assignment))
             store.prepare()
-            return _Outcome(
-                first.student, push(store, self.options.branch, commit, self.options.replace)
-            )
+            pushed = push(store, self.options.branch, files, moment, self.options.replace)
+            return _Outcome(first.student, pushed)
         except RefusedError as problem:
             problem_of_student = (
                 f"{shown(first.student)}: {first.shown_url} got no feedback: {problem}"
@@ -134,11 +133,11 @@ class _Giving:
         finally:
             store.discard()
 
-    def _commit(self, grades: Sequence[Grade], alone: bool) -> Commit:
+    def _files(self, grades: Sequence[Grade], alone: bool) -> tuple[Mapping[str, bytes], datetime]:
         values = [self.pages.values(grade, self.effective.finals) for grade in grades]
         times = [value["final"].submitted for value in values if value["final"].submitted]
         moments = [time if time.tzinfo else time.replace(tzinfo=timezone.utc) for time in times]
-        return commit_of(feedback_files(values, alone), max(moments, default=_LONG_AGO))
+        return feedback_files(values, alone), max(moments, default=_LONG_AGO)
 
     def _grades(self, group: Sequence[Repository]) -> list[Grade]:
         """Return the grades that belong into these repositories, each once."""

@@ -4,6 +4,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,11 @@ _HEADS_BYTES = 1 * MEGABYTE
 _PATH_BYTES = 400  # of a tree's entry with its path, on average
 _HEAD = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(\S+)")
 _POINTER = re.compile(r"ref: (\S+)\tHEAD")
-_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
+ALGORITHMS = ("sha1", "sha256")  # of the names of objects, the older one first
+_CONFIG = {
+    "sha1": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    "sha256": "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectFormat = sha256\n",
+}
 _BUSY = "autograder-busy"
 _KINDS = {"120000": "a link", "160000": "a submodule", "040000": "a folder"}
 
@@ -48,17 +53,31 @@ class Head:
     commit: str
 
 
+def object_name(algorithm: str, kind: str, content: bytes) -> str:
+    """Return git's name of an object in a repository of this algorithm."""
+    digest = hashlib.new(
+        algorithm, b"%s %d\0" % (kind.encode(), len(content)), usedforsecurity=False
+    )
+    digest.update(content)
+    return digest.hexdigest()
+
+
 class Store:
-    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or if it is too large."""
+    """A bare store, which is a cache: it is made again if a killed command left it unfinished, or if it is too large.
+
+    Its objects have names of the same algorithm as those of the repository.
+    """
 
     def __init__(self, git: Git) -> None:
         self.git = git
+        self._algorithm = ALGORITHMS[0]
         self._busy = git.store / _BUSY
 
     def prepare(self) -> None:
         """Make the store if there is none that can be used."""
         if self._busy.exists() or size_of(self.git.store) > self.git.limits.bytes // 2:
             shutil.rmtree(self.git.store)
+        self._algorithm = _algorithm_in(self.git.store / "config")
         if not (self.git.store / "objects").is_dir():
             self.git.store.mkdir(parents=True, exist_ok=True)
             self._busy.touch()
@@ -88,7 +107,8 @@ class Store:
         raise NotHandedInError(f"there is no branch or tag {branch}.")
 
     def refs(self, *names: str) -> dict[str, str]:
-        """Return the commits of the refs with exactly these names, those that exist."""
+        """Return the commits of the refs with exactly these names, or below `name/*`, those that exist."""
+        below = tuple(name.removesuffix("*") for name in names if name.endswith("/*"))
         lines = (
             self.git.run("ls-remote", REMOTE, *names, most=_HEADS_BYTES)
             .decode("utf-8", "replace")
@@ -96,7 +116,7 @@ class Store:
         )
         commits = dict[str, str]()
         for match in filter(None, map(_HEAD.fullmatch, lines)):
-            if match[2] in names:
+            if match[2] in names or match[2].startswith(below):
                 commits[match[2]] = match[1]
         return commits
 
@@ -110,6 +130,7 @@ class Store:
             "--filter=blob:none",
             "--quiet",
         )
+        self.use(algorithm_of(head.commit))
         self._busy.touch()
         self.git.run("fetch", *options, REMOTE, f"+{head.ref}:{name}")
         self._settle()
@@ -117,6 +138,15 @@ class Store:
         if not commit:
             raise RefusedError(f"{head.ref} is no commit.")
         return commit
+
+    def use(self, algorithm: str) -> None:
+        """Make the store anew if its objects have names of another algorithm."""
+        if self._algorithm != algorithm:
+            self.discard()
+            self.prepare()
+            self._algorithm = algorithm
+            self._busy.touch()
+            self._settle()
 
     def commit_of(self, ref: str) -> str:
         """Return the commit of a head that was fetched; empty if it was not."""
@@ -194,8 +224,20 @@ class Store:
 
     def _settle(self) -> None:
         """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""
-        write_whole(self.git.store / "config", _CONFIG)
+        write_whole(self.git.store / "config", _CONFIG[self._algorithm])
         self._busy.unlink()
+
+
+def algorithm_of(name: str) -> str:
+    """Return the algorithm of an object's name, by its length."""
+    return ALGORITHMS[len(name) == hashlib.sha256().digest_size * 2]
+
+
+def _algorithm_in(config: Path) -> str:
+    with suppress(OSError):
+        if config.read_text("utf-8", "replace") == _CONFIG["sha256"]:
+            return "sha256"
+    return "sha1"
 
 
 def clear(folder: Path) -> None:

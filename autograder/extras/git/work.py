@@ -1,12 +1,12 @@
 """Which files of a repository are the work for which assignment."""
 
-import hashlib
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from autograder.course.config import Assignment, Course
-from autograder.extras.git.store import TreeEntry
+from autograder.extras.git.store import ALGORITHMS, TreeEntry, object_name
 from autograder.submissions.files import DEPTH, SOURCES, plain_stem, suffix
 from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
@@ -23,23 +23,16 @@ class Work:
     problem: str = ""
     note: str = ""
 
-    @property
-    def digest(self) -> str:
-        """A digest that changes when the work does."""
-        facts = [
-            f"{PurePosixPath(entry.path).name}\0{entry.mode}\0{entry.oid}" for entry in self.entries
-        ]
-        return hashlib.sha256(
-            "\n".join([*sorted(facts), self.problem]).encode("utf-8", "surrogateescape")
-        ).hexdigest()
-
 
 def released_blobs(course: Course) -> dict[str, frozenset[str]]:
     """Return git's names of the files that students received, by assignment."""
     blobs = {}
     for assignment in course.assignments:
         files = (course.stub_file(assignment), course.notebook_file(assignment))
-        blobs[assignment.name] = frozenset(_blob(file) for file in files if file.is_file())
+        contents = [file.read_bytes() for file in files if file.is_file()]
+        blobs[assignment.name] = frozenset(
+            itertools.starmap(object_name, itertools.product(ALGORITHMS, ["blob"], contents))
+        )
     return blobs
 
 
@@ -99,9 +92,15 @@ def _of(inside: Sequence[TreeEntry], course: Course, assignment: Assignment) -> 
         folder for folder in folders if folder != place and _is_near(folder, assignment, course)
     ]
     note = (
-        f"the work in {shown(place)} counts; there is more in {shown(others[0])}." if others else ""
+        f"the work in {_called(place)} counts; there is more in {_called(others[0])}."
+        if others
+        else ""
     )
     return _usable(folders[place], assignment, note)
+
+
+def _called(folder: str) -> str:
+    return "the top folder" if folder == "." else shown(folder)
 
 
 def _any_sources(inside: Iterable[TreeEntry], assignment: Assignment) -> Work:
@@ -132,9 +131,3 @@ def _is_near(folder: str, assignment: Assignment, course: Course) -> bool:
 def _is_untouched(work: Work, released: Collection[str]) -> bool:
     """Whether all files are as students received them."""
     return not work.problem and all(entry.oid in released for entry in work.entries)
-
-
-def _blob(file: Path) -> str:
-    """Return git's name of a file's contents."""
-    content = file.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -7,7 +7,18 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.extras.lms import canvas_columns, moodle_columns, roster_columns
-from autograder.extras.lms.identity import Described, Directory, Id, Match, anything, letters, plain
+from autograder.extras.lms.damaged_ids import damage_of, damaged_id
+from autograder.extras.lms.identity import (
+    Described,
+    Directory,
+    Id,
+    Match,
+    anything,
+    letters,
+    plain,
+    same_name,
+)
+from autograder.extras.lms.labels import Reading, can_be_one, readings
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.final_scores import ClassList
@@ -18,7 +29,9 @@ FILE_NAME = "roster.csv"  # beside course.yml
 SITES = ("canvas", "moodle", "gradescope", "github")
 TRUSTED_SITE = "canvas"  # its numbers are of one person in every course
 # `Title (123)` is an assignment of Canvas
-_NOT_TELLING = re.compile(r"gro?up|gruppe|\(\d+\)$|number of", re.IGNORECASE)
+_NOT_TELLING = re.compile(
+    r"gro?up|gruppe|\(\d+\)$|number of|assignment|repository|starter", re.IGNORECASE
+)
 # a column about somebody else than the student
 _OTHER_PEOPLE = re.compile(
     r"tut[oe]u?r|teach|lectur|instruct|supervis|advis[eo]r|mentor|coach|prof\b|profess?or|\bt\.?a\b|assistant|"
@@ -80,6 +93,30 @@ class Roster:
     def find(self, described: Described) -> Person | None:
         """Return the person that fits the description; None if nobody or several do."""
         return self._directory.find(described)
+
+    def reading(self, label: str) -> Reading:
+        """Return what the name of a folder or a file says of a student, in the notation that fits one person.
+
+        If nobody fits the name as a whole, and several people fit its parts, it describes all of them.
+        """
+        whole = Reading(anything(label))
+        if self._directory.candidates(whole.described):
+            return whole
+        fitting: dict[Person, Reading] = {}
+        for reading in readings(label):
+            match = self._directory.match(reading.described)
+            if (
+                match
+                and match.by_id
+                and can_be_one(reading.described.names, _names_of(match.place))
+            ):
+                fitting.setdefault(match.place, reading)
+        if len(fitting) == 1:
+            return next(iter(fitting.values()))
+        described = whole.described
+        for reading in fitting.values():
+            described |= reading.described
+        return Reading(described)
 
     def match_all(self, everybody: Mapping[int, Described]) -> dict[int, Match[Person]]:
         """Return the person for each description, also by a name turned round if only one fits on either side."""
@@ -144,7 +181,9 @@ class Roster:
         texts = list(map(shown, described.texts))
         candidates = self._directory.candidates(described)
         if not candidates:
-            return f"the roster has no student called {' or '.join(texts)}."
+            damage = damage_of(described, (person.identity for person in self.people))
+            reason = f" {damage}" if damage else ""
+            return f"the roster has no student called {' or '.join(texts)}.{reason}"
         if len(candidates) > 1:
             listed = ", ".join(sorted(shown(person.name or person.id) for person in candidates))
             verb = "matches" if len(texts) == 1 else "match"
@@ -160,15 +199,18 @@ class Roster:
     def graded(self, student: str, name: str = "") -> Person | None:
         """Return the person with this id in the grades; None if the `name` differs: sites use the same numbers."""
         person = None if Id(student).is_number and name else self._by_student.get(student)
-        described = Described((Id(student),), (name,)) if name else anything(student)
-        return person or self.find(described)
+        if person:
+            return person
+        described = Described((Id(student),), (name,)) if name else self.reading(student).described
+        return self.find(described)
 
 
 def read_roster(path: Path | None) -> Roster:
     """Read a roster from a CSV file: a column of ids, and columns with other names and numbers.
 
     A column `group` lists the groups of students that hand in together, `section` the section.
-    Raises RefusedError if there is no column of ids or an id occurs twice.
+    A student in several rows, such as one for each section, is one person. Raises RefusedError if
+    there is no column of ids or two people have one id.
     """
     if path is None:
         return Roster()
@@ -186,40 +228,60 @@ def read_roster(path: Path | None) -> Roster:
             "email addresses and the numbers of the course site."
         )
     names = (*roster_columns.NAME, *moodle_columns.NAME, "student")
-    name = sheet.column(*(title for title in names if plain(title) != plain(sheet.header[column])))
-    otherwise = sheet.column(*roster_columns.OTHER_ID, *moodle_columns.EMAIL)
+    titles_of_names = [title for title in names if plain(title) != plain(sheet.header[column])]
     people: dict[str, Person] = {}
     for row in range(len(sheet.rows)):
-        identity = sheet.cell(row, column) or sheet.cell(row, otherwise)
+        identity = sheet.cell(row, column) or sheet.first_filled(
+            row, *roster_columns.OTHER_ID, *moodle_columns.EMAIL
+        )
         if not identity:
             continue
-        if identity in people:
-            raise RefusedError(f"{sheet.name} has the id {identity} twice.")
-        called = first_and_last(sheet, row) or sheet.cell(row, name)
-        people[identity] = Person(
+        called = first_and_last(sheet, row) or sheet.first_filled(row, *titles_of_names)
+        person = Person(
             identity,
             called,
             row_description(sheet, row),
             _groups(sheet, row),
             _sections(sheet, row),
         )
+        people[identity] = _united(people.get(identity), person, sheet.name)
     return Roster(people.values())
 
 
-def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
-    several = sheet.cell(row, sheet.column(*roster_columns.GROUPS)).split(",")
-    return tuple(
-        filter(str.strip, [sheet.cell(row, sheet.column(*roster_columns.GROUP)), *several])
+def _united(before: Person | None, again: Person, table: str) -> Person:
+    """Return one person for two rows; raises RefusedError if two people have one id."""
+    if before is None:
+        return again
+    if before.name and again.name and not same_name(before.name, again.name):
+        whose = f"{shown(before.name)} and {shown(again.name)}"
+        damage = damaged_id(again.id)
+        reason = f" {damage}" if damage else ""
+        raise RefusedError(f"{table} has the id {shown(again.id)} twice, of {whose}.{reason}")
+    return Person(
+        before.id,
+        before.name or again.name,
+        before.described | again.described,
+        tuple(dict.fromkeys((*before.groups, *again.groups))),
+        tuple(dict.fromkeys((*before.sections, *again.sections))),
     )
+
+
+def _groups(sheet: Sheet, row: int) -> tuple[str, ...]:
+    several = sheet.first_filled(row, *roster_columns.GROUPS).split(",")
+    return tuple(filter(str.strip, [sheet.first_filled(row, *roster_columns.GROUP), *several]))
 
 
 def _sections(sheet: Sheet, row: int) -> tuple[str, ...]:
     """Return the sections in a cell, where Canvas writes several as a sentence: `A, B, and C`."""
-    cell = sheet.cell(row, sheet.column(*roster_columns.SECTION))
+    cell = sheet.first_filled(row, *roster_columns.SECTION)
     if not cell:
         return ()
     pieces = filter(None, map(str.strip, _BETWEEN_SECTIONS.split(cell)))
     return tuple(dict.fromkeys((cell, *pieces)))
+
+
+def _names_of(person: Person) -> tuple[str, ...]:
+    return tuple(filter(None, (person.name, *person.described.names)))
 
 
 def row_description(sheet: Sheet, row: int) -> Described:

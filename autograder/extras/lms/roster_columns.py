@@ -7,10 +7,10 @@ titles here.
 # fmt: off
 ID = (
     "sis login id", "sis user id", "id number", "sid", "student id", "username", "login", "id",
-    "student",
+    "roster_identifier", "student",
 )
 # of a row without an id
-OTHER_ID = ("email address", "email", "identifier")
+OTHER_ID = ("email address", "email", "identifier", "github_username")
 NAME = ("name", "student name")
 FIRST = (
     "first name", "firstname", "given name", "given names", "forename", "vorname", "prénom",

@@ -62,6 +62,11 @@ class Sheet:
             return ""
         return self.rows[row][column].strip()
 
+    def first_filled(self, row: int, *names: str) -> str:
+        """Return the first value that is not empty among these columns of a row, in this order."""
+        cells = (self.cell(row, self.column(name)) for name in names)
+        return next(filter(None, cells), "")
+
     def fill(self, row: int, column: int, value: str) -> None:
         """Write a value to an existing cell."""
         self.rows[row][column] = value

@@ -21,6 +21,7 @@ from autograder.options import (
     flag,
     path_option,
     value,
+    whole_option,
 )
 from autograder.records import RefusedError
 
@@ -50,11 +51,8 @@ def sheet(
     section: Section = None,
     seed: Annotated[
         int,
-        value(
-            "--seed",
-            metavar="NUMBER",
-            help="Equal submissions and seeds give equal questions.",
-            advanced=True,
+        whole_option(
+            "--seed", help="Equal submissions and seeds give equal questions.", advanced=True
         ),
     ] = 0,
     page: Annotated[

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from autograder.api import load_course
 from autograder.cli.base import DONE, Call, command_of
-from autograder.options import AnyPath, CourseFolder, Submissions, path_option, value
+from autograder.options import AnyPath, CourseFolder, Submissions, number_option, path_option, value
 
 if TYPE_CHECKING:  # slow: it imports notebooks and their schemas
     from autograder.extras.similar.similar import Similar
@@ -21,11 +21,11 @@ def similar(
     most: int = 20,
     least: Annotated[
         float,
-        value(
+        number_option(
             "--least",
             metavar="PERCENT",
-            min=0,
-            max=100,
+            least=0,
+            most=100,
             help="Minimum likeness of a pair, in percent.",
         ),
     ] = 15,

@@ -162,6 +162,28 @@ def test_newest_complete_hand_in_counts(inbound: Inbound) -> None:
     assert everybody == {"a+b", "bob", "c+d"}
 
 
+TIMES = [
+    "02:30:00 CEST",
+    "02:10:00 CET",
+    "02:20:00.5 +0100",
+    "00:30:00 -0100",
+    "01:40:00",
+    "02:10:00 GMT",
+]
+
+
+@pytest.mark.parametrize("end", ["", "+r4nd0m"])
+@pytest.mark.parametrize("earlier", range(len(TIMES) - 1))
+def test_times_of_hand_in_are_instants(inbound: Inbound, earlier: int, end: str) -> None:
+    """As texts, 02:30 CEST comes after 02:10 CET."""
+    names = [f"a+b+{TINY}+2026-10-25 {clock}{end}" for clock in TIMES[earlier : earlier + 2]]
+    for name in names:
+        hand_in(inbound.root, name, "{}")
+    hand_in(inbound.root, f"a+b+{TINY}+soon{end}", "{}")
+    found = {each.student: each.path for each in inbound.submissions(names)}
+    assert found == {"a+b": inbound.root / names[1]}
+
+
 def test_hand_in_through_a_link_gets_no_page_of_others(inbound: Inbound, tmp_path: Path) -> None:
     """A folder that is a link to another's would have the other's secret."""
     real = hand_in(inbound.root, f"ada+{TINY}+2026-11-20 10:00:00.0 UTC+x", "{}")

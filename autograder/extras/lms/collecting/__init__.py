@@ -108,7 +108,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
                 "folder; a gradebook or a worksheet is for --roster, --times or `autograder export --sheet`."
             )
     times = _times(options, course, paths)
-    submitted = SubmissionFolder(options.output, options.replace)
+    submitted = SubmissionFolder(options.output, course, options.replace)
     report = CollectReport(options.output)
     try:
         for path in paths:
@@ -135,7 +135,7 @@ class Collecting:
     ) -> None:
         self._report = report
         self._times = _times(options, course, [source])
-        self._submitted = SubmissionFolder(options.output, options.replace)
+        self._submitted = SubmissionFolder(options.output, course, options.replace)
         self._collection = _Collection(
             source, course, options, self._times, self._submitted, report
         )
@@ -172,11 +172,13 @@ class _Collection:
                     self.take_all(site.read(entries, self.path, self.options.roster))
                     return
                 originals = folders.originals(entries)
-                self.take_all(
-                    folders.read(self.path, self.course, self.options.assignment, originals)
-                )
+                self.take_all(self._folders(originals))
                 return
-        self.take_all(folders.read(self.path, self.course, self.options.assignment, {}))
+        self.take_all(self._folders({}))
+
+    def _folders(self, originals: Mapping[str, Entry]) -> Findings:
+        options = self.options
+        return folders.read(self.path, self.course, options.assignment, originals, options.roster)
 
     def take_all(self, findings: Findings) -> None:
         assignment = self.options.assignment or named_in(self.path.name, self.course)
@@ -331,6 +333,7 @@ class _Collection:
                 original=person.id if person.id != graded_name(person.id) else "",
                 name=person.name or raw.name,
                 submitted_at=in_table or raw.submitted_at,
+                by_table=in_table is not None,
                 late=raw.late,
                 attempt=raw.attempt,
                 source=self.path.name,
@@ -376,6 +379,8 @@ def _tell_who_is_not_in(times: SubmissionTimes | None, report: CollectReport) ->
     if times is None:
         return
     lacks = f"{times.name} has no time, or several times, for: "
+    if report.untimed or report.not_in_table:
+        report.odd += [f"{times.name}: {damage}" for damage in dict.fromkeys(times.damages)]
     if report.untimed:
         report.odd.append(f"{lacks}{listed(sorted(report.untimed))}.")
     if report.not_in_table:

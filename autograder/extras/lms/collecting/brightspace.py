@@ -82,7 +82,7 @@ def _moment(text: str) -> datetime | None:
     """Parse `Nov 27, 2026 1158 PM`, also with the day first or without a half of the day; None if that fails."""
     words = re.findall(r"\w+", text)
     months = list(filter(None, map(month_of, words)))
-    numbers = [word for word in words if word.isdecimal()]
+    numbers = [word for word in words if word.isascii() and word.isdecimal()]
     if len(months) != 1 or len(numbers) != 3:
         return None
     day, year, clock = numbers

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.extras.lms.identity import anything
+from autograder.extras.lms.identity import Described
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError, Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.below import files_below
@@ -20,14 +22,20 @@ CLONES = "-submissions"
 
 
 def read(
-    path: Path, course: Course, assignment: Assignment | None, originals: Mapping[str, Entry]
+    path: Path,
+    course: Course,
+    assignment: Assignment | None,
+    originals: Mapping[str, Entry],
+    roster: Roster,
 ) -> Findings:
     """Return the submissions at a path; raises RefusedError if its layout is not understood.
 
     `originals` are the entries of the students by name, of which the files are kept if they cannot
-    be used.
+    be used. Names of sites' folders and files are read as they fit the roster; of several attempts,
+    the last one counts.
     """
     findings = Findings()
+    attempts: dict[tuple[Described, str], list[_Attempt]] = {}
     submissions = list(find_submissions(path, course, assignment.name if assignment else None))
     slug = _slug(path, [submission.student for submission in submissions], assignment)
     for submission in submissions:
@@ -39,17 +47,31 @@ def read(
         entry = originals.get(submission.student)
         called = (label(entry) if entry else submission.student).removeprefix(slug)
         files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
-        findings.handed.append(
-            RawSubmission(
-                called,
-                files,
-                anything(called),
-                assignment=name,
-                where=shown(called),
-                problem=problem,
-            )
+        reading = roster.reading(called)
+        raw = RawSubmission(
+            called, files, reading.described, assignment=name, where=shown(called), problem=problem
         )
+        attempts.setdefault((reading.described, name), []).append(_Attempt(reading.attempt, raw))
+    for several in attempts.values():
+        numbers = {attempt.numbers for attempt in several}
+        if () in numbers or len(numbers) < len(several):  # two people, or one with two names
+            findings.handed += [attempt.raw for attempt in several]
+            continue
+        newest = max(several, key=lambda attempt: attempt.numbers)
+        findings.handed.append(newest.raw)
+        if len(several) > 1:
+            findings.notes.append(
+                f"{newest.raw.where} counts, the last of {len(several)} attempts."
+            )
     return findings
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What was handed in, and the numbers of the attempt in its name."""
+
+    numbers: tuple[int, ...]
+    raw: RawSubmission
 
 
 def originals(entries: Sequence[Entry]) -> dict[str, Entry]:

@@ -27,6 +27,21 @@ FOLDER = "submission_"
 METADATA_BYTES = 64 * MEGABYTE  # with the results of a large class
 
 
+class _Tolerant(LOADER):  # type: ignore[misc]
+    """Reads what has a tag of Ruby's as the text, list or block that it is: no object is made."""
+
+
+def _without_tag(loader: Any, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node)
+
+
+_Tolerant.add_constructor(None, _without_tag)
+
+
 class GradescopeCollector(Collector):
     """Gradescope: folders and their metadata."""
 
@@ -91,7 +106,7 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
         raise RefusedError(f"{FILE_NAME} is not a file.")
     data = entry.read(METADATA_BYTES)
     try:
-        metadata = yaml.load(data.decode("utf-8-sig"), LOADER)
+        metadata = yaml.load(data.decode("utf-8-sig"), _Tolerant)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RefusedError(
             f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}."
@@ -103,6 +118,8 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
 
 def _moment(value: object) -> str | None:
     """Return a time that YAML parses as a datetime, naive (then in UTC) or not, or as a string, as ISO-8601."""
+    if isinstance(value, Mapping):  # Ruby's time with a zone
+        value = value.get("utc")
     try:
         moment = read_moment(str(value))
     except ValueError:

@@ -1,17 +1,26 @@
 """`submitted/`: the collected submissions, in a folder per student with a folder per assignment."""
 
-import hashlib
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from zoneinfo import ZoneInfo
 
+from autograder.course.config import Course
 from autograder.records import RefusedError, unusable
 from autograder.source import gate
 from autograder.submissions.collected import FILE_BYTES, Collected, read_collected, write_collected
 from autograder.submissions.files import DiskFolder, File, Odd
+from autograder.submissions.hand_in import (
+    content_digest,
+    counting_time,
+    released_contents,
+    work_among,
+)
 from autograder.text.files import check_folder, write_whole
+from autograder.text.moments import instant
 
 EARLIER = ".earlier"
 # where each submission goes, and the digests of its files, until they are all noted
@@ -25,11 +34,14 @@ class SubmissionFolder:
     """The output folder of an import, where nothing is deleted; `save` writes the facts about each submission."""
 
     folder: Path
+    course: Course
     replace: bool = False
 
     def __post_init__(self) -> None:
         check_folder(self.folder)
         self.known = read_collected(self.folder)
+        self._zone = ZoneInfo(self.course.timezone)
+        self._released: dict[str, frozenset[str]] = {}
         self._begun = _read_begun(self.folder / BEGUN)
 
     def put(self, student_folder: str, facts: Collected, files: dict[str, bytes]) -> ImportStatus:
@@ -44,9 +56,9 @@ class SubmissionFolder:
         status = self._status(before, facts, place, there, digests)
         if status in ("older", "changed by hand"):
             return status
-        if status != "unchanged":
+        if there != digests:
             self._begin(place, digests)
-        if status == "replaced":
+        if status == "replaced" or (status == "unchanged" and there != digests):
             for name, digest in there.items():
                 aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
                 aside.mkdir(parents=True, exist_ok=True)
@@ -63,6 +75,9 @@ class SubmissionFolder:
                     k: value for k, value in vars(before).items() if getattr(facts, k) in (None, "")
                 },
             )
+        if before and self._is_same_work(facts.assignment, before.files, digests):
+            counts = counting_time(before, facts, self._zone)
+            facts = replace(facts, submitted_at=counts.submitted_at, by_table=counts.by_table)
         self.known[key] = replace(facts, files=digests)
         return status
 
@@ -129,9 +144,23 @@ class SubmissionFolder:
             return "new"
         if there == digests:
             return "unchanged"
+        is_collected = before is not None and before.files == there
+        if is_collected and self._is_same_work(facts.assignment, there, digests):
+            return "unchanged"
         if self._is_by_hand(before, place, there):
             return "replaced" if self.replace else "changed by hand"
-        return "older" if before and _is_older(facts, before) else "replaced"
+        return "older" if before and _is_older(facts, before, self._zone) else "replaced"
+
+    def _is_same_work(
+        self, assignment: str, first: Mapping[str, str], other: Mapping[str, str]
+    ) -> bool:
+        """Whether the student's own files have the same contents, as far as these are files with names and digests."""
+        if assignment not in self._released:
+            self._released[assignment] = released_contents(
+                self.course, self.course.assignment(assignment)
+            )
+        released = self._released[assignment]
+        return work_among(first.values(), released) == work_among(other.values(), released)
 
 
 def _read_begun(file: Path) -> dict[str, set[str]]:
@@ -149,7 +178,7 @@ def _read_begun(file: Path) -> dict[str, set[str]]:
 
 
 def _hashed(files: dict[str, bytes]) -> dict[str, str]:
-    return {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    return {name: content_digest(data) for name, data in files.items()}
 
 
 def _digests(place: Path, root: Path) -> dict[str, str]:
@@ -165,16 +194,16 @@ def _digests(place: Path, root: Path) -> dict[str, str]:
 def _digest(entry: File | Odd) -> str:
     with suppress(RefusedError):
         if isinstance(entry, File):
-            return hashlib.sha256(entry.read()).hexdigest()
+            return content_digest(entry.read())
     return "unread"
 
 
-def _is_older(first: Collected, other: Collected) -> bool:
+def _is_older(first: Collected, other: Collected, zone: ZoneInfo) -> bool:
     """Whether the site says so, by a time, by its number of the attempt or of the file, or by the files' own times."""
     mine = first.moment
     theirs = other.moment
-    if mine and theirs and bool(mine.tzinfo) == bool(theirs.tzinfo):
-        return mine < theirs
+    if mine and theirs:
+        return instant(mine, zone) < instant(theirs, zone)
     if first.site != other.site:
         return False
     if first.attempt is not None and other.attempt is not None:

@@ -8,16 +8,19 @@ from zoneinfo import ZoneInfo
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.collecting.choose import named_in
+from autograder.extras.lms.damaged_ids import damaged_id
 from autograder.extras.lms.identity import Described, Directory
 from autograder.extras.lms.roster import TRUSTED_SITE, row_description
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.records import RefusedError
+from autograder.text.moments import read_time
 from autograder.text.names import shown
 
 TIME_TITLES = (
     "submitted_at",
     "submitted at",
     "Submission Time",
+    "submission_timestamp",  # of GitHub Classroom
     "Last modified (submission)",
     "Zuletzt geändert (Abgabe)",
 )
@@ -33,15 +36,19 @@ _MONTH = {
     **{name: number for number, name in enumerate(_ENGLISH_MONTHS, start=1)},
     **{name: number for number, name in enumerate(_GERMAN_MONTHS, start=1)},
 }
-_CLOCK = re.compile(
-    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?(?: ?(?P<half>[ap])\.?m\.?)?$"
+_IN_WORDS = re.compile(
+    r"(?:[^\W\d]+,? )?"
+    r"(?:(?P<day>[0-9]{1,2})\.? (?P<month>\w+)|(?P<month_first>\w+) (?P<day_behind>[0-9]{1,2})),? (?P<year>[0-9]{4}),? "
+    r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?(?: ?(?P<half>[ap])\.?m\.?)?",
+    re.IGNORECASE,
 )
-_OFFSET = re.compile(r" ?([+-]\d\d):?(\d\d)$")
-_FRACTION = re.compile(r"(:\d\d)\.\d+")
 
 
 class SubmissionTimes:
-    """The submission times of a class; `find` looks up one student and assignment."""
+    """The submission times of a class; `find` looks up one student and assignment.
+
+    `damages` are sentences about ids that a spreadsheet has changed.
+    """
 
     def __init__(self, sheet: Sheet, course: Course, default: Assignment | None) -> None:
         """Parse a sheet; `default` is the assignment of rows without one.
@@ -50,8 +57,8 @@ class SubmissionTimes:
         """
         self.name = sheet.name
         self._rows: dict[str, Directory[tuple[int, str]]] = {}
-        column = sheet.column(*TIME_TITLES)
-        if column is None:
+        self.damages: list[str] = []
+        if sheet.column(*TIME_TITLES) is None:
             raise RefusedError(
                 f"{sheet.name} has no column `submitted_at` with the times, and it is not a worksheet from Moodle. "
                 f"Its columns are {_listed(sheet.header)}."
@@ -63,11 +70,13 @@ class SubmissionTimes:
                 "Say it with --assignment, or add a column `assignment`."
             )
         for row in range(len(sheet.rows)):
-            moment = _moment(sheet, row, column, ZoneInfo(course.timezone))
+            moment = _moment(sheet, row, ZoneInfo(course.timezone))
+            described = row_description(sheet, row)
+            self.damages += filter(None, (damaged_id(id.text) for id in described.ids))
             if moment is not None:
                 name = _assignment(sheet, row, assignment, course, default)
                 rows = self._rows.setdefault(name, Directory(TRUSTED_SITE))
-                rows.add((row, moment.isoformat()), row_description(sheet, row))
+                rows.add((row, moment.isoformat()), described)
 
     def find(self, described: Described, assignment: str) -> str | None:
         """Return the time as ISO-8601; None if no row or several rows match."""
@@ -99,11 +108,8 @@ def read_moment(text: str) -> datetime:
     depends on the locale.
     """
     plain = " ".join(text.split())
-    try:
-        iso = _FRACTION.sub(r"\1", re.sub(r" ?(Z|UTC)$", "+00:00", plain))
-        return datetime.fromisoformat(_OFFSET.sub(r"\1:\2", iso) if ":" in iso else iso)
-    except ValueError:
-        return _in_words(plain)
+    match = _IN_WORDS.fullmatch(plain)
+    return _in_words(plain, match) if match else read_time(plain).replace(microsecond=0)
 
 
 def month_of(word: str) -> int | None:
@@ -115,31 +121,23 @@ def month_of(word: str) -> int | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _in_words(text: str) -> datetime:
-    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first, or `Freitag, 27.
-
-    November 2026, 23:58`.
-    """
-    clock = _CLOCK.search(text.casefold())
-    if clock is None:
-        raise ValueError(f"no time of day in {text}")
-    words = re.findall(r"\w+", text[: clock.start()].casefold())
-    months = [_MONTH[word] for word in words if word in _MONTH]
-    numbers = sorted((int(word) for word in words if word.isdecimal()), reverse=True)
-    if len(months) != 1 or len(numbers) != 2:
-        raise ValueError(f"no date in {text}")
-    hour = int(clock["hour"])
-    if clock["half"]:
+def _in_words(text: str, match: re.Match[str]) -> datetime:
+    """Parse `Friday, 27 November 2026, 11:58 PM`, also with the month first or in German."""
+    month = _MONTH.get((match["month"] or match["month_first"]).casefold())
+    day = match["day"] or match["day_behind"]
+    if month is None:
+        raise ValueError(f"no month in {text}")
+    hour = int(match["hour"])
+    if match["half"]:
         if not 1 <= hour <= 12:
             raise ValueError(f"no hour in {text}")
-        hour = hour % 12 + (12 if clock["half"] == "p" else 0)
-    return datetime(
-        numbers[0], months[0], numbers[1], hour, int(clock["minute"]), int(clock["second"] or 0)
-    )
+        hour = hour % 12 + (12 if match["half"].casefold() == "p" else 0)
+    clock = f"{hour:02}:{match['minute']}:{match['second'] or '00'}"
+    return read_time(f"{match['year']}-{month:02}-{int(day):02} {clock}")
 
 
-def _moment(sheet: Sheet, row: int, column: int, zone: ZoneInfo) -> datetime | None:
-    text = sheet.cell(row, column)
+def _moment(sheet: Sheet, row: int, zone: ZoneInfo) -> datetime | None:
+    text = sheet.first_filled(row, *TIME_TITLES)
     if text in ("", "-", "–"):
         return None
     try:

@@ -49,7 +49,7 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
     try:
         from sqlalchemy.exc import SQLAlchemyError
 
-        from autograder.nbgrader.settings import database_url
+        from autograder.nbgrader.settings import database_url, upgrade_hint
     except ModuleNotFoundError:
         problem = "nbgrader is not installed, so its gradebook is not read: points given by hand are missing."
     else:
@@ -62,6 +62,7 @@ def with_hand_grading(request: ExportRequest) -> ExportRequest:
             reason = type(error).__name__  # its message can contain the password
             problem = (
                 f"nbgrader's gradebook cannot be read ({reason}): points given by hand are missing."
+                f"{upgrade_hint(error)}"
             )
     return replace(request, problems=(*request.problems, problem))
 

@@ -1,7 +1,7 @@
 """Canvas: the gradebook of "Export Entire Gradebook", with the scores filled in, for import.
 
 An assignment's column is named `Title (1234)`. Rows without an id, such as the row of maximum
-points, belong to no student; `EX` and `N/A` are kept.
+points, belong to no student; `EX`, `Excused` and `N/A` are kept.
 """
 
 import re
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from autograder.course.config import Assignment
 from autograder.extras.lms import canvas_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet
 from autograder.extras.lms.identity import Described, Id, plain, without_punctuation
 from autograder.extras.lms.sheet import Sheet
 from autograder.records import RefusedError
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import listed
 
 SITE = "canvas"
-KEPT = ("EX", "N/A")  # in any case, as Canvas reads them
 _NUMBERED = re.compile(r"\s*\((\d+)\)$")
 
 
@@ -32,7 +32,7 @@ class CanvasExport(Exporter):
         sheet = open_sheet(request, "in Canvas, Grades → Export → Export Entire Gradebook.")
         students = _students(sheet)
         others = sorted(set(range(len(sheet.rows))) - set(students))
-        filling = Filling(request, sheet, students, "EX", KEPT)
+        filling = Filling(request, sheet, students, "EX")
         if request.column is not None and len(request.assignments) != 1:
             raise RefusedError("One column is for one assignment; say which one with --assignment.")
         for assignment in request.assignments:

@@ -1,21 +1,21 @@
 """Fill scores into the right column of a downloaded table, and leave all other cells unchanged."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.extras.lms.damaged_ids import damage_of
 from autograder.extras.lms.exports import Exported, ExportRequest
-from autograder.extras.lms.identity import Described, Directory, Match, plain
+from autograder.extras.lms.identity import Described, Directory, Match
 from autograder.extras.lms.sheet import Sheet, read_sheet
 from autograder.gradebook.final_scores import final_of, number
 from autograder.records import Grade, RefusedError
 from autograder.text.files import check_folder, numbered, write_whole
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import counted_are, listed
 
 NO_SCORE = ("", "-")  # Moodle writes the dash
-_NUMBER = re.compile(r"-?\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,14 @@ class SheetRow:
 @dataclass
 class Filling:
     """A sheet to fill in. `students` are the rows of students; a number counts only if the names
-    match. `excused` is the text for an excused student; if it is empty, nothing is written. `kept`
-    are texts that are never replaced.
+    match. `excused` is the text for an excused student; if it is empty, nothing is written. A text in
+    place of a score, such as `EX` or `Excused`, is never replaced.
     """
 
     request: ExportRequest
     sheet: Sheet
     students: Mapping[int, SheetRow]
     excused: str
-    kept: Sequence[str] = ()
     problems: list[str] = field(default_factory=list)
     filled: int = 0
     changed: int = 0
@@ -78,7 +77,9 @@ class Filling:
         if len(candidates) > 1:
             return f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)), '; ')}."
         if not candidates:
-            return f"{whose}: not found in {self.sheet.name}."
+            damage = damage_of(described, (row.described for row in self.students.values()))
+            reason = f" {damage}" if damage else ""
+            return f"{whose}: not found in {self.sheet.name}.{reason}"
         return (
             f"{whose}: that row of {self.sheet.name} is of {shown(candidates[0])}; nothing is written "
             "there. If both are one person, pass a roster with both names; for the work of a group, collect again with "
@@ -94,7 +95,13 @@ class Filling:
         """Write these grades of one assignment to a column; `most` is the column's notation of the maximum."""
         full = read_number(most)
         others = sorted({grade.max_score for grade in grades} - {full})
-        if full is not None and others:
+        if full == 0 and others:
+            title = shown(self.sheet.header[column])
+            points = " and ".join(map(number, others))
+            self.remarks.append(
+                f"{title} is out of 0 there, so scores out of {points} are written as they are; give it its points."
+            )
+        elif full is not None and others:
             title = shown(self.sheet.header[column])
             points = " and ".join(map(number, others))
             self.remarks.append(
@@ -135,10 +142,9 @@ class Filling:
                 f"{shown(self.request.original(grade.student))}: the row in {self.sheet.name} ends before that column."
             )
             return
-        if old and plain(old) in map(plain, self.kept):
-            self.problems.append(
-                f"{shown(self.request.original(grade.student))}, {grade.assignment}: {old} is there already and is kept."
-            )
+        if old not in NO_SCORE and read_number(old) is None:
+            whose = f"{shown(self.request.original(grade.student))}, {grade.assignment}"
+            self.problems.append(f"{whose}: {shown(old)} is there already and is kept.")
             return
         final = final_of(grade, self.request.finals)
         if final.excused and not self.excused:
@@ -167,12 +173,6 @@ class Filling:
             names = [shown(self.students[row].shown) for row in sorted(self.missing)]
             parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
         return Exported(" ".join(parts), self.problems)
-
-
-def read_number(text: str) -> float | None:
-    """Return a cell's number, with a decimal point or comma; None if it holds none."""
-    plain = text.strip()
-    return float(plain.replace(",", ".")) if _NUMBER.fullmatch(plain) else None
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:

@@ -7,13 +7,14 @@ after the download. Therefore the downloaded sheet is filled in and its dates ar
 from autograder.course.config import Assignment
 from autograder.extras.lms import moodle_columns
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet, read_number
+from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet
 from autograder.extras.lms.identity import Described, Id
 from autograder.extras.lms.roster import first_and_last, hidden_name, participant
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.final_scores import harmless
 from autograder.records import Grade, RefusedError
 from autograder.text.names import shown
+from autograder.text.numbers import read_number
 from autograder.text.wording import listed
 
 SITE = "moodle"
@@ -114,9 +115,8 @@ def _maximum(sheet: Sheet, column: int) -> str:
     if len(cells) == 1 and read_number(min(cells)) is not None:
         return min(cells)
     grades = {sheet.cell(row, column) for row in range(len(sheet.rows))} - {"", "-"}
-    words = sorted(
-        cell for cell in (cells if titled is not None else grades) if any(map(str.isalpha, cell))
-    )
+    texts = cells | grades if titled is not None else grades
+    words = sorted(cell for cell in texts if any(map(str.isalpha, cell)))
     if words:
         raise RefusedError(
             f"{sheet.name}: `{title}` is a scale in words ({listed(list(map(shown, words)))}), so no score is written. "
@@ -124,7 +124,8 @@ def _maximum(sheet: Sheet, column: int) -> str:
         )
     raise RefusedError(
         f"{sheet.name}: the maximum of `{title}` was not found, so no score is written. Moodle's worksheet has it in the "
-        "column `Maximum grade`, right behind the grade; download the worksheet again."
+        "column `Maximum grade`, right behind the grade, unless the grade is a scale in words: then choose points as the "
+        "type of the grade in the assignment's settings. Download the worksheet again."
     )
 
 

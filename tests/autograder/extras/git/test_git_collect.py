@@ -17,7 +17,7 @@ from autograder.extras.git import environment
 from autograder.extras.git.collecting import GitReport, collect_from_git
 from autograder.extras.git.command import Limits
 from autograder.extras.git.repositories import Repository, read_repositories
-from autograder.extras.lms.collecting import CollectOptions
+from autograder.extras.lms.collecting import CollectOptions, collect
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, grades_at
@@ -199,6 +199,122 @@ def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gathe
     assert collected(tmp_path, "ada", "02_taking").submitted_at == "2026-11-03T10:00:00+00:00"
 
 
+STUB = "def add(a, b):\n    raise NotImplementedError\n"
+
+
+@pytest.fixture
+def released(course: Course) -> Iterator[None]:
+    """The stub and the notebook as students received them."""
+    assignment = course.assignment(NAME)
+    files = (course.stub_file(assignment), course.notebook_file(assignment))
+    files[0].parent.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        file.write_text(STUB, "utf-8")
+    yield
+    for file in files:
+        file.unlink()
+
+
+def renamed_branch(one: StudentRepository) -> StudentRepository:
+    one.git("branch", "-m", "main", "trunk")
+    return one
+
+
+def another_branch(one: StudentRepository) -> StudentRepository:
+    one.commit({"adding.py": answer(1), "x.txt": "x"}, branch="dev")
+    one.git("symbolic-ref", "HEAD", "refs/heads/dev")
+    return one
+
+
+def committed(**files: str | tuple[str, str]) -> Callable[[StudentRepository], StudentRepository]:
+    def road(one: StudentRepository) -> StudentRepository:
+        one.commit(
+            {name.replace("__", "/").replace("_py", ".py"): text for name, text in files.items()}
+        )
+        return one
+
+    return road
+
+
+def moved_away(one: StudentRepository) -> StudentRepository:
+    one.path.rename(one.path.with_name("moved.git"))
+    return StudentRepository(one.path.with_name("moved.git"))
+
+
+def in_sha256(one: StudentRepository) -> StudentRepository:
+    return make_repository(one.path.parent, "newer", {"adding.py": answer(1)}, "sha256")
+
+
+ROADS: dict[str, Callable[[StudentRepository], StudentRepository]] = {
+    "a branch is renamed": renamed_branch,
+    "another branch with the same work is the first": another_branch,
+    "an untouched notebook comes beside it": committed(
+        adding_py=answer(1), **{"adding.ipynb": STUB}
+    ),
+    "the untouched stub lies in a folder beside it": committed(
+        adding_py=answer(1), x__adding_py=STUB
+    ),
+    "another file comes beside it": committed(adding_py=answer(1), **{"notes.txt": "x"}),
+    "the file is moved": committed(**{f"{NAME}/adding.py": answer(1)}),
+    "the file is renamed": committed(**{"adding-1.py": answer(1)}),
+    "the file can be executed": committed(adding_py=("100755", answer(1))),
+    "the commit is made anew": committed(adding_py=answer(1)),
+    "the repository has another address": moved_away,
+    "the repository is made anew with other names of objects": in_sha256,
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_unchanged_work_keeps_its_first_time(
+    tmp_path: Path, gather: Gather, released: None, road: str
+) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    repository = ROADS[road](repository)
+    report = gather({"ada": repository}, FIRST + DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
+    assert dict(report.counts) == {"unchanged": 1}
+    (tmp_path / "submitted/collected.json").unlink()
+    gather({"ada": repository}, FIRST + 2 * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00", "as it was seen"
+    repository.commit(
+        {"adding.py": answer(2)}, repository.git("symbolic-ref", "--short", "HEAD").strip()
+    )
+    gather({"ada": repository}, FIRST + 3 * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-05T10:00:00+00:00"
+
+
+def test_members_of_a_group_have_one_time_in_whatever_order(tmp_path: Path, gather: Gather) -> None:
+    shared = make_repository(tmp_path, "team", {"adding.py": answer(1)})
+    gather({"ada": shared, "ben": shared}, FIRST)
+    gather({"cy": shared, "ben": shared, "ada": shared}, FIRST + DAY)
+    times = {collected(tmp_path, name).submitted_at for name in ("ada", "ben", "cy")}
+    assert times == {"2026-11-02T10:00:00+00:00"}
+
+
+@pytest.mark.parametrize("by_git_first", [True, False])
+def test_work_from_git_and_from_a_folder_has_the_earlier_time(
+    tmp_path: Path, course: Course, gather: Gather, by_git_first: bool
+) -> None:
+    """A folder has no time; a table says what counts, also when the work comes once more without it."""
+    (tmp_path / "work/ada" / NAME).mkdir(parents=True)
+    (tmp_path / "work/ada" / NAME / "adding.py").write_text(answer(1), "utf-8")
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+
+    def from_folder(**options: object) -> None:
+        collect([tmp_path / "work"], course, CollectOptions(tmp_path / "submitted", **options))  # type: ignore[arg-type]
+
+    doors = [lambda: gather({"ada": repository}, FIRST), from_folder]
+    for door in doors if by_git_first else reversed(doors):
+        door()
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-02T10:00:00+00:00"
+    table = f"student,assignment,submitted_at\nada,{NAME},2026-11-05 09:00+02:00\n"
+    (tmp_path / "times.csv").write_text(table, "utf-8")
+    from_folder(times=tmp_path / "times.csv")
+    gather({"ada": repository}, FIRST + DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-05T09:00:00+02:00"
+
+
 def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada")
     repository.commit({f"{n:08d}": "x" for n in range(30)})
@@ -320,7 +436,9 @@ def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: G
     }
     report = gather({"ada": make_repository(tmp_path, "ada", files)})
     assert text_of(tmp_path, "ada") == answer(2)
-    assert "the work in a/b/01_adding counts; there is more in" in " ".join(report.notes)
+    assert "the work in a/b/01_adding counts; there is more in the top folder." in " ".join(
+        report.notes
+    )
 
 
 def test_file_of_another_name_is_collected_for_a_named_assignment(
@@ -382,6 +500,36 @@ def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> No
     assert repositories(course, str(table)) == [
         Repository("ada", "https://github.com/course/adding-octo-ada")
     ]
+
+
+CLASSROOM = """\
+assignment_name,github_username,roster_identifier,student_repository_url,submission_timestamp
+Adding,octo-ada,ada,file://{0}/ada.git,2026-11-01 22:10:00 UTC
+Adding,octo-ben,,file://{0}/ben.git,2026-11-01 23:12:00 +0100
+Adding,,,file://{0}/cy.git,2026-11-01 22:14:00 UTC
+"""
+
+
+def test_one_table_of_github_classroom_has_repositories_times_and_people(
+    tmp_path: Path, course: Course
+) -> None:
+    """Ben has not linked the account, and nothing says whose the last repository is."""
+    for name in ("ada", "ben", "cy"):
+        make_repository(tmp_path, name, {"adding.py": answer(1)})
+    table = tmp_path / "classroom.csv"
+    table.write_text(CLASSROOM.format(tmp_path), "utf-8")
+    people = read_roster(table)
+    assert [person.id for person in people.people] == ["ada", "octo-ben"]
+    options = CollectOptions(
+        tmp_path / "submitted", course.assignment(NAME), roster=people, times=table
+    )
+    listed = read_repositories(str(table), course, people)
+    report = collect_from_git(listed, course, options, "classroom.csv", lambda *_: None)
+    assert report.odd == [
+        f"classroom.csv: the address file://{tmp_path}/cy.git belongs to no student, so it is left out."
+    ]
+    times = {name: collected(tmp_path, name).submitted_at for name in ("ada", "octo-ben")}
+    assert times == {"ada": "2026-11-01T22:10:00+00:00", "octo-ben": "2026-11-01T23:12:00+01:00"}
 
 
 def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) -> None:

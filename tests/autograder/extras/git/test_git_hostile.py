@@ -17,7 +17,7 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.extras.git import environment
-from autograder.extras.git.branch import commit_of, push
+from autograder.extras.git.branch import push
 from autograder.extras.git.collecting import GitReport, collect_from_git, stores_of
 from autograder.extras.git.command import Git, Limits, size_of
 from autograder.extras.git.environment import environment as environment_for
@@ -529,7 +529,7 @@ def feedback_to(folder: Path, address: str, limits: Limits) -> str:
     store = Store(Git(folder / "returned.git", address, limits, threading.Event()))
     store.prepare()
     try:
-        return push(store, "feedback", commit_of({"README.md": b"well done"}, MOMENT))
+        return push(store, "feedback", {"README.md": b"well done"}, MOMENT)
     except RefusedError as problem:
         return str(problem)
 

@@ -178,6 +178,30 @@ def test_branch_of_somebody_else_is_left_alone(
     assert "notes.md" not in students["ada"].names("feedback")
 
 
+@pytest.mark.parametrize(("taken", "wanted"), [("feedback/old", "feedback"), ("a", "a/b/c")])
+def test_branch_that_takes_the_name_is_named(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository], taken: str, wanted: str
+) -> None:
+    students["ada"].commit(WORK, branch=taken)
+    returned = give(tmp_path, course, branch=wanted)
+    assert returned.pushed == ["ben"]
+    sentence = f"its branch {taken} takes the name, as git keeps no branch {wanted} beside it. Name another"
+    assert f"{sentence} with --branch." in returned.problems[0]
+    assert give(tmp_path, course, branch="grades").pushed == ["ada", "ben"]
+
+
+def test_feedback_comes_into_a_repository_of_sha256(
+    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
+) -> None:
+    students["ada"] = make_repository(tmp_path, "newer", WORK, "sha256")
+    write_table(tmp_path, students)
+    assert give(tmp_path, course).pushed == ["ada", "ben"]
+    assert "# Adding" in students["ada"].show("feedback", f"{NAME}/README.md")
+    students["ada"].git("fsck", "--strict")
+    again = give(tmp_path, course)
+    assert (again.unchanged, again.problems) == (["ada", "ben"], [])
+
+
 @pytest.mark.slow
 def test_commit_on_top_of_the_feedback_is_not_lost(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]

@@ -239,6 +239,27 @@ def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
     assert facts["grace@example.org"].moment == facts["00123"].moment
 
 
+RUBY = """\
+submission_1: !ruby/hash:ActiveSupport::HashWithIndifferentAccess
+  :submitters:
+  - !ruby/object:Submitter
+    :name: Ada Lovelace
+    :sid: !ruby/symbol '00123'
+  :created_at: !ruby/object:ActiveSupport::TimeWithZone
+    utc: &1 2026-03-21 06:58:00.123456000 Z
+    time: *1
+  :results: !ruby/object:Results {tests: !ruby/array:Tests [1]}
+"""
+
+
+def test_gradescope_metadata_with_tags_of_ruby_is_read(packed, gather, tmp_path):
+    files = {"submission_metadata.yml": RUBY, "submission_1/adding.py": "x"}
+    report = gather(packed("assignment_5_export.zip", files))
+    assert (report.odd, dict(report.counts)) == ([], {"new": 1})
+    facts = known(tmp_path / "submitted")["00123"]
+    assert (facts.name, facts.submitted_at) == ("Ada Lovelace", "2026-03-21T06:58:00+00:00")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -12,6 +12,7 @@ from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.identity import anything
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
+from autograder.submissions import find_submissions
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
     CANVAS_SHEET,
@@ -272,8 +273,158 @@ def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, ros
     }
 
 
+PEOPLE = """\
+student,name,email
+ada42,Ada Lovelace,ada@x.org
+jm,Jörg Müller,joerg@x.org
+a_l,"Turing, Alan",alan@x.org
+1001,Grace Hopper,
+Lovelace,Byron Noel,
+"""
+NOTATIONS = {
+    "Lovelace, Ada(ada42)": "ada42",
+    "Ada Lovelace (ada@x.org)": "ada42",
+    "Lovelace_Ada_ada42_17": "ada42",
+    "Mueller_Joerg_jm_17": "jm",
+    "Muller_Jorg_jm_17": "jm",
+    "Turing_Alan_a_l_17": "a_l",
+    "Ada Lovelace ada42": "ada42",
+    "ada42-participation-101": "ada42",
+    "Grace Hopper 1001": "1001",
+    "ada42_3": "ada42",
+    "a_l_2_adding_1_3": "a_l",
+    "Smith_Bob_ada42_17": None,
+    "Bob Smith ada42": None,
+    "Bob Smith (ada42)": None,
+    "Ada King Lovelace": None,
+    "Bob Smith 1001": None,
+    "ada43-participation-101": None,
+    "Ada Lovelace (ben@x.org)": None,
+}
+
+
+@pytest.mark.parametrize("label", NOTATIONS)
+def test_names_of_sites_folders_are_matched_to_people(packed, gather, roster, tmp_path, label):
+    """By an id in them that the roster has, if the name beside it can be the same person's."""
+    archive = packed("adding.zip", {f"{label}/{NAME}/adding.py": "x = 1\n"})
+    report = gather(archive, roster=roster(PEOPLE))
+    student = NOTATIONS[label]
+    assert list(tree(tmp_path / "submitted")) == (
+        [f"{student}/{NAME}/adding.py"] if student else []
+    )
+    assert bool(report.odd) == (student is None)
+
+
 @pytest.mark.parametrize(
-    "text", ["apples,pears\n1,2\n", "student,name\na,b\na,c\n", "", 'student,"name\n']
+    "labels",
+    [
+        ("ada42-participation-101", "ada42-participation-102"),
+        ("Lovelace, Ada(ada42)", "Ada Lovelace ada42"),
+    ],
+)
+def test_two_names_of_one_person_are_left_out_and_told(packed, gather, roster, tmp_path, labels):
+    files = {f"{label}/{NAME}/adding.py": f"x = {n}\n" for n, label in enumerate(labels)}
+    report = gather(packed("adding.zip", files), roster=roster(PEOPLE))
+    assert all(any(f"{label} (" in told for told in report.odd) for label in labels)
+    assert tree(tmp_path / "submitted") == {}
+
+
+def test_name_of_two_people_is_left_out_and_told(packed, gather, roster, tmp_path):
+    people = roster("student,name\nada,Ada Bit\nada_1,Ben Bit\n")
+    report = gather(packed("adding.zip", {f"ada_1_2/{NAME}/adding.py": "x\n"}), roster=people)
+    assert tree(tmp_path / "submitted") == {}
+    assert "more than one student: Ada Bit, Ben Bit." in report.odd[0]
+
+
+@pytest.mark.parametrize("with_roster", [True, False])
+@pytest.mark.parametrize(
+    "name", ["ada@x.org_{}_adding.py", "ada@x.org_1_adding_1_{}_adding.py", "ada@x.org_{}_mine.py"]
+)
+def test_last_of_several_attempts_counts(
+    packed, gather, roster, tmp_path, course, name, with_roster
+):
+    """The tenth is later than the ninth, and another student's attempts are apart."""
+    files = {name.format(n): f"x = {n}\n" for n in (9, 10, 2)}
+    archive = packed("adding.zip", {**files, "joerg@x.org_1_adding.py": "jm\n"})
+    options = {"roster": roster(PEOPLE)} if with_roster else {}
+    report = gather(archive, assignment=NAME, **options)
+    ada, jm = ("ada42", "jm") if with_roster else ("ada@x.org", "joerg@x.org")
+    texts = {place.split("/")[0]: text for place, text in tree(tmp_path / "submitted").items()}
+    assert (texts, report.odd) == ({ada: "x = 10\n", jm: "jm\n"}, [])
+    found = list(find_submissions(archive, course, NAME))
+    assert [one.files[0].text for one in found] == ["x = 10\n", "jm\n"]
+    assert found[0].notes == (f"{name.format(10)} counts, the last of 3 attempts.",)
+
+
+def test_attempts_of_a_login_need_a_roster(packed, gather, roster, tmp_path):
+    """Without one, these can be two teams."""
+    files = {f"ada42_{n}_adding.py": f"x = {n}\n" for n in (9, 10)}
+    report = gather(packed("adding.zip", files), assignment=NAME, roster=roster(PEOPLE))
+    assert list(tree(tmp_path / "submitted").values()) == ["x = 10\n"]
+    assert "adding.zip: ada42_10 counts, the last of 2 attempts." in report.notes
+
+
+@pytest.mark.parametrize(
+    "copy", ["Copy of adding", "Kopie von adding", "adding - Copy", "adding (1)"]
+)
+def test_copy_among_the_files_of_a_class_is_nobodys(packed, course, copy):
+    files = {"ada - adding.ipynb": "{}", "ben - adding.ipynb": "{}", f"{copy}.ipynb": "{}"}
+    archive = packed("adding.zip", files)
+    found = {one.student: one.problem or "" for one in find_submissions(archive, course, NAME)}
+    assert list(found) == sorted(["ada", "ben", copy])
+    assert "it is not clear whose it is" in found[copy]
+
+
+def test_student_in_two_rows_is_one_person(roster):
+    people = roster(
+        'student,name,section,group,email\na1,Ada Lovelace,S1,red,ada@x.org\na1,"Lovelace, Ada",S2,,a@y.org\n'
+        "b2,Ben Bit,S2,,\n"
+    )
+    assert [person.id for person in people.people] == ["a1", "b2"]
+    (ada, _) = people.people
+    assert (ada.sections, ada.groups) == (("S1", "S2"), ("red",))
+    assert people.find(anything("ada@x.org")) == people.find(anything("a@y.org")) == ada
+
+
+@pytest.mark.parametrize(
+    ("id", "there", "reason"),
+    [
+        (
+            "00123",
+            "123",
+            "123 can be the id from which a spreadsheet has taken the zeros in front.",
+        ),
+        (
+            "123456789012",
+            "1.23457E+11",
+            "1.23457E+11 is a long number that a spreadsheet has shortened.",
+        ),
+        (
+            "123456789012",
+            "1,23457E+11",
+            "1,23457E+11 is a long number that a spreadsheet has shortened.",
+        ),
+        (
+            "1234567890123456",
+            "1234567890123000",
+            "1234567890123000 is a long number of which a spreadsheet",
+        ),
+        ("1001", "1001.0", "1001.0 is an id that a spreadsheet has taken for a decimal number."),
+        ("999999999999", "1.23457E+11", ""),
+        ("1001", "1002", ""),
+    ],
+)
+def test_damaged_id_is_named_with_the_reason(roster, packed, gather, tmp_path, id, there, reason):
+    """Nobody is found by a damaged id: others can have the same."""
+    people = roster(f'student,name\n"{there}",Ada Lovelace\n')
+    report = gather(packed("adding.zip", {f"{id}/{NAME}/adding.py": "x = 1\n"}), roster=people)
+    assert tree(tmp_path / "submitted") == {}
+    assert f"the roster has no student called {id}." in report.odd[0]
+    assert reason in report.odd[0] and ("spreadsheet" in report.odd[0]) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    "text", ["apples,pears\n1,2\n", "student,name\na,Ben Bit\na,Cy Young\n", "", 'student,"name\n']
 )
 def test_invalid_roster_is_reported(roster, text):
     with pytest.raises(RefusedError, match=r"roster\.csv.*\.$"):

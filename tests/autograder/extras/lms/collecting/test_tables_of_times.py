@@ -118,6 +118,7 @@ def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, tex
         ("Friday, November 27, 2026, 12:58\u202fAM", "2026-11-27T00:58:00"),
         ("Freitag, 27. November 2026, 22:58", "2026-11-27T22:58:00"),
         ("Mittwoch, 3. März 2027, 12:08", "2027-03-03T12:08:00"),
+        ("27 November 2026 9:05:30 p.m.", "2026-11-27T21:05:30"),
     ],
 )
 def test_time_formats_of_the_sites_are_accepted(text, moment):
@@ -125,7 +126,17 @@ def test_time_formats_of_the_sites_are_accepted(text, moment):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"]
+    "text",
+    [
+        *("", "27.11.2026 22:58", "Friday", "31 April 2026, 10:00", "May 2026, 25:00", "-"),
+        *("2026-11-27 22.58", "20261127", "2026-W48-5 22:58", "2026-11-27 22", "2026-11-27 24:00"),
+        *("27 November 26, 10:58 PM", "٢٧ November ٢٠٢٦, 10:58", "27 November 2026, ١٠:٥٨"),
+        *(
+            "perhaps 27 November or so 2026, 22:58",
+            "27 November 2026, 22:58 CET",
+            "1 27 November 2026, 22:58",
+        ),
+    ],
 )
 def test_other_time_formats_are_refused(text):
     with pytest.raises(ValueError):

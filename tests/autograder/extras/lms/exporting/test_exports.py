@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tracemalloc
@@ -279,6 +280,8 @@ def test_moodle_worksheet_of_an_unknown_language_is_filled_with_the_column_of_gr
         ("", "", "maximum of `Grade` was not found, so no score"),
         (",Scale", "Good,x", r"scale in words \(Good\)"),
         (",Maximum grade", ",Very good", r"scale in words \(Very"),
+        (",Maximum grade", "Good,", r"scale in words \(Good\)"),
+        (",Maximum grade", ",", "unless the grade is a scale in words: then choose points"),
         (",Maximum grade", ',"1,000.00"', "maximum of `Grade` was not found, so no score"),
     ],
 )
@@ -302,11 +305,25 @@ def test_moodles_dash_is_no_score_and_first_and_last_names_have_columns(fill):
     assert "Ada,Lovelace,75,100.00" in filled
 
 
-@pytest.mark.parametrize("excused", ["EX", "ex", "Ex", "n/a"])
-def test_canvas_keeps_an_excuse_in_any_case(fill, excused):
+@pytest.mark.parametrize(
+    "excused", ["EX", "ex", "Ex", "n/a", "Excused", "Missing", "Complete", "nan", "1_0"]
+)
+def test_canvas_keeps_a_text_in_place_of_a_score(fill, excused):
     text = f"Student,ID,Section,Adding (5)\nAda Lovelace,1001,S,{excused}\n"
     problem = f"1001, {NAME}: {excused} is there already and is kept."
-    assert fill("canvas", text)[0].problems == [problem]
+    exported, _ = fill("canvas", text)
+    assert exported.problems == [problem]
+    assert exported.summary == "Nothing was filled in, and no file was written."
+
+
+def test_canvas_column_out_of_zero_is_not_called_scaled(fill):
+    text = "Student,ID,Section,Adding (5)\n    Points Possible,,,0\nAda Lovelace,1001,S,\n"
+    exported, filled = fill("canvas", text)
+    assert "scaled" not in exported.summary and "Ada Lovelace,1001,S,7.5" in filled
+    assert (
+        "Adding (5) is out of 0 there, so scores out of 10 are written as they are"
+        in exported.summary
+    )
 
 
 def test_canvas_gradebook_with_first_and_last_names_is_filled(fill):
@@ -536,6 +553,14 @@ def test_invalid_gradebook_is_reported(command, course, tmp_path):
     assert done.stderr.startswith(
         "nbgrader's gradebook cannot be read (DatabaseError): points given by hand are"
     )
+
+
+def test_gradebook_of_an_older_nbgrader_names_the_repair(command, course, tmp_path):
+    pytest.importorskip("nbgrader.api", reason="nbgrader is not installed")
+    sqlite3.connect(course.root / "gradebook.db").execute("CREATE TABLE student (id TEXT)")
+    done = command.to_csv()
+    assert "(OperationalError): points given by hand are missing." in done.stderr
+    assert "It was made by an older nbgrader: run `nbgrader db upgrade`." in done.stderr
 
 
 # ------------------------------------------------------------------ students who handed in nothing
