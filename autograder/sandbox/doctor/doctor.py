@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from autograder.sandbox.inside.jail import TIERS
-from autograder.sandbox.outside import cgroup, launcher
+from autograder.sandbox.outside import cgroup, launcher, shut_in
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
 
 GUARANTEES = {
@@ -17,6 +17,7 @@ NOT_LIMITED_TOGETHER = (
     "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
     "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
 )
+FORK_IS_OPEN = "This kernel has no {}: the grader's fork, which handles what submissions answer, is not wholly shut in."
 
 
 @dataclass(frozen=True)
@@ -67,4 +68,7 @@ def _examine(tier: str) -> TierReport:
         guarantees.append(LIMITED_TOGETHER)
     else:
         hint = NOT_LIMITED_TOGETHER
+    lacking = shut_in.lacking_here()
+    if lacking:
+        hint = f"{hint} {FORK_IS_OPEN.format(' and no '.join(lacking))}".strip()
     return TierReport(tier, True, " ".join(filter(None, guarantees)), hint)

@@ -1,4 +1,4 @@
-"""The last boundary: a list of the system calls that a worker may make, enforced by the kernel.
+"""The last boundary: a list of the system calls that a worker, or a grader's fork, may make, enforced by the kernel.
 
 It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
@@ -7,7 +7,7 @@ import ctypes
 import errno
 import platform
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autograder.sandbox.inside.libc import check, libc
@@ -58,6 +58,10 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
+# what becomes of the calls that only a grader's fork needs, in a worker and in the fork
+OF_WORKERS = {"fork": "refuse"}
+OF_FORKS = {"fork": "allow"}
+
 LOAD = 0x20
 RETURN = 0x06
 JUMP_EQUAL = 0x15
@@ -93,10 +97,13 @@ def supported() -> bool:
     return platform.machine() in ARCHITECTURES
 
 
-def filter_program(machine: str, own_pid: int) -> bytes:
-    """Return the filter for a worker with the process id `own_pid` in its own namespace."""
+def filter_program(machine: str, own_pid: int, labels: Mapping[str, str] = OF_WORKERS) -> bytes:
+    """Return the filter for a process with the id `own_pid` in its own namespace.
+
+    `labels` replace rules of the table.
+    """
     column = list(ARCHITECTURES).index(machine)
-    calls = [(numbers[column], rule) for numbers, rule in CALLS.values()]
+    calls = [(numbers[column], labels.get(rule, rule)) for numbers, rule in CALLS.values()]
     program: list[Step] = [
         (LOAD, ARCHITECTURE),
         (JUMP_EQUAL, ARCHITECTURES[machine], "native"),
@@ -104,7 +111,11 @@ def filter_program(machine: str, own_pid: int) -> bytes:
         "native",
         (LOAD, NUMBER),
         (JUMP_AT_LEAST, X32_BIT, "refuse"),
-        *[(JUMP_EQUAL, number, rule) for number, rule in calls if number is not None],
+        *[
+            (JUMP_EQUAL, number, rule)
+            for number, rule in calls
+            if number is not None and rule != "refuse"
+        ],
         # a C library newer than this table tries new calls and needs this answer to fall back to
         # old ones
         (JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown"),

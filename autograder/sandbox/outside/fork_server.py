@@ -25,7 +25,7 @@ Modules = tuple[str, ...]
 
 
 class ForkServerGoneError(Exception):
-    """The fork server has ended or does not reply; `str(error)` is the end of its output."""
+    """The fork server has ended or does not reply."""
 
 
 class ForkServer:
@@ -57,6 +57,11 @@ class ForkServer:
         finally:
             theirs.close()
 
+    @property
+    def descriptors(self) -> list[int]:
+        """What `spawn` needs to be open."""
+        return [self.control.fileno(), *(self.group.descriptors if self.group else ())]
+
     def wait_until_ready(self) -> None:
         """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
         if self.ready:
@@ -87,7 +92,7 @@ class ForkServer:
         except OSError:
             for end in (data, status, output):
                 end.close()
-            raise ForkServerGoneError(self.last_words()) from None
+            raise ForkServerGoneError from None
         finally:
             their_data.close()
             their_status.close()
