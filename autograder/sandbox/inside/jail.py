@@ -4,19 +4,17 @@ This module runs inside the sandbox, holds no secret, and does not affect a grad
 """
 
 import ctypes
-import glob
 import os
 import platform
 import resource
-import shutil
 import signal
 import struct
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.sandbox.inside import landlock, seccomp
+from autograder.sandbox.inside import landlock, scratch, seccomp
 from autograder.sandbox.inside.libc import check, libc
 
 ON_LINUX = sys.platform == "linux"
@@ -80,11 +78,17 @@ class Walls:
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
         self.note = ""
+        self.scratch = ""  # the folder with those of the workers, unless each has a disk of its own
+        # gets the descriptor by which calls are heard of that the filter refuses a worker
+        self.hand_over: Callable[[int], None] | None = None
 
     def prepare(self) -> None:
-        """Drop root privileges if possible; called once, at the start of the fork server."""
-        if os.getuid() != 0:
-            return
+        """Drop root privileges if possible, and make a folder; called once, at the start of the fork server."""
+        if os.getuid() == 0:
+            self._give_up_root()
+        self.scratch = tempfile.mkdtemp(prefix="autograder-", dir="/tmp")
+
+    def _give_up_root(self) -> None:
         closed = [
             path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)
         ]
@@ -114,15 +118,21 @@ class Walls:
         self.filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        tempfile.tempdir = tempfile.mkdtemp(
-            prefix=f"autograder-{os.getppid()}-{os.getpid()}-", dir="/tmp"
-        )
-        os.chdir(tempfile.tempdir)
+        scratch.make_folder(f"{self.scratch}/{os.getpid()}")
+
+    def is_overfull(self, worker: int, limits: Mapping[str, float]) -> bool:
+        """Whether a worker has written more files than it may."""
+        most = int(limits["scratch_mb"]) * MEGABYTE
+        return scratch.is_overfull(f"{self.scratch}/{worker}", most)
 
     def remove_files(self, worker: int) -> None:
-        """Remove the folder of a worker that has ended; only one without walls has left it."""
-        for folder in glob.glob(f"/tmp/autograder-{os.getpid()}-{worker}-*"):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Remove the folder of a worker that has ended."""
+        scratch.remove_folder(f"{self.scratch}/{worker}")
+
+    def close(self) -> None:
+        """Remove what `prepare` made."""
+        if self.scratch:
+            scratch.remove_folder(self.scratch)
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         return int(limits["processes"]) + count_tasks(os.getuid())
@@ -132,7 +142,13 @@ class Walls:
         without and this machine has no list of them.
         """
         if seccomp.supported():
-            seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
+            labels = seccomp.OF_WORKERS
+            listener = seccomp.listen(platform.machine()) if self.hand_over else None
+            if listener is not None and self.hand_over:
+                self.hand_over(listener)
+                os.close(listener)
+                labels = seccomp.OF_WATCHED_WORKERS
+            seccomp.install(seccomp.filter_program(platform.machine(), os.getpid(), labels))
         elif self.needs_filter:
             raise OSError(f"there is no list of system calls for {platform.machine()} machines")
 
@@ -150,10 +166,10 @@ class Landlock(Walls):
     needs_filter = True
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        os.chdir("/")
+        super()._hide_files(limits)
         hide_from_memory_killer()
         no_new_privileges()
-        landlock.restrict(self.readable)
+        landlock.restrict(self.readable, [os.getcwd()])
 
 
 class Namespaces(Walls):
@@ -183,6 +199,13 @@ class Namespaces(Walls):
         hide_from_memory_killer()
         new_namespaces(self.kinds)
         cover_shared_files(int(limits["scratch_mb"]))
+
+    def is_overfull(self, worker: int, limits: Mapping[str, float]) -> bool:
+        """A disk that is full says so itself."""
+        return False
+
+    def remove_files(self, worker: int) -> None:
+        """Its disk has ended with it."""
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         if kernel_version() >= COUNTED_APART:

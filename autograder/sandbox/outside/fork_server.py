@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -34,6 +35,9 @@ class ForkServer:
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier = tier
         self.note = ""
+        self._scratch = (
+            ""  # the folder with those of its workers, if they have no disks of their own
+        )
         self.ready = False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
@@ -73,6 +77,7 @@ class ForkServer:
         if "problem" in report:
             raise import_failed(self.tier, **report["problem"])
         self.note = report["note"]
+        self._scratch = report["scratch"]
         self.ready = True
 
     def spawn(self, limits: dict[str, float]) -> WorkerProcess:
@@ -132,6 +137,8 @@ class ForkServer:
             self.process.kill()
             self.process.wait()
         self.complaints.close()
+        if self._scratch:  # it could not remove it if it was killed
+            shutil.rmtree(self._scratch, ignore_errors=True)
         if self.group:
             self.group.close()
 
