@@ -3,6 +3,7 @@
 Each imports what it needs: the commands of students and authors start without it.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -28,6 +29,8 @@ from autograder.cli.options import (
 )
 from autograder.course.config import Course, course_file
 from autograder.records import RefusedError
+
+AS_ROOT = "Grading as root: an ordinary user is safer, who has less to lose if the sandbox fails."
 
 
 def collect(
@@ -163,6 +166,8 @@ def grade(
     from autograder.cli.tables import show_class
 
     course = api.load_course(course_path)
+    if is_root() and not as_json:
+        say(AS_ROOT)
     shared: dict[str, Any] = {
         "assignment": assignment,
         "jobs": jobs,
@@ -194,6 +199,11 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
+
+
+def is_root() -> bool:
+    """Whether this user may do everything on this machine; False where no user is told by a number."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def _watch(path: Path, course: Course, output: Path, as_json: bool, **options: Any) -> int:
