@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from typing import BinaryIO
 
+from autograder.sandbox.inside import scratch
 from autograder.sandbox.inside.imports import IMPORTING
 from autograder.sandbox.outside import cgroup
 from autograder.sandbox.outside.command import COMMANDS, Layout, import_failed, unavailable
@@ -137,10 +138,18 @@ class ForkServer:
             self.process.kill()
             self.process.wait()
         self.complaints.close()
-        if self._scratch:  # it could not remove it if it was killed
-            shutil.rmtree(self._scratch, ignore_errors=True)
+        if self._scratch and os.path.isdir(self._scratch):  # it was killed
+            _remove(self._scratch)
         if self.group:
             self.group.close()
+
+
+def _remove(folder: str) -> None:
+    """Remove the folder of the workers of a fork server that was killed."""
+    if os.geteuid() == 0:  # may list all folders; a link that a process makes meanwhile leads nowhere
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        scratch.remove_folder(folder)
 
 
 def _ending(code: int) -> str:
