@@ -18,6 +18,7 @@ from autograder.course.config import Course
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
+from autograder.runs.private_folder import PrivateFolder
 from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
 from autograder.sandbox.outside.unavailable import ForkServerNeededError
 
@@ -61,14 +62,14 @@ class GraderPool(ProcessPoolExecutor):
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="autograder-graders-")
+        self._folder = PrivateFolder()
         arguments = (plan, self._folder.name)
         super().__init__(plan.jobs, spawning(), prepare_process, arguments)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=wait, cancel_futures=cancel_futures)
         if wait:
-            self._folder.cleanup()
+            self._folder.close()
 
     def submit(
         self, function: Callable[..., Result], /, *args: Any, **kwargs: Any

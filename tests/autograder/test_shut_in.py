@@ -25,11 +25,13 @@ from autograder.records import Grade, InfrastructureError, SourceFile, Submissio
 from autograder.runs import replies
 from autograder.runs.disposable import Disposable
 from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
+from autograder.runs.private_folder import PrivateFolder
 from autograder.sandbox.doctor import doctor
 from autograder.sandbox.outside.shut_in import shut_in
 from tests.autograder.tiny_course import ALTERNATIVE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's.")
+ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_adding"
 PTRACE_ATTACH = 16
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -203,6 +205,38 @@ def test_nothing_remains_of_the_temporary_files(course):
         folder = Path(pool.submit(tempfile.gettempdir).result())
         assert folder.is_dir()
     assert not folder.parent.exists()
+
+
+ABANDONS = """
+import os, signal
+from autograder.runs.private_folder import PrivateFolder
+print(PrivateFolder().name, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_next_run_removes_what_a_killed_run_left_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", ABANDONS],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    abandoned = Path(done.stdout.strip())
+    lives, other = PrivateFolder(), tmp_path / f"{abandoned.name}-link"
+    other.symlink_to(tmp_path / "of somebody", target_is_directory=True)
+    (tmp_path / "of somebody").mkdir()
+    assert abandoned.is_dir(), "it may have been made a moment ago, and not be locked yet"
+    for folder in (abandoned, Path(lives.name)):
+        os.utime(folder, (0, 0))
+    PrivateFolder().close()
+    assert not abandoned.exists()
+    assert Path(lives.name).is_dir() and (tmp_path / "of somebody").is_dir()
+    lives.close()
+    assert not Path(lives.name).exists()
 
 
 def test_fork_server_that_is_missing_or_dies_is_started_by_the_grader(course):
