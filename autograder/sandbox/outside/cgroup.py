@@ -22,7 +22,8 @@ class Group:
         self._own_bytes = 0
         # a fork that may open nothing for writing sets them, too
         self._memory, self._tasks = (
-            os.open(self.folder / name, os.O_WRONLY | os.O_CREAT) for name in ("memory.max", "pids.max")
+            os.open(self.folder / name, os.O_WRONLY | os.O_CREAT)
+            for name in ("memory.max", "pids.max")
         )
 
     @property

@@ -146,7 +146,9 @@ class ForkServer:
 
 def _remove(folder: str) -> None:
     """Remove the folder of the workers of a fork server that was killed."""
-    if os.geteuid() == 0:  # may list all folders; a link that a process makes meanwhile leads nowhere
+    if (
+        os.geteuid() == 0
+    ):  # may list all folders; a link that a process makes meanwhile leads nowhere
         shutil.rmtree(folder, ignore_errors=True)
     else:
         scratch.remove_folder(folder)

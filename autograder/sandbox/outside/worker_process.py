@@ -25,8 +25,7 @@ class Ending:
     """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall", "disk"), or on request ("closed").
 
     `code` is the exit code, or minus the number of the signal; `processor_seconds` is what it used
-    in its whole life, and `tried` what the kernel says that it tried in vain (`seccomp.NETWORK`,
-    `seccomp.PROGRAM`).
+    in its whole life, and `tried` what the kernel says that it tried in vain (see `shared.tried`).
     """
 
     reason: str
