@@ -23,7 +23,7 @@ def shut_in(folder: str, descriptors: Collection[int]) -> tuple[str, ...]:
     """Let this process start no program, open no network, signal nobody, and write only below `folder`, for good.
 
     Of what it has open, it keeps these descriptors; the others lead nowhere. It may read all files.
-    Returns those of the `PARTS` that this system lacks.
+    Returns those of the `PARTS` that this system lacks. Raises OSError if one of the others fails.
     """
     if sys.platform != "linux":
         return PARTS
@@ -31,9 +31,9 @@ def shut_in(folder: str, descriptors: Collection[int]) -> tuple[str, ...]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     jail.drop_privileges(read_all=True)
     missing = []
-    try:
+    if landlock.version():
         landlock.restrict(("/", os.devnull), writable=(folder,))
-    except OSError:
+    else:
         missing.append("Landlock")
     try:
         program = seccomp.filter_program(platform.machine(), os.getpid(), seccomp.OF_FORKS)
