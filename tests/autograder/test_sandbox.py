@@ -345,6 +345,16 @@ def test_a_folder_of_its_own_is_unseen_by_other_workers_and_removed(started, tie
         assert ask(other, WRITES)["value"][0] == folder or tier in ("landlock", "unsafe")
 
 
+@pytest.mark.parametrize("tier", ["landlock", "unsafe"])
+def test_no_folder_outlives_a_sandbox_that_is_closed_at_once(tiers, entry, tier):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
+    sandbox = Sandbox(tier, **entry)
+    (server,) = sandbox.servers.values()
+    sandbox.close()
+    assert list(Path("/tmp").glob(f"autograder-{server.process.pid}-*")) == []
+
+
 @pytest.mark.parametrize("how", ["closed", "killed"])
 @pytest.mark.parametrize("tier", ["landlock", "unsafe"])
 def test_no_folder_outlives_the_fork_server(tiers, entry, tier, how):

@@ -83,12 +83,9 @@ class Walls:
         self.hand_over: Callable[[int], None] | None = None
 
     def prepare(self) -> None:
-        """Drop root privileges if possible, and make a folder; called once, at the start of the fork server."""
-        if os.getuid() == 0:
-            self._give_up_root()
-        self.scratch = tempfile.mkdtemp(prefix="autograder-", dir="/tmp")
-
-    def _give_up_root(self) -> None:
+        """Drop root privileges if possible; called once, at the start of the fork server."""
+        if os.getuid() != 0:
+            return
         closed = [
             path for path in self.readable if os.path.isdir(path) and not _is_open_to_nobody(path)
         ]
@@ -99,6 +96,10 @@ class Walls:
                 f"Workers stay user 0, without capabilities, because no other user can reach {closed[0]}; "
                 "their number of threads is not limited."
             )
+
+    def make_room(self) -> None:
+        """Make the folder with those of the workers; called once, when workers can be forked."""
+        self.scratch = tempfile.mkdtemp(prefix=f"autograder-{os.getpid()}-", dir="/tmp")
 
     def fork(self) -> int:
         """Fork as `os.fork` does."""
@@ -130,7 +131,7 @@ class Walls:
         scratch.remove_folder(f"{self.scratch}/{worker}")
 
     def close(self) -> None:
-        """Remove what `prepare` made."""
+        """Remove what `make_room` made."""
         if self.scratch:
             scratch.remove_folder(self.scratch)
 
@@ -186,6 +187,9 @@ class Namespaces(Walls):
         new_namespaces(NEW_PIDS | NEW_MOUNTS)
         _go_on_as_child()
         self.own_pids = os.open("/proc/self/ns/pid_for_children", os.O_RDONLY | os.O_CLOEXEC)
+
+    def make_room(self) -> None:
+        """Each worker has a disk of its own."""
 
     def fork(self) -> int:
         """Fork a child that is the first process of a new process namespace."""

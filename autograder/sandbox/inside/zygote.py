@@ -179,7 +179,6 @@ class Zygote:
             child.kill("closed")
         while self.children:
             self._reap(wait=True)
-        self.walls.close()
 
     def _seconds_to_wait(self) -> float | None:
         seconds = self.seconds_to_deadline()
@@ -439,7 +438,11 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     use_large_pages()
-    zygote = Zygote(control, walls, entry)
-    report = {"note": walls.note, "scratch": walls.scratch}
-    control.sendall(json.dumps(report).encode() + b"\n")
-    zygote.serve()
+    walls.make_room()
+    try:
+        zygote = Zygote(control, walls, entry)
+        report = {"note": walls.note, "scratch": walls.scratch}
+        control.sendall(json.dumps(report).encode() + b"\n")
+        zygote.serve()
+    finally:
+        walls.close()
