@@ -3,6 +3,7 @@
 Each shows what a function of the Python API returns; its options are declared there.
 """
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from autograder.cli.console import console, show_tiers, show_walls
 from autograder.course.config import course_file
 from autograder.options import flag
 from autograder.records import RefusedError
+
+AS_ROOT = "Grading as root: an ordinary user is safer, who has less to lose if the sandbox fails."
 
 
 @command_of(api.grade, api.watch)
@@ -31,6 +34,8 @@ def grade(
 
     options = call.options
     options["course"] = api.load_course(options["course"])
+    if is_root() and not call.as_json:
+        say(AS_ROOT)
     if watch:
         return _watch(call)
     if options["collect"] is not None:
@@ -41,6 +46,11 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
+
+
+def is_root() -> bool:
+    """Whether this user may do everything on this machine; False where no user is told by a number."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 NOT_BESIDE_WATCH = ("cluster", "seed", "regrade", "pictures")

@@ -83,6 +83,8 @@ def _draw(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, str]]:
             error = future.exception()
             if error is not None and not isinstance(error, RefusedError):
                 raise error
+            if error is None:
+                keep_pictures(waiting[future].file, future.result())
             yield waiting[future], str(error or "")
     except BrokenProcessPool:
         raise InfrastructureError(
@@ -93,8 +95,8 @@ def _draw(plan: Plan, jobs: list[Job]) -> Iterator[tuple[Job, str]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def draw_one(job: Job) -> None:
-    """Draw and store the pictures of one grade. Raises RefusedError if its text is not stored."""
+def draw_one(job: Job) -> list[Picture]:
+    """Draw the pictures of one grade. Raises RefusedError if its text is not stored."""
     submission = texts.get(job.folder, job.grade)
     if submission is None:
         raise RefusedError(
@@ -105,9 +107,7 @@ def draw_one(job: Job) -> None:
     file = grader.choose(assignment, submission)
     gallery = pictures_in(grader.course.pictures_file(assignment))
     wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
-    keep_pictures(
-        job.file, drawn_pictures(grader.load(assignment, file), wanted[:MOST], grader.watch)
-    )
+    return drawn_pictures(grader.load(assignment, file), wanted[:MOST], grader.watch)
 
 
 @cache

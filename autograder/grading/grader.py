@@ -31,6 +31,7 @@ from autograder.sandbox.outside.replay import ReplayCache
 from autograder.sandbox.outside.subject import Subject
 from autograder.sandbox.outside.transcript import Transcript
 from autograder.sandbox.shared.errors import StudentError
+from autograder.sandbox.shared.tried import NETWORK, PROGRAM
 from autograder.source.names_used import is_among
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
@@ -38,6 +39,10 @@ from autograder.version import __version__
 
 MOST_FLAGS = 20  # notes of one kind for a person
 LONGEST_FLAG = 300  # characters
+TRIED = {
+    NETWORK: "It tried to open a network connection, which is refused.",
+    PROGRAM: "It tried to start a program or another process, which is refused.",
+}
 # of processor time, for reading a submission, comparing its answers and explaining
 SECONDS_BESIDE_TESTS = 60.0
 
@@ -341,10 +346,13 @@ def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
 
 
 def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: what did not load, and what the text says about forbidden names that did not run."""
+    """Return notes for a person: what did not load, what the sandbox refused, and what the text says
+    about forbidden names that did not run.
+    """
     problems = limited_notes(loaded.problems_of_loading)
     return (
         *problems,
+        *(TRIED[kind] for kind in loaded.budget.tried),
         *limited_notes(_looked_up(prepared, loaded)),
         *limited_notes(_named(prepared, loaded)),
     )

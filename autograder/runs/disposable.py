@@ -1,6 +1,7 @@
 """Call functions in a fork of this process; a fork that ended or may be damaged is replaced.
 
-This process itself never handles data of a submission, so each fork starts in the same state.
+This process itself never handles data of a submission, so each fork starts in the same state. What a
+fork replies is read as what it may be: bytes of a process that a submission has taken over.
 """
 
 import gc
@@ -13,16 +14,26 @@ from typing import Any
 
 from autograder.grading.watch import KernelWatch
 from autograder.records import InfrastructureError
+from autograder.runs import replies
 
+LONGEST_REPLY = 256 << 20  # bytes
 CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL}
 
 
 class Disposable:
-    """Calls functions in one fork at a time; each fork calls `started` first."""
+    """Calls functions in one fork at a time; each fork calls `started` first, and then `enclose` with the
+    descriptor of its pipe.
+    """
 
-    def __init__(self, watch: KernelWatch, started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        watch: KernelWatch,
+        started: Callable[[], None],
+        enclose: Callable[[int], object] = lambda pipe: None,
+    ) -> None:
         self._watch = watch
         self._started = started
+        self._enclose = enclose
         self._left_out_always: dict[str, bool] = {}
         self._process: Any = None
         self._connection: Any = None
@@ -85,17 +96,23 @@ class Disposable:
             context: Any = multiprocessing.get_context("fork")
             self._connection, theirs = context.Pipe()
             ends = theirs, self._connection
+            beginnings = self._started, self._enclose
             self._process = context.Process(
-                target=_serve, args=(*ends, self._watch, self._started), daemon=True
+                target=_serve, args=(*ends, self._watch, *beginnings), daemon=True
             )
             self._process.start()
             theirs.close()
         try:
             self._connection.send(request)
-            reply: tuple[Any, str, bool] = self._connection.recv()
+            data = self._connection.recv_bytes(LONGEST_REPLY)
         except (EOFError, OSError):
             return None
-        return reply
+        try:
+            value, raised_at, in_doubt = replies.loads(data)
+        except Exception:  # it was no trusted code that sent this
+            self._process.kill()
+            return None
+        return value, str(raised_at), bool(in_doubt)
 
 
 class _RaisedInForkError(Exception):
@@ -103,7 +120,11 @@ class _RaisedInForkError(Exception):
 
 
 def _serve(
-    connection: Connection, other_end: Connection, watch: KernelWatch, started: Callable[[], None]
+    connection: Connection,
+    other_end: Connection,
+    watch: KernelWatch,
+    started: Callable[[], None],
+    enclose: Callable[[int], object],
 ) -> None:
     other_end.close()
     for number in (signal.SIGPROF, signal.SIGALRM):
@@ -111,6 +132,7 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides
     watch.in_doubt = False
     started()
+    enclose(connection.fileno())
     while True:
         try:
             watch.ended, function, arguments = connection.recv()
@@ -120,4 +142,4 @@ def _serve(
             reply = function(*arguments), ""
         except Exception as error:
             reply = error, "".join(traceback.format_exception(error))
-        connection.send((*reply, watch.in_doubt))
+        connection.send_bytes(replies.dumps((*reply, watch.in_doubt)))

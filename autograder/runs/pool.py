@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from autograder.course.config import Course
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
+from autograder.runs.private_folder import PrivateFolder
 from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
+from autograder.sandbox.outside.unavailable import ForkServerNeededError
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
@@ -52,7 +55,21 @@ def end_on_ctrl_c() -> None:
 
 
 class GraderPool(ProcessPoolExecutor):
-    """A pool of grader processes; the functions submitted to it can call `this_grader()`."""
+    """A pool of grader processes; the functions submitted to it can call `this_grader()`.
+
+    They run where nothing can be written but temporary files (see `shut_in`), and return plain
+    values and records of the engine.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._folder = PrivateFolder()
+        arguments = (plan, self._folder.name)
+        super().__init__(plan.jobs, spawning(), prepare_process, arguments)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=wait, cancel_futures=cancel_futures)
+        if wait:
+            self._folder.close()
 
     def submit(
         self, function: Callable[..., Result], /, *args: Any, **kwargs: Any
@@ -65,7 +82,7 @@ def graders(plan: Plan) -> GraderPool:
     from autograder.sandbox.outside.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
-    return GraderPool(plan.jobs, spawning(), initializer=prepare_process, initargs=(plan,))
+    return GraderPool(plan)
 
 
 _plan: Plan | None = None
@@ -88,9 +105,21 @@ def grade_one(submission: Submission) -> Grade:
 
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call the function in a fork of this process and return its result."""
-    result: Result = _disposable().call(function, *arguments)
-    return result
+    """Call the function in a fork of this process and return its result.
+
+    The fork can start nothing; where it misses a fork server, this process starts one, and calls
+    again.
+    """
+    missed = list[tuple[str, ...]]()
+    while True:
+        try:
+            result: Result = _disposable().call(function, *arguments)
+        except ForkServerNeededError as needed:
+            _disposable().end()
+            _sandbox().renew(needed.modules, again=needed.modules in missed)
+            missed.append(needed.modules)
+        else:
+            return result
 
 
 @cache
@@ -98,13 +127,24 @@ def _disposable() -> Disposable:
     this_grader()
     # the sandbox reports once that it is ready: a fork would wait for that in vain
     _sandbox().warm_up()
-    return Disposable(_watch(), started=end_with_parent)
+    return Disposable(_watch(), started=end_with_parent, enclose=_shut_in)
 
 
-def prepare_process(plan: Plan) -> None:
-    """Start the sandbox first, so that it and this process import PyTorch at the same time."""
+def _shut_in(pipe: int) -> None:
+    """Shut in this process, a fork, before it meets the first value of a submission."""
+    from autograder.sandbox.outside.shut_in import shut_in
+
+    shut_in(tempfile.gettempdir(), [pipe, *_sandbox().start_no_more()])
+
+
+def prepare_process(plan: Plan, folder: str) -> None:
+    """Start the sandbox first, so that it and this process import PyTorch at the same time.
+
+    Temporary files go to a new folder in `folder`, the only place where forks can write.
+    """
     global _plan
     os.environ["OMP_NUM_THREADS"] = "1"
+    tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(dir=folder)
     leave_current_folder()
     # PyTorch's advice to authors would break the instructor's progress bar
     warnings.simplefilter("ignore")

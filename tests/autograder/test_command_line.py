@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -68,6 +69,16 @@ def test_quiet_command_prints_only_problems(folder):
     done = run("report", "-q")
     assert (done.stdout, done.exit_code) == ("", 1)
     assert done.stderr == "decisions.yml, line 1: no student in these grades has the name ben.\n"
+
+
+@pytest.mark.parametrize("watch", [(), ("--watch",)], ids=str)
+@pytest.mark.parametrize(("user", "wanted"), [(0, 1), (1000, 0)])
+def test_root_is_told_once_that_an_ordinary_user_is_safer(folder, monkeypatch, user, wanted, watch):
+    monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)
+    said = run("grade", "no_such_folder", *watch)
+    assert said.stderr.count("an ordinary user is safer") == wanted
+    assert "safer" not in said.stdout
+    assert "safer" not in run("grade", "no_such_folder", "--json", *watch).output
 
 
 def test_quiet_command_prints_json(folder):

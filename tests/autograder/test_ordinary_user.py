@@ -196,6 +196,18 @@ def test_attacks_fail_as_an_ordinary_user(as_nobody, tier):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "chosen", "at_least"),
+    [
+        ("test_shut_in.py", "refused_in_the_fork or goes_on or temporary", 4),
+        ("test_files_of_workers.py", "alike or never_kept or is_told", 50),
+    ],
+)
+def test_forks_and_folders_are_the_same_for_an_ordinary_user(as_nobody, file, chosen, at_least):
+    assert_all_pass(as_nobody, f"tests/autograder/{file}", chosen, at_least)
+
+
+@pytest.mark.slow
 def test_ordinary_user_can_grade(as_nobody):
     grade = grade_the_solution(as_nobody)
     assert grade["score"] == FULL

@@ -309,9 +309,90 @@ def test_number_of_files_is_limited(namespaces):
     assert attempt(namespaces, text)["errno"] == errno.ENOSPC
 
 
-def test_under_landlock_there_is_no_folder_to_write_to(started):
-    text = "import tempfile\ndef attempt():\n    return tempfile.mkdtemp()"
-    assert attempt(started("landlock"), text)["error"] in ("FileNotFoundError", "PermissionError")
+WRITES = """
+    import os, tempfile
+    def attempt():
+        assert os.listdir() == [], "it begins empty"
+        os.makedirs("deep/" * 50)
+        with open("deep/note.txt", "w") as file:
+            file.write("of another")
+        os.mkdir("closed", 0o300)
+        return [os.getcwd(), tempfile.gettempdir(), os.path.expanduser("~")]
+"""
+LOOKS = """
+    import os
+    def attempt(folder):
+        found = []
+        for path in (folder, os.path.dirname(folder), folder + "/deep/note.txt"):
+            try:
+                found += os.listdir(path) if os.path.isdir(path) else [open(path).read()]
+            except OSError:
+                continue
+        return found
+"""
+
+
+@pytest.mark.parametrize("tier", ALL)
+def test_a_folder_of_its_own_is_unseen_by_other_workers_and_removed(started, tier):
+    sandbox = started(tier)
+    with sandbox.spawn(limits()) as one, sandbox.spawn(limits()) as other:
+        folder, temporary, home = ask(one, WRITES)["value"]
+        assert folder == temporary == home
+        if tier in SAFE:
+            assert not {"deep", "of another"} & set(ask(other, LOOKS, folder)["value"])
+        one.end()
+        assert not os.path.exists(folder)
+        assert ask(other, WRITES)["value"][0] == folder or tier in ("landlock", "unsafe")
+
+
+@pytest.mark.parametrize("tier", ["landlock", "unsafe"])
+def test_no_folder_outlives_a_sandbox_that_is_closed_at_once(tiers, entry, tier):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
+    sandbox = Sandbox(tier, **entry)
+    (server,) = sandbox.servers.values()
+    sandbox.close()
+    assert list(Path("/tmp").glob(f"autograder-{server.process.pid}-*")) == []
+
+
+@pytest.mark.parametrize("how", ["closed", "killed"])
+@pytest.mark.parametrize("tier", ["landlock", "unsafe"])
+def test_no_folder_outlives_the_fork_server(tiers, entry, tier, how):
+    if not tiers[tier].works:
+        pytest.skip(tiers[tier].reason)
+    with Sandbox(tier, **entry) as sandbox, sandbox.spawn(limits()) as worker:
+        folder = Path(ask(worker, WRITES)["value"][0])
+        assert folder.is_dir() and folder.parent.stat().st_mode & 0o077 == 0
+        if how == "killed":
+            for server in sandbox.servers.values():
+                server.process.kill()
+    assert not folder.parent.exists()
+
+
+FILLS = """
+    import os, time
+    def attempt(name, size):
+        for number in range(5000):
+            path = name.format(number)
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(bytes(size))
+            os.chdir(os.path.dirname(path) or ".")
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("{}", 1 << 20), ("{}", 1), ("deep/{}", 1 << 16), ("a" * 200 + "/{}", 0)],
+    ids=["large files", "many files", "files in deep folders", "paths that are too long"],
+)
+def test_where_no_disk_is_full_a_worker_that_writes_too_much_is_ended(started, name, size):
+    with started("landlock").spawn(limits()) as worker:
+        with pytest.raises((EOFError, ConnectionError)):
+            ask(worker, FILLS, name, size)
+        assert worker.end(kill=False).reason == "disk"
+        assert attempt(started("landlock"), "def attempt(): return 1") == {"value": 1}
 
 
 # ------------------------------------------------------------------ network and threads

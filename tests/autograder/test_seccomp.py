@@ -16,12 +16,19 @@ MACHINES = ["x86_64", "aarch64"]
 OWN_PID = 4711
 
 
-def decide(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
-    """Return the kernel's decision, from a small interpreter of the filter's program."""
+def decide(
+    machine: str,
+    number: int,
+    *arguments: int,
+    architecture: int | None = None,
+    filter_: bytes | None = None,
+) -> int:
+    """Return the kernel's decision, from a small interpreter of a filter: a worker's, or the one given."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
     call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)
-    program = list(struct.iter_unpack("=HBBI", seccomp.filter_program(machine, OWN_PID)))
+    filter_ = filter_ or seccomp.filter_program(machine, OWN_PID)
+    program = list(struct.iter_unpack("=HBBI", filter_))
     accumulator, at = 0, 0
     while True:
         code, if_true, if_false, value = program[at]
@@ -65,6 +72,55 @@ def test_every_listed_call_is_allowed_and_no_other(machine):
         else:
             assert decision == (seccomp.UNKNOWN if number >= 424 else seccomp.REFUSE), number
 
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_fork_may_do_what_a_worker_may_and_a_few_calls_more(machine):
+    column = MACHINES.index(machine)
+    fork = seccomp.filter_program(machine, OWN_PID, seccomp.OF_FORKS)
+    more = {
+        number
+        for number in range(600)
+        if decide(machine, number, filter_=fork) != decide(machine, number)
+    }
+    marked = {numbers[column] for numbers, rule in seccomp.CALLS.values() if rule == "fork"}
+    assert more == marked
+    names = {name for name, (_, rule) in seccomp.CALLS.items() if rule == "fork"}
+    assert names == {
+        *("sendmsg", "recvmsg", "socketpair", "setsockopt", "getpeername"),
+        *("memfd_create", "wait4"),
+    }
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_two_filters_together_allow_what_one_allows_and_report_the_rest(machine):
+    """The kernel takes the stricter answer: a refusal before a report, a report before consent."""
+    strict = seccomp.filter_program(machine, OWN_PID, seccomp.OF_WATCHED_WORKERS)
+    reporting = seccomp.reporting_program(machine)
+    inet, unix, netlink = 2, 1, 16
+    told = dict(execve=(0,), execveat=(0,), fork=(0,), vfork=(0,), socket=(inet,), clone=(17,))
+    for number in range(600):
+        for first in (0, unix, inet, netlink, 17, seccomp.CLONE_THREAD, OWN_PID):
+            alone = decide(machine, number, first)
+            both = {decide(machine, number, first, filter_=each) for each in (strict, reporting)}
+            together = min(both, key=STRICTNESS.index)
+            if together == seccomp.REPORT:
+                assert alone == seccomp.REFUSE, (number, first)
+            else:
+                assert together == alone, (number, first)
+    for name, arguments in told.items():
+        number = number_of(name, machine)
+        if number is not None:
+            assert decide(machine, number, *arguments, filter_=reporting) == seccomp.REPORT
+    for family in (unix, netlink):
+        number = number_of("socket", machine)
+        assert decide(machine, number, family, filter_=reporting) == seccomp.REFUSE
+
+
+STRICTNESS = [
+    seccomp.KILL_PROCESS,
+    *(seccomp.REFUSE, seccomp.UNKNOWN, seccomp.AGAIN),
+    *(seccomp.REPORT, seccomp.ALLOW),
+]
 
 REFUSED = {
     "x86_64": dict(

@@ -32,7 +32,7 @@ REMOVALS = {
     "zygote.Zygote.enforce_deadlines = lambda self: None",
     "privileges": "jail.drop_privileges = lambda: jail.no_new_privileges()",
     "descriptors": "zygote.os.closerange = lambda *_: None",
-    "landlock": "landlock.restrict = lambda readable: None",
+    "landlock": "landlock.restrict = lambda *_: None",
     "scratch": "cover = jail.cover_shared_files\njail.cover_shared_files = lambda scratch_mb: cover(64)",
     "processes": "hide = jail.mount\njail.mount = lambda source, target, *rest: "
     "target != '/proc' and hide(source, target, *rest)",

@@ -103,7 +103,7 @@ def _prepare(bundle: Bundle, folder: Path) -> str:
     try:
         plan = bundle.unpack(folder)
         require_tier(plan.tier, plan.course.min_tier)
-        prepare_process(plan)
+        prepare_process(plan, str(folder))
         call_in_fork(os.getpid)
     except (CourseError, RefusedError, InfrastructureError) as error:
         return str(error)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from autograder.sandbox.inside.jail import TIERS
-from autograder.sandbox.outside import cgroup, launcher
+from autograder.sandbox.outside import cgroup, launcher, shut_in
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
 
 GUARANTEES = {
     "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
     "host-network": "The same, but the system-call filter alone keeps student code from the network.",
-    "landlock": "Student code can read no file but Python's, and has no network, processes or disk.",
+    "landlock": "Student code can read no file but Python's, and has no network and no processes.",
     "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
 }
 LIMITED_TOGETHER = "All workers of a grader together are limited, too: cgroup v2 is delegated."
@@ -17,6 +17,7 @@ NOT_LIMITED_TOGETHER = (
     "cgroup v2 is not delegated: each worker has its limits, all of a grader's together have none "
     "(systemd-run --user --scope -p Delegate=yes autograder grade … sets some)."
 )
+FORK_IS_OPEN = "This kernel has no {}: the grader's fork, which handles what submissions answer, is not wholly shut in."
 
 
 @dataclass(frozen=True)
@@ -67,4 +68,7 @@ def _examine(tier: str) -> TierReport:
         guarantees.append(LIMITED_TOGETHER)
     else:
         hint = NOT_LIMITED_TOGETHER
+    lacking = shut_in.lacking_here()
+    if lacking:
+        hint = f"{hint} {FORK_IS_OPEN.format(' and no '.join(lacking))}".strip()
     return TierReport(tier, True, " ".join(filter(None, guarantees)), hint)

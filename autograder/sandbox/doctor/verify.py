@@ -208,6 +208,7 @@ def _parents() -> dict[int, int]:
 FROM_OUTSIDE: dict[str, Callable[[str, Sandbox, Facts], list[str]]] = {
     "processor time": partial(_tell, killed_for="cpu", cpu_seconds=1),
     "wall clock": partial(_tell, killed_for="wall", submission_seconds=1),
+    "scratch space": partial(_tell, killed_for="disk"),
     RIGHTS: _look_powerful,
     REMAINS: _leave,
 }

@@ -4,6 +4,7 @@ While it imports, a package may do what packages do: write temporary files, look
 start programs that are not there.
 """
 
+import errno
 import importlib
 import os
 import shutil
@@ -13,6 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+# programs by which libraries ask about the machine, and do without where they are not installed
+ASKED = frozenset(
+    {"arp", "cc", "fc-list", "file", "gcc", "ifconfig", "ip", "ld", "ldconfig", "lscpu", "netstat"}
+    | {"nvcc", "objdump", "uname", "which"}
+)
 IMPORTING = "importing"  # a line of output before each import
 Serve = Callable[[Any], None]
 
@@ -72,6 +78,15 @@ def warm_up() -> None:
     torch.set_num_interop_threads(1)
     transformer = import_for_workers("IPython.core.inputtransformer2")
     transformer.TransformerManager().transform_cell("%matplotlib inline\nx = 1\n")
+
+
+def miss_programs(event: str, arguments: tuple[Any, ...]) -> None:
+    """Raise FileNotFoundError, as an audit hook, where a library asks one of the `ASKED` programs.
+
+    No program can be started anyway; but a person is told of those that students' code tries to.
+    """
+    if event == "subprocess.Popen" and os.path.basename(os.fsdecode(arguments[0])) in ASKED:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), arguments[0])
 
 
 def import_all(options: Mapping[str, Any]) -> Serve:

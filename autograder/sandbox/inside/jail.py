@@ -3,19 +3,18 @@
 This module runs inside the sandbox, holds no secret, and does not affect a grade.
 """
 
-import glob
+import ctypes
 import os
 import platform
 import resource
-import shutil
 import signal
 import struct
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from autograder.sandbox.inside import landlock, seccomp
+from autograder.sandbox.inside import landlock, scratch, seccomp
 from autograder.sandbox.inside.libc import check, libc
 
 ON_LINUX = sys.platform == "linux"
@@ -45,6 +44,7 @@ PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION_3 = 0x20080522
+READ_SEARCH = 2  # CAP_DAC_READ_SEARCH
 LAST_CAPABILITY = 63
 # the first Linux that counts the processes of a user namespace apart from those of its owner
 COUNTED_APART = (5, 14)
@@ -78,6 +78,9 @@ class Walls:
     def __init__(self, readable: Iterable[str]) -> None:
         self.readable = tuple(readable)
         self.note = ""
+        self.scratch = ""  # the folder with those of the workers, unless each has a disk of its own
+        # gets the descriptor by which calls are heard of that the filter refuses a worker
+        self.hand_over: Callable[[int], None] | None = None
 
     def prepare(self) -> None:
         """Drop root privileges if possible; called once, at the start of the fork server."""
@@ -93,6 +96,10 @@ class Walls:
                 f"Workers stay user 0, without capabilities, because no other user can reach {closed[0]}; "
                 "their number of threads is not limited."
             )
+
+    def make_room(self) -> None:
+        """Make the folder with those of the workers; called once, when workers can be forked."""
+        self.scratch = tempfile.mkdtemp(prefix=f"autograder-{os.getpid()}-", dir="/tmp")
 
     def fork(self) -> int:
         """Fork as `os.fork` does."""
@@ -112,15 +119,21 @@ class Walls:
         self.filter_calls()
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        tempfile.tempdir = tempfile.mkdtemp(
-            prefix=f"autograder-{os.getppid()}-{os.getpid()}-", dir="/tmp"
-        )
-        os.chdir(tempfile.tempdir)
+        scratch.make_folder(f"{self.scratch}/{os.getpid()}")
+
+    def is_overfull(self, worker: int, limits: Mapping[str, float]) -> bool:
+        """Whether a worker has written more files than it may."""
+        most = int(limits["scratch_mb"]) * MEGABYTE
+        return scratch.is_overfull(f"{self.scratch}/{worker}", most)
 
     def remove_files(self, worker: int) -> None:
-        """Remove the folder of a worker that has ended; only one without walls has left it."""
-        for folder in glob.glob(f"/tmp/autograder-{os.getpid()}-{worker}-*"):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Remove the folder of a worker that has ended."""
+        scratch.remove_folder(f"{self.scratch}/{worker}")
+
+    def close(self) -> None:
+        """Remove what `make_room` made."""
+        if self.scratch:
+            scratch.remove_folder(self.scratch)
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         return int(limits["processes"]) + count_tasks(os.getuid())
@@ -130,7 +143,13 @@ class Walls:
         without and this machine has no list of them.
         """
         if seccomp.supported():
-            seccomp.install(seccomp.filter_program(platform.machine(), os.getpid()))
+            labels = seccomp.OF_WORKERS
+            listener = seccomp.listen(platform.machine()) if self.hand_over else None
+            if listener is not None and self.hand_over:
+                self.hand_over(listener)
+                os.close(listener)
+                labels = seccomp.OF_WATCHED_WORKERS
+            seccomp.install(seccomp.filter_program(platform.machine(), os.getpid(), labels))
         elif self.needs_filter:
             raise OSError(f"there is no list of system calls for {platform.machine()} machines")
 
@@ -148,10 +167,10 @@ class Landlock(Walls):
     needs_filter = True
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
-        os.chdir("/")
+        super()._hide_files(limits)
         hide_from_memory_killer()
         no_new_privileges()
-        landlock.restrict(self.readable)
+        landlock.restrict(self.readable, [os.getcwd()])
 
 
 class Namespaces(Walls):
@@ -169,6 +188,9 @@ class Namespaces(Walls):
         _go_on_as_child()
         self.own_pids = os.open("/proc/self/ns/pid_for_children", os.O_RDONLY | os.O_CLOEXEC)
 
+    def make_room(self) -> None:
+        """Each worker has a disk of its own."""
+
     def fork(self) -> int:
         """Fork a child that is the first process of a new process namespace."""
         check(libc().unshare(NEW_PIDS), "making a process namespace")
@@ -181,6 +203,13 @@ class Namespaces(Walls):
         hide_from_memory_killer()
         new_namespaces(self.kinds)
         cover_shared_files(int(limits["scratch_mb"]))
+
+    def is_overfull(self, worker: int, limits: Mapping[str, float]) -> bool:
+        """A disk that is full says so itself."""
+        return False
+
+    def remove_files(self, worker: int) -> None:
+        """Its disk has ended with it."""
 
     def _process_limit(self, limits: Mapping[str, float]) -> int:
         if kernel_version() >= COUNTED_APART:
@@ -321,15 +350,18 @@ def no_new_privileges() -> None:
     check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges")
 
 
-def drop_privileges() -> None:
-    """Drop all capabilities, and the means to regain any."""
+def drop_privileges(read_all: bool = False) -> None:
+    """Drop all capabilities, and the means to regain any; with `read_all`, root keeps the right to read all files."""
     for capability in range(LAST_CAPABILITY + 1):
         # the end of the list, or none to drop
         if libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break
     libc().prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
-    check(libc().capset(header, bytes(24)), "dropping capabilities")
+    has = ctypes.create_string_buffer(24)
+    check(libc().capget(header, has), "asking for capabilities")
+    kept = struct.unpack("6I", has)[1] & (1 << READ_SEARCH if read_all else 0)
+    check(libc().capset(header, struct.pack("6I", kept, kept, 0, 0, 0, 0)), "dropping capabilities")
     no_new_privileges()
 
 

@@ -14,11 +14,15 @@ RESTRICT_SELF = 446
 ASK_VERSION = 1
 RULE_PATH_BENEATH = 1
 
-EXECUTE = 1 << 0
+WRITE_FILE = 1 << 1
 READ_FILE = 1 << 2
 READ_FOLDER = 1 << 3
-READ_ONLY = EXECUTE | READ_FILE | READ_FOLDER
-WRITE_FILE = 1 << 1
+READ_ONLY = READ_FILE | READ_FOLDER  # not EXECUTE: nothing here starts a program
+REMOVE = 1 << 4 | 1 << 5  # folders, files
+MAKE = 1 << 7 | 1 << 8  # folders, files; no devices, links, pipes and sockets
+MOVE = 1 << 13
+TRUNCATE = 1 << 14
+READ_AND_WRITE = READ_ONLY | WRITE_FILE | REMOVE | MAKE | MOVE | TRUNCATE
 # the number of rights over files, over the network and over other processes in each version
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 TCP_RIGHTS = 0b11
@@ -31,26 +35,28 @@ def version() -> int:
     return max(0, version)
 
 
-def restrict(readable: Iterable[str]) -> None:
-    """Hide all files except those at or below `readable` from this process and its children, for good.
+def restrict(readable: Iterable[str], writable: Iterable[str] = ()) -> None:
+    """Hide all files except those at or below these paths from this process and its children, for good.
 
-    Missing paths are skipped. Needs `no_new_privs`; raises OSError if Landlock does not work.
+    Missing paths are skipped. Files can be written, made, moved and removed below `writable` alone.
+    Needs `no_new_privs`; raises OSError if Landlock does not work.
     """
     abi = version()
     if abi == 0:
         raise OSError("this kernel has no Landlock")
-    ruleset = _create_ruleset(abi)
+    files = (1 << FILE_RIGHTS.get(abi, 16)) - 1
+    ruleset = _create_ruleset(abi, files)
     try:
-        for path in readable:
-            if os.path.exists(path):
-                _allow_reading(ruleset, path)
+        for path in filter(os.path.exists, readable):
+            _allow(ruleset, path, READ_ONLY)
+        for path in writable:
+            _allow(ruleset, path, READ_AND_WRITE & files)
         check(libc().syscall(RESTRICT_SELF, ruleset, 0), "entering Landlock")
     finally:
         os.close(ruleset)
 
 
-def _create_ruleset(abi: int) -> int:
-    files = (1 << FILE_RIGHTS.get(abi, 16)) - 1
+def _create_ruleset(abi: int, files: int) -> int:
     fields = [files]
     if abi >= 4:
         fields.append(TCP_RIGHTS)
@@ -61,10 +67,11 @@ def _create_ruleset(abi: int) -> int:
     return check(libc().syscall(CREATE_RULESET, attributes, size, 0), "creating Landlock rules")
 
 
-def _allow_reading(ruleset: int, path: str) -> None:
+def _allow(ruleset: int, path: str, rights: int) -> None:
     handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        rights = READ_ONLY if stat.S_ISDIR(os.fstat(handle).st_mode) else READ_FILE
+        if not stat.S_ISDIR(os.fstat(handle).st_mode):
+            rights = READ_FILE
         if path == os.devnull:
             rights |= WRITE_FILE
         rule = struct.pack("=Qi", rights, handle)

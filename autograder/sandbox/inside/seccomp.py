@@ -1,16 +1,19 @@
-"""The last boundary: a list of the system calls that a worker may make, enforced by the kernel.
+"""The last boundary: a list of the system calls that a worker, or a grader's fork, may make, enforced by the kernel.
 
 It cannot check paths: a filter sees numbers, not the memory that pointers refer to.
 """
 
 import ctypes
 import errno
+import fcntl
 import platform
+import select
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autograder.sandbox.inside.libc import check, libc
+from autograder.sandbox.shared.tried import NETWORK, PROGRAM
 
 KILL_PROCESS = 0x80000000
 ALLOW = 0x7FFF0000
@@ -58,6 +61,22 @@ FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 # TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
+# What becomes of two rules of the table. `fork`: only a grader's fork needs the call. `reported`: a
+# person is told that the call was made; a second filter refuses it, and reports it.
+OF_WORKERS = {"fork": "refuse", "reported": "refuse"}
+OF_WATCHED_WORKERS = {"fork": "refuse", "reported": "allow", "clone": "allow"}
+OF_FORKS = {"fork": "allow", "reported": "refuse"}
+
+# families of sockets that the C library itself tries, to ask the machine for names
+LOCAL_FAMILIES = (1, 16)
+REPORT = 0x7FC00000
+SET_FILTER = 1
+NEW_LISTENER = 1 << 3
+RECEIVE_REPORT = 0xC0502100
+ANSWER_REPORT = 0xC0182101
+REPORTED = struct.Struct("=QIIiIQ6Q")  # struct seccomp_notif: its id, the process, …, the call
+ANSWER = struct.Struct("=QqiI")  # struct seccomp_notif_resp: the id, a value, an error, flags
+
 LOAD = 0x20
 RETURN = 0x06
 JUMP_EQUAL = 0x15
@@ -88,15 +107,24 @@ def assemble(program: Sequence[Step]) -> bytes:
     return bytes(code)
 
 
+class Header(ctypes.Structure):
+    """A `struct sock_fprog`: the number of instructions, and where they are."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("program", ctypes.c_char_p))
+
+
 def supported() -> bool:
     """Whether there is a table of system calls for this machine."""
     return platform.machine() in ARCHITECTURES
 
 
-def filter_program(machine: str, own_pid: int) -> bytes:
-    """Return the filter for a worker with the process id `own_pid` in its own namespace."""
+def filter_program(machine: str, own_pid: int, labels: Mapping[str, str] = OF_WORKERS) -> bytes:
+    """Return the filter for a process with the id `own_pid` in its own namespace.
+
+    `labels` replace rules of the table.
+    """
     column = list(ARCHITECTURES).index(machine)
-    calls = [(numbers[column], rule) for numbers, rule in CALLS.values()]
+    calls = [(numbers[column], labels.get(rule, rule)) for numbers, rule in CALLS.values()]
     program: list[Step] = [
         (LOAD, ARCHITECTURE),
         (JUMP_EQUAL, ARCHITECTURES[machine], "native"),
@@ -104,7 +132,11 @@ def filter_program(machine: str, own_pid: int) -> bytes:
         "native",
         (LOAD, NUMBER),
         (JUMP_AT_LEAST, X32_BIT, "refuse"),
-        *[(JUMP_EQUAL, number, rule) for number, rule in calls if number is not None],
+        *[
+            (JUMP_EQUAL, number, rule)
+            for number, rule in calls
+            if number is not None and rule != "refuse"
+        ],
         # a C library newer than this table tries new calls and needs this answer to fall back to
         # old ones
         (JUMP_AT_LEAST, FIRST_UNIFIED_NUMBER, "unknown"),
@@ -126,6 +158,60 @@ def filter_program(machine: str, own_pid: int) -> bytes:
     return assemble(program)
 
 
+def reporting_program(machine: str) -> bytes:
+    """Return the filter that reports what a worker tries in vain, and leaves all else to the other filter."""
+    column = list(ARCHITECTURES).index(machine)
+    numbers = {name: numbers[column] for name, (numbers, rule) in CALLS.items()}
+    reported = [
+        (JUMP_EQUAL, number, "report")
+        for name, number in numbers.items()
+        if CALLS[name][1] == "reported" and name != "socket" and number is not None
+    ]
+    program: list[Step] = [
+        (LOAD, ARCHITECTURE),
+        (JUMP_EQUAL, ARCHITECTURES[machine], "native"),
+        (RETURN, ALLOW),
+        *("native", (LOAD, NUMBER)),
+        *[(JUMP_EQUAL, numbers[name] or 0, name) for name in ("socket", "clone")],
+        *reported,
+        (RETURN, ALLOW),
+        *("socket", (LOAD, ARGUMENT_0)),
+        *[(JUMP_EQUAL, family, "refuse") for family in LOCAL_FAMILIES],
+        (RETURN, REPORT),
+        *("clone", (LOAD, ARGUMENT_0), (JUMP_ANY_BIT, CLONE_THREAD, "allow")),
+        *("report", (RETURN, REPORT)),
+        *("refuse", (RETURN, REFUSE)),
+        *("allow", (RETURN, ALLOW)),
+    ]
+    return assemble(program)
+
+
+def listen(machine: str) -> int | None:
+    """Report calls from now on to the descriptor that is returned; None where the kernel cannot do it."""
+    call = CALLS["seccomp"][0][list(ARCHITECTURES).index(machine)]
+    program = reporting_program(machine)
+    header = ctypes.byref(Header(len(program) // 8, program))
+    number: int = libc().syscall(call, SET_FILTER, NEW_LISTENER, header)
+    return number if number >= 0 else None
+
+
+def answer_report(listener: int) -> str:
+    """Refuse a call that was reported, and return its kind: `NETWORK` or `PROGRAM`.
+
+    Nothing of the call is read but its number. Raises OSError if there is none: its process has
+    ended.
+    """
+    waiting = select.poll()
+    waiting.register(listener, select.POLLIN)
+    if not any(event & select.POLLIN for _, event in waiting.poll(0)):
+        raise OSError(errno.EAGAIN, "nothing is reported")
+    buffer = bytearray(REPORTED.size)
+    fcntl.ioctl(listener, RECEIVE_REPORT, buffer)
+    identity, _, _, number, *_ = REPORTED.unpack(buffer)
+    fcntl.ioctl(listener, ANSWER_REPORT, ANSWER.pack(identity, 0, -errno.EPERM, 0))
+    return NETWORK if number in CALLS["socket"][0] else PROGRAM
+
+
 def _rule(
     name: str, argument: int, condition: int, values: Iterable[int], otherwise: int = REFUSE
 ) -> list[Step]:
@@ -140,6 +226,5 @@ def _rule(
 
 def install(program: bytes) -> None:
     """Apply the filter to the calling process for good; needs `no_new_privs`. Raises OSError."""
-    instructions = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(instructions))
+    header = ctypes.byref(Header(len(program) // 8, program))
     check(libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0), "installing the filter")

@@ -25,6 +25,7 @@ from torch import nn
 from autograder.sandbox.inside import loading
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
+from autograder.sandbox.inside.imports import miss_programs
 from autograder.sandbox.inside.stand_ins import Names, stand_in
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.calls import Call, CallReply, Mark
@@ -370,6 +371,7 @@ class _PrintedText(io.BytesIO):
 
 def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
+    sys.addaudithook(miss_programs)
     torch.compile = loading.uncompiled
     torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
     server = Server(types.ModuleType("submission"))

@@ -41,6 +41,7 @@ LIMITS = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
 PROGRAM = next(
     (path for path in ("/usr/bin/true", "/bin/true") if os.path.exists(path)), sys.executable
 )
+WHILE = 1.0  # seconds; the size of a folder is looked at ten times as often
 LONGEST = 20  # seconds that a process which got away may live
 # calls that any user may make without a filter: the numbers by `seccomp.ARCHITECTURES`, arguments
 CALLS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
@@ -121,11 +122,12 @@ def fill_scratch(facts: Facts) -> Attempts:
 
 
 def _fill(folder: str, size: int) -> None:
-    """Store so many bytes in small files, and remove them."""
+    """Keep so many bytes in small files for a while, and remove them."""
     names = [f"{folder}/{LEFT_BEHIND}_{number}" for number in range(size // PIECE)]
     try:
         for name in names:
             _write(name, bytes(PIECE))
+        time.sleep(WHILE)
     finally:
         for name in names:
             with suppress(OSError):

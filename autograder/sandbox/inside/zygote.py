@@ -1,7 +1,8 @@
 """The fork server: imports PyTorch once, then forks one isolated worker for each request.
 
 It runs inside the sandbox, holds no secret and never reads a byte written by a student: it passes
-on the data socket unread. It ends with all its workers when the grader closes the control socket.
+on the data socket unread. Of a call that the filter refuses and the kernel reports, it reads the
+number. It ends with all its workers when the grader closes the control socket.
 
 
     grader                      fork server                    worker
@@ -11,8 +12,9 @@ on the data socket unread. It ends with all its workers when the grader closes t
       |   <- "\n"                    |---- fork ----------------->|
       |== status ====================|                            |
       |   <- " " + /proc/self/stat and schedstat -----------------|
-      |   closed by the grader: kill |---- setup (pipe) ----------|
-      |   <- how the worker ended    |   <- why it could not be isolated
+      |   closed by the grader: kill |---- setup (socket) --------|
+      |   <- how the worker ended,   |   <- why it could not be isolated, or
+      |   and what it tried in vain  |      a descriptor for reports of the kernel
       |== data ===================================================| 3
       |   requests and replies       |                            |
       |-- output (a file) ----------------------------------------| 1, 2
@@ -36,10 +38,11 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 
-from autograder.sandbox.inside import jail
+from autograder.sandbox.inside import jail, seccomp
 from autograder.sandbox.inside.imports import ImportFailedError, import_all
 from autograder.sandbox.inside.libc import libc
 
@@ -52,6 +55,9 @@ COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
 STATISTICS = b" "  # comes with descriptors of these files; JSON may begin with it
 STATISTICS_FILES = ("/proc/self/stat", "/proc/self/schedstat")
+SECONDS_BETWEEN_LOOKS = 0.1  # at the files of workers without a disk of their own
+NO_LISTENER = -1
+MOST_REPORTS = 100  # of one worker; then the kernel refuses alone
 
 Entry = Callable[[socket.socket], None]
 
@@ -77,16 +83,45 @@ class Child:
 
     pid: int
     status: socket.socket
-    setup: int
+    setup: socket.socket
     deadline: float
-    cpu_limit: float
+    limits: Mapping[str, float]
     reason: str = "exit"
+    setup_error: bytes = b""
+    listener: int = NO_LISTENER
+    reports: int = 0
+    tried: set[str] = field(default_factory=set)
 
     def kill(self, reason: str) -> None:
         """Kill the worker; the first reason counts."""
         if self.reason == "exit":
             self.reason = reason
             os.kill(self.pid, signal.SIGKILL)
+
+    def hear_of_setup(self) -> bool:
+        """Receive what has come from its setup, if anything; return whether more can come."""
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self.setup, 4096, 1)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self.setup_error += data.strip()
+        for descriptor in descriptors:
+            self.listener = descriptor
+        return bool(data)
+
+    def answer_report(self) -> bool:
+        """Refuse a call that was reported, and remember its kind; return whether more are wanted."""
+        self.reports += 1
+        with suppress(OSError):  # the worker has ended meanwhile
+            self.tried.add(seccomp.answer_report(self.listener))
+        return self.reports < MOST_REPORTS
+
+    def close_listener(self) -> None:
+        if self.listener != NO_LISTENER:
+            os.close(self.listener)
+            self.listener = NO_LISTENER
 
     def report(self, wait_status: int, usage: resource.struct_rusage) -> None:
         """Report the worker's ending to the grader."""
@@ -95,20 +130,21 @@ class Child:
         if (
             self.reason == "exit"
             and code in (-signal.SIGKILL, -signal.SIGXCPU)
-            and cpu > self.cpu_limit - 0.5
+            and cpu > self.limits["cpu_seconds"] - 0.5
         ):
             self.reason = "cpu"
-        setup_error = os.read(self.setup, 4096).decode("utf-8", "replace")
         ending = {
             "reason": self.reason,
             "code": code,
             "processor_seconds": cpu,
-            "setup_error": setup_error,
+            "tried": sorted(self.tried),
+            "setup_error": self.setup_error.decode("utf-8", "replace"),
         }
         with suppress(OSError):  # the grader has closed the status socket
             self.status.sendall(json.dumps(ending).encode())
         self.status.close()
-        os.close(self.setup)
+        self.setup.close()
+        self.close_listener()
 
 
 class Zygote:
@@ -121,6 +157,7 @@ class Zygote:
         self.children: dict[int, Child] = {}
         self.footprint = jail.Footprint.now()
         self.open = True
+        self._next_look = 0.0
         self.selector = selectors.DefaultSelector()
         self.selector.register(control, selectors.EVENT_READ, self._on_request)
         self.alarm, self.alarm_end = socket.socketpair()
@@ -133,14 +170,30 @@ class Zygote:
     def serve(self) -> None:
         """Serve requests until the grader closes the control socket and all workers are dead."""
         while self.open:
-            for key, _ in self.selector.select(self.seconds_to_deadline()):
+            for key, _ in self.selector.select(self._seconds_to_wait()):
                 key.data()
             self._reap()
             self.enforce_deadlines()
+            self._look_at_files()
         for child in self.children.values():
             child.kill("closed")
         while self.children:
             self._reap(wait=True)
+
+    def _seconds_to_wait(self) -> float | None:
+        seconds = self.seconds_to_deadline()
+        if seconds is None or not self.walls.scratch:
+            return seconds
+        return min(seconds, SECONDS_BETWEEN_LOOKS)
+
+    def _look_at_files(self) -> None:
+        """Kill the workers that have written too much; not more often than it is worth."""
+        if not self.walls.scratch or time.monotonic() < self._next_look:
+            return
+        for child in self.children.values():
+            if child.reason == "exit" and self.walls.is_overfull(child.pid, child.limits):
+                child.kill("disk")
+        self._next_look = time.monotonic() + SECONDS_BETWEEN_LOOKS
 
     def seconds_to_deadline(self) -> float | None:
         """Return how long no worker is too late, or None without one."""
@@ -164,28 +217,43 @@ class Zygote:
         self._spawn(limits, *descriptors)
 
     def _spawn(self, limits: Mapping[str, float], data: int, output: int, status: int) -> None:
-        setup, setup_end = os.pipe()
-        os.set_blocking(setup, False)
+        setup, setup_end = socket.socketpair()
+        setup.setblocking(False)
         status_socket = socket.socket(fileno=status)
         try:
             pid = self.walls.fork()
         except OSError as error:
             status_socket.sendall(json.dumps({"setup_error": str(error)}).encode())
             status_socket.close()
-            os.close(setup)
+            setup.close()
         else:
             if pid == 0:
                 send_statistics(status_socket)
-                self._become_worker(limits, data, output, setup_end)
+                self._become_worker(limits, data, output, setup_end.detach())
             deadline = time.monotonic() + limits["submission_seconds"]
-            child = Child(pid, status_socket, setup, deadline, limits["cpu_seconds"])
+            child = Child(pid, status_socket, setup, deadline, limits)
             self.children[pid] = child
             self.selector.register(
                 status_socket, selectors.EVENT_READ, lambda: self._on_hangup(child)
             )
+            self.selector.register(setup, selectors.EVENT_READ, lambda: self._on_setup(child))
         finally:
-            for descriptor in (data, output, setup_end):
+            setup_end.close()
+            for descriptor in (data, output):
                 os.close(descriptor)
+
+    def _on_setup(self, child: Child) -> None:
+        if not child.hear_of_setup():
+            self.selector.unregister(child.setup)
+            return
+        if child.listener != NO_LISTENER and child.listener not in self.selector.get_map():
+            on_report = partial(self._on_report, child)
+            self.selector.register(child.listener, selectors.EVENT_READ, on_report)
+
+    def _on_report(self, child: Child) -> None:
+        if not child.answer_report():
+            self.selector.unregister(child.listener)
+            child.close_listener()
 
     def _on_hangup(self, child: Child) -> None:
         self.selector.unregister(child.status)
@@ -206,8 +274,10 @@ class Zygote:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
                 self.walls.remove_files(pid)
-                if child.status in self.selector.get_map():
-                    self.selector.unregister(child.status)
+                child.hear_of_setup()
+                for watched in (child.status, child.setup, child.listener):
+                    if watched != NO_LISTENER and watched in self.selector.get_map():
+                        self.selector.unregister(watched)
                 child.report(status, usage)
 
     def _become_worker(
@@ -236,6 +306,7 @@ class Zygote:
             setup = SETUP
             channel = socket.socket(fileno=DATA)
             redirect_output(int(limits["output_kb"]) * 1024)
+            self.walls.hand_over = send_listener
             self.walls.enter(limits, self.footprint)
         except BaseException as error:
             os.write(setup, f"{type(error).__name__}: {error}".encode()[:4000])
@@ -253,6 +324,7 @@ class Zygote:
             self.alarm,
             self.alarm_end,
             *(c.status for c in self.children.values()),
+            *(c.setup for c in self.children.values()),
         ):
             descriptor.detach()
         self.children.clear()
@@ -286,6 +358,12 @@ def send_statistics(status: socket.socket) -> None:
         socket.send_fds(status, [STATISTICS], descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+def send_listener(listener: int) -> None:
+    """Send the fork server the descriptor by which the kernel reports what this worker tries in vain."""
+    with socket.socket(fileno=os.dup(SETUP)) as setup:
+        socket.send_fds(setup, [b" "], [listener])
 
 
 def arrange_descriptors(data: int, output: int, setup: int) -> None:
@@ -360,6 +438,11 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     use_large_pages()
-    zygote = Zygote(control, walls, entry)
-    control.sendall(json.dumps({"note": walls.note}).encode() + b"\n")
-    zygote.serve()
+    walls.make_room()
+    try:
+        zygote = Zygote(control, walls, entry)
+        report = {"note": walls.note, "scratch": walls.scratch}
+        control.sendall(json.dumps(report).encode() + b"\n")
+        zygote.serve()
+    finally:
+        walls.close()

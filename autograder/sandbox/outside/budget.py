@@ -1,19 +1,22 @@
-"""What one submission may cost, counted once over all of its tests, workers, repeats and follow-through."""
+"""What one submission may cost, and what it tried in vain, over all of its tests, workers, repeats and follow-through."""
 
 import math
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from autograder.sandbox.outside.deadline import CLOCK_FACTOR, seconds_waited
+from autograder.sandbox.shared.tried import NETWORK, PROGRAM
 
-# the end on the clock; the processor time used; that of the test which runs; bytes; time withheld
-STATE = struct.Struct("=ddddd")
+# the end on the clock; the processor time used; that of the test which runs; bytes; time withheld;
+# 1.0 for each kind of what it tried in vain
+STATE = struct.Struct("=ddddddd")
 # received from all workers; receiving, comparing and dropping them takes other processes' time
 MAX_BYTES = 256 << 20
-FIELDS = ("until", "used", "running", "received", "withheld")
+TRIES = (NETWORK, PROGRAM)
+FIELDS = ("until", "used", "running", "received", "withheld", *TRIES)
 LEAST = 0.1  # seconds for what has begun
 
 
@@ -76,6 +79,16 @@ class Budget:
     def receive(self, size: int) -> None:
         """Count what a worker has sent."""
         self._write(received=self.received + size)
+
+    def note(self, tried: Iterable[str]) -> None:
+        """Note what a worker tried in vain."""
+        self._write(**dict.fromkeys(set(TRIES).intersection(tried), 1.0))
+
+    @property
+    def tried(self) -> list[str]:
+        """What any of the workers tried in vain."""
+        state = self._state()
+        return [kind for kind in TRIES if state[kind]]
 
     @contextmanager
     def counted(self, at_most: float = 0.0) -> Iterator[None]:

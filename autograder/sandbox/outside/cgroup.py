@@ -20,6 +20,16 @@ class Group:
         self.folder.mkdir()
         (self.folder / "cpu.max").write_text("100000 100000")
         self._own_bytes = 0
+        # a fork that may open nothing for writing sets them, too
+        self._memory, self._tasks = (
+            os.open(self.folder / name, os.O_WRONLY | os.O_CREAT)
+            for name in ("memory.max", "pids.max")
+        )
+
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What `limit` needs to be open."""
+        return self._memory, self._tasks
 
     def joining(self, command: list[str]) -> list[str]:
         """Return a command that enters the group first; if it cannot, it runs without these limits."""
@@ -36,12 +46,13 @@ class Group:
         with suppress(OSError):
             self._own_bytes = self._own_bytes or int((self.folder / "memory.current").read_text())
             bytes_of_worker = int(limits["memory_mb"] + limits["scratch_mb"]) << 20
-            (self.folder / "memory.max").write_text(
-                str(self._own_bytes + WORKERS * bytes_of_worker)
-            )
-            (self.folder / "pids.max").write_text(str(WORKERS * (1 + int(limits["processes"]))))
+            memory = self._own_bytes + WORKERS * bytes_of_worker
+            os.pwrite(self._memory, str(memory).encode(), 0)
+            os.pwrite(self._tasks, str(WORKERS * (1 + int(limits["processes"]))).encode(), 0)
 
     def close(self) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
         with suppress(OSError):
             self.folder.rmdir()
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 from typing import BinaryIO
 
+from autograder.sandbox.inside import scratch
 from autograder.sandbox.inside.imports import IMPORTING
 from autograder.sandbox.outside import cgroup
 from autograder.sandbox.outside.command import COMMANDS, Layout, import_failed, unavailable
@@ -25,7 +27,7 @@ Modules = tuple[str, ...]
 
 
 class ForkServerGoneError(Exception):
-    """The fork server has ended or does not reply; `str(error)` is the end of its output."""
+    """The fork server has ended or does not reply."""
 
 
 class ForkServer:
@@ -34,6 +36,9 @@ class ForkServer:
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier = tier
         self.note = ""
+        self._scratch = (
+            ""  # the folder with those of its workers, if they have no disks of their own
+        )
         self.ready = False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
@@ -57,6 +62,11 @@ class ForkServer:
         finally:
             theirs.close()
 
+    @property
+    def descriptors(self) -> list[int]:
+        """What `spawn` needs to be open."""
+        return [self.control.fileno(), *(self.group.descriptors if self.group else ())]
+
     def wait_until_ready(self) -> None:
         """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
         if self.ready:
@@ -68,6 +78,7 @@ class ForkServer:
         if "problem" in report:
             raise import_failed(self.tier, **report["problem"])
         self.note = report["note"]
+        self._scratch = report["scratch"]
         self.ready = True
 
     def spawn(self, limits: dict[str, float]) -> WorkerProcess:
@@ -87,7 +98,7 @@ class ForkServer:
         except OSError:
             for end in (data, status, output):
                 end.close()
-            raise ForkServerGoneError(self.last_words()) from None
+            raise ForkServerGoneError from None
         finally:
             their_data.close()
             their_status.close()
@@ -127,8 +138,20 @@ class ForkServer:
             self.process.kill()
             self.process.wait()
         self.complaints.close()
+        if self._scratch and os.path.isdir(self._scratch):  # it was killed
+            _remove(self._scratch)
         if self.group:
             self.group.close()
+
+
+def _remove(folder: str) -> None:
+    """Remove the folder of the workers of a fork server that was killed."""
+    if (
+        os.geteuid() == 0
+    ):  # may list all folders; a link that a process makes meanwhile leads nowhere
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        scratch.remove_folder(folder)
 
 
 def _ending(code: int) -> str:

@@ -16,7 +16,7 @@ from autograder.sandbox.inside.trials import PACKAGES
 from autograder.sandbox.outside.command import Layout, unavailable
 from autograder.sandbox.outside.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.sandbox.outside.remedies import remedy
-from autograder.sandbox.outside.unavailable import SandboxUnavailableError
+from autograder.sandbox.outside.unavailable import ForkServerNeededError, SandboxUnavailableError
 from autograder.sandbox.outside.worker_process import WorkerProcess, receive
 
 SERVER_ENTRY = "autograder.sandbox.inside.server:serve"
@@ -59,6 +59,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
             )
         self.tier = best_tier() if tier == "best" else tier
         self._lock = threading.Lock()
+        self._starts_servers = True
         layout = Layout.of_this_python(folders)
         if self.tier != "unsafe":
             layout.refuse_to_show(hidden)
@@ -93,12 +94,38 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         last_words = ""
         with self._lock:
             for _ in range(2):
+                server = self._ready_server(modules)
                 try:
-                    return self._ready_server(modules).spawn(limits.model_dump())
-                except ForkServerGoneError as gone:
-                    last_words = str(gone)
+                    return server.spawn(limits.model_dump())
+                except ForkServerGoneError:
+                    if not self._starts_servers:
+                        raise ForkServerNeededError(modules) from None
+                    last_words = server.last_words()
                     self._discard(modules)
-        raise InfrastructureError(f"The sandbox ({self.tier}) died twice. {last_words}")
+        raise self._died_twice(last_words)
+
+    def start_no_more(self) -> list[int]:
+        """From now on, start no fork server in this process, a fork: where one is missing, `spawn` and
+        `warm_up` raise ForkServerNeededError. Return the descriptors that those need which are there.
+        """
+        self._starts_servers = False
+        numbers = list[int]()
+        for server in self.servers.values():
+            numbers += server.descriptors
+        return numbers
+
+    def renew(self, modules: Modules, again: bool) -> None:
+        """Start the fork server that a fork has missed; raises InfrastructureError if it died `again`."""
+        with self._lock:
+            if modules in self.servers:
+                last_words = self.servers[modules].last_words()
+                self._discard(modules)
+                if again:
+                    raise self._died_twice(last_words)
+            self._ready_server(modules)
+
+    def _died_twice(self, last_words: str) -> InfrastructureError:
+        return InfrastructureError(f"The sandbox ({self.tier}) died twice. {last_words}")
 
     def close(self) -> None:
         """End all fork servers and all their workers; no process remains."""
@@ -108,6 +135,8 @@ class Sandbox(AbstractContextManager["Sandbox"]):
 
     def _ready_server(self, modules: Modules) -> ForkServer:
         if modules not in self.servers:
+            if not self._starts_servers:
+                raise ForkServerNeededError(modules)
             self.servers[modules] = self._start(modules)
         server = self.servers[modules]
         try:

@@ -22,3 +22,11 @@ class SandboxImportError(SandboxUnavailableError):
         super().__init__(reason, remedy)
         self.args = (reason, remedy, module)
         self.module = module
+
+
+class ForkServerNeededError(InfrastructureError):
+    """This process may start no fork server, and there is none with these modules."""
+
+    def __init__(self, modules: tuple[str, ...]) -> None:
+        super().__init__("The sandbox died.")
+        self.modules = modules

@@ -24,7 +24,11 @@ NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline"}
 MAX_TEST_BYTES = 96 << 20
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
 MAX_CALLBACKS_INSIDE = 16  # maximum nesting of calls of the test's callables
-_ENDINGS = {"cpu": "Your code used up its processor time.", "wall": "Your code used up its time."}
+_ENDINGS = {
+    "cpu": "Your code used up its processor time.",
+    "wall": "Your code used up its time.",
+    "disk": "Your code wrote more files than it may.",
+}
 
 
 class WorkerConnection(Connection):
@@ -175,6 +179,7 @@ class WorkerConnection(Connection):
     def close(self) -> None:
         self._memory_limit.end()
         self.worker.close()
+        self._budget.note(self.worker.tried)
         self._count()
 
     def _count(self) -> None:

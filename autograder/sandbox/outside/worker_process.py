@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -21,15 +22,16 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall"), or killed on request ("closed").
+    """The end of a worker: by itself ("exit"), killed at a limit ("cpu", "wall", "disk"), or on request ("closed").
 
     `code` is the exit code, or minus the number of the signal; `processor_seconds` is what it used
-    in its whole life.
+    in its whole life, and `tried` what the kernel says that it tried in vain (see `shared.tried`).
     """
 
     reason: str
     code: int
     processor_seconds: float = field(default=0.0, compare=False)
+    tried: Sequence[str] = field(default=(), compare=False)
 
 
 class WorkerProcess(AbstractContextManager["WorkerProcess"]):
@@ -90,6 +92,11 @@ class WorkerProcess(AbstractContextManager["WorkerProcess"]):
         if self._ending is None:
             self._ending = self._await_ending(kill)
         return self._ending
+
+    @property
+    def tried(self) -> Sequence[str]:
+        """What it tried in vain in its whole life; nothing before its end."""
+        return self._ending.tried if self._ending is not None else ()
 
     def close(self) -> None:
         """Kill the worker if it is alive, wait until it is reaped, and close all descriptors."""
