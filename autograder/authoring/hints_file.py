@@ -28,13 +28,13 @@ from autograder.sandbox.outside.trusted_process import leave_current_folder, spa
 from autograder.source.stub import ReleasedStub
 
 if TYPE_CHECKING:
-    from autograder.selfcheck.locked_hints import MistakeHint, Recording
+    from autograder.selfcheck.locked_hints import Grids, MistakeHint, Recording
     from autograder.suite.session import Test
 
 # Raise this when the same code leaves other answers in a transcript, or the same answers another
 # fingerprint, and run `autograder build`: this rebuilds every hints.json. A test fails if it has to
 # be raised.
-ANSWERS_VERSION = 3
+ANSWERS_VERSION = 4
 OPEN = ("stub", "packages", "nudges", "questions")  # names in hints.json that need no run
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
@@ -141,13 +141,13 @@ class _Entries:
     def __init__(self) -> None:
         self.by_test: dict[str, dict[str, dict[str, str]]] = {}
 
-    def add(self, test: str, key: tuple[int, bytes], records: Sequence[Any]) -> None:
-        """Lock records with a fingerprint; `key` is its grid and the fingerprint."""
-        from autograder.selfcheck.locked_hints import lock
+    def add(self, test: str, key: tuple["Grids", bytes], records: Sequence[Any]) -> None:
+        """Lock records with a fingerprint; `key` is its grids and the fingerprint."""
+        from autograder.selfcheck.locked_hints import grids_as_text, lock
 
-        grid, fingerprint = key
+        grids, fingerprint = key
         index, locked = lock(fingerprint, records)
-        self.by_test.setdefault(test, {}).setdefault(str(grid), {})[index] = locked
+        self.by_test.setdefault(test, {}).setdefault(grids_as_text(grids), {})[index] = locked
 
 
 class _Survey:
@@ -170,22 +170,22 @@ class _Survey:
     def locked(self) -> dict[str, Any]:
         """Return the hints, each locked with the fingerprints of the answers of its mistake."""
 
-        hints_by_lock: dict[tuple[str, int, bytes], list[MistakeHint]] = {}
+        hints_by_lock: dict[tuple[str, Grids, bytes], list[MistakeHint]] = {}
         for number, mistake in enumerate(self.mistakes):
             recordings = list(self._recordings(mistake.source))
             hint = self._hint(number, tuple(test for test, _ in recordings))
             for key in self._fingerprints(recordings):
                 hints_by_lock.setdefault(key, []).append(hint)
         entries = _Entries()
-        for test, grid, fingerprint in sorted(hints_by_lock):
-            records = hints_by_lock[test, grid, fingerprint]
-            entries.add(test, (grid, fingerprint), records)
+        for test, grids, fingerprint in sorted(hints_by_lock):
+            records = hints_by_lock[test, grids, fingerprint]
+            entries.add(test, (grids, fingerprint), records)
         return entries.by_test
 
     def _fingerprints(
         self, recordings: Iterable[tuple[str, "Recording"]]
-    ) -> Iterator[tuple[str, int, bytes]]:
-        """Yield the test, the grid and the fingerprint of each test that a mistake fails with answers of its own."""
+    ) -> Iterator[tuple[str, "Grids", bytes]]:
+        """Yield the test, the grids and the fingerprint of each test that a mistake fails with answers of its own."""
         from autograder.selfcheck.locked_hints import salt_of, steady_fingerprint
 
         for test, recording in recordings:

@@ -7,12 +7,12 @@ fail the same tests as the submission are tried first.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.course.mistakes import Mistake
+from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.sandbox.inside.server import Server
@@ -25,11 +25,6 @@ from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
-ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
-# the share of a test that an exception of the same type, but with another message, explains
-OF_TYPE_ALONE = 0.5
-SOLUTION = "0"  # not a valid name of a mistake
-_Failure = tuple[Test, Transcript]
 
 
 class _OtherAnswer(BaseException):
@@ -47,21 +42,6 @@ class _Comparison(Transcript):
         super().add(answer)
         if not self._students.begins_like(self, len(self.answers) - 1):
             raise _OtherAnswer
-
-
-def keep_one_name(named: dict[str, Mistake], tests: Sequence[str]) -> None:
-    """Remove all but the most frequent mistake from the failing tests of one part.
-
-    Two mistakes stay if they explain all of these tests together; otherwise a second name is mostly
-    a wrong one.
-    """
-    frequency = Counter(named[test] for test in tests if test in named)
-    if len(frequency) < 2 or all(test in named for test in tests):
-        return
-    (first, _), *_ = frequency.most_common(1)
-    for test in tests:
-        if named.get(test) != first:
-            named.pop(test, None)
 
 
 @dataclass
@@ -95,7 +75,6 @@ class Diagnosis:
         self._run_seed = run_seed
         self._watch = watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
-        self._right: dict[str, Transcript] = {}
         self.attempts: dict[tuple[str, str], Attempt] = {}
         self._kept = KeptTranscripts()
 
@@ -104,146 +83,33 @@ class Diagnosis:
     ) -> dict[str, Mistake]:
         """Return the mistake that explains each failing test, by the test's name; unexplained tests are left out.
 
-        `missed` are all tests that the submission did not pass, failing or not. One mistake that
-        explains several failures is preferred to several mistakes that explain one each.
+        `missed` are all tests that the submission did not pass, failing or not.
         """
-        parts: dict[str, list[_Failure]] = {}
+        parts: dict[str, list[Test]] = {}
         for test, transcript in failures.items():
             if transcript.answers:  # otherwise nothing can be recognised
-                parts.setdefault(test.part, []).append((test, transcript))
-        explained: dict[Mistake, set[str]] = {}
-        for failed in parts.values():
-            # short ones first: they take less time
-            failed.sort(key=lambda failure: len(failure[1].answers))
-            for mistake, tests in self._explanations(list(explained), failed, set(missed)).items():
-                explained.setdefault(mistake, set()).update(tests)
-        for mistake in explained if len(explained) > 1 else ():
-            for failed in parts.values():
-                explained[mistake].update(self._explained(mistake, failed))
-        named: dict[str, Mistake] = {}
+                parts.setdefault(test.part, []).append(test)
+        short_ones_first = {
+            part: [
+                test.name for test in sorted(tests, key=lambda test: len(failures[test].answers))
+            ]
+            for part, tests in parts.items()
+        }
+        failed = {test.name: (test, transcript) for test, transcript in failures.items()}
 
-        def most_tests_first(mistake: Mistake) -> tuple[int, int]:
-            return -len(explained[mistake]), self.mistakes.index(mistake)
+        def explains(mistake: Mistake, name: str) -> bool:
+            return self._explains(mistake, *failed[name])
 
-        for mistake in sorted(explained, key=most_tests_first):
-            reported = self._without_a_name(mistake, explained[mistake], failures)
-            named |= {test: reported for test in explained[mistake] if test not in named}
-        for failed in parts.values():
-            keep_one_name(named, [test.name for test, _ in failed])
-        return named
+        named = names(self.mistakes, short_ones_first, missed, explains)
+        return {test: _one_of(equals) for test, equals in named.items()}
 
-    def _without_a_name(
-        self, mistake: Mistake, tests: Collection[str], failures: Mapping[Test, Transcript]
-    ) -> Mistake:
-        """Return the mistake, or one without an id and a title if another mistake explains the same tests as well."""
-        failed = [(test, transcript) for test, transcript in failures.items() if test.name in tests]
-        alike = [
-            other
-            for other in self.mistakes
-            if other.title != mistake.title and other.fails and other.fails == mistake.fails
-        ]
-        equals = [
-            other
-            for other in alike
-            if all(self._share_explained(other, *failure) == 1.0 for failure in failed)
-        ]
-        if not equals:
-            return mistake
-        question = question_of([mistake.hint, *(other.hint for other in equals)])
-        return replace(mistake, id="", title="", hint=question)
-
-    def _explanations(
-        self, found: list[Mistake], failed: Sequence[_Failure], missed: set[str]
-    ) -> dict[Mistake, list[str]]:
-        """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
-        names = {test.name for test, _ in failed}
-
-        def unlikeliness(mistake: Mistake) -> tuple[int, int, int]:
-            """First, failing tests of this part that the mistake is not known to fail; then, all
-            tests in which it differs from the submission; then the author's order.
-            """
-            fails = mistake.fails or frozenset()
-            return len(names - fails), len(missed ^ fails), self.mistakes.index(mistake)
-
-        others = [mistake for mistake in self.mistakes if mistake not in found]
-        mistakes = [*found, *sorted(others, key=unlikeliness)]
-        partly: dict[Mistake, list[str]] = {}
-        for mistake in mistakes:
-            tests = self._explained(mistake, failed)
-            if len(tests) == len(failed) and (mistake in found or mistake.fails):
-                return {mistake: tests}  # most students make one mistake, and none fits better
-            if tests:
-                partly[mistake] = tests
-        one_is_enough = len(failed) in map(len, partly.values())
-        return partly if one_is_enough else partly | self._two_mistakes(mistakes, failed)
-
-    def _explained(self, mistake: Mistake, failed: Sequence[_Failure]) -> list[str]:
-        """Return the names of failing tests of one part that a mistake explains; none if these are not enough.
-
-        Of four failing tests, at most one may be unexplained ((1 - 0.75) * 4). A mistake with the
-        answers of three of them explains enough; so does one with the answers of two that raises
-        the other two's exceptions with other messages (two halves are unexplained).
-
-        Other random inputs can make a mistake fail more tests than recorded: from half of them on,
-        it runs in all.
-        """
-        names = {test.name for test, _ in failed}
-        unrecorded = set() if mistake.fails is None else names - mistake.fails
-        if 2 * len(unrecorded) > len(failed):
-            return []
-        most_unexplained = (1 - ENOUGH) * len(failed)
-        unexplained = 0.0
-        explained = list[str]()
-        for test, transcript in sorted(failed, key=lambda failure: failure[0].name in unrecorded):
-            share = self._share_explained(mistake, test, transcript)
-            unexplained += 1 - share
-            if unexplained > most_unexplained:
-                return []
-            if share:
-                explained.append(test.name)
-        return explained
-
-    def _two_mistakes(
-        self, mistakes: Sequence[Mistake], failed: Sequence[_Failure]
-    ) -> dict[Mistake, list[str]]:
-        """Return two mistakes that together explain all failing tests of one part, the second one all of the rest."""
-        for mistake in mistakes:
-            if self._explained(mistake, failed[:1]):
-                rest = [failure for failure in failed if not self._explained(mistake, [failure])]
-                names = [test.name for test, _ in rest]
-                for other in mistakes:
-                    if self._explained(other, rest) == names:
-                        return {
-                            mistake: [test.name for test, _ in failed if test.name not in names],
-                            other: names,
-                        }
-        return {}
-
-    def _share_explained(self, mistake: Mistake, test: Test, transcript: Transcript) -> float:
+    def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
         key = mistake.id, test.name
         attempt = self.attempts.get(key)
         if attempt is None or (not attempt.finished and transcript.begins_like(attempt.transcript)):
             attempt = self.attempts[key] = self._take(mistake, test, transcript)
             self._kept.add(attempt.transcript)
-        if not (attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)):
-            return 0.0
-        return (
-            OF_TYPE_ALONE
-            if transcript.differs_by_words(attempt.transcript, self.right_answers(test))
-            else 1.0
-        )
-
-    def right_answers(self, test: Test) -> Transcript:
-        """Return the solution's answers; none if it did not finish."""
-        if test.name not in self._right:
-            # a new module: nothing is cached in it
-            subject = self._loaded(SOLUTION, self._solution.text)
-            try:
-                self._run(test, subject, f"the solution's answers in {test.name}")
-            except TaskEndedError:
-                return Transcript()
-            self._right[test.name] = subject.connection.transcript
-        return self._right[test.name]
+        return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> Attempt:
         if mistake.id not in self._subjects:
@@ -272,3 +138,11 @@ class Diagnosis:
         load_text(text, filename, module)
         connection = LoopbackConnection(Server(sys.modules[module]))
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
+
+
+def _one_of(equals: Sequence[Mistake]) -> Mistake:
+    """Return the only mistake, or one without an id and a title for several that cannot be told apart."""
+    first = equals[0]
+    if len(equals) == 1:
+        return first
+    return replace(first, id="", title="", hint=question_of([each.hint for each in equals]))

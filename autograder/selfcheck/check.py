@@ -38,7 +38,7 @@ from autograder.selfcheck.locked_hints import (
     MistakeHint,
     Recording,
     RecordingConnection,
-    choose,
+    named,
     take,
 )
 from autograder.selfcheck.workspace import (
@@ -327,11 +327,11 @@ class _Examination:
         hints_of = {
             name: hints.about(name, recording.answers) for name, recording in recordings.items()
         }
-        failed = [
-            name for name, finding in findings.items() if not finding.passed and not finding.waits
-        ]
-        passed = [name for name, finding in findings.items() if finding.passed]
-        chosen = choose(hints_of, failed, passed)
+        parts: dict[str, list[str]] = {}
+        for test in tests:
+            parts.setdefault(test.part, []).append(test.name)
+        missed = [name for name, finding in findings.items() if not finding.passed]
+        chosen = named(hints_of, parts, missed)
         for name, recording in recordings.items():
             finding = findings[name]
             hint = chosen.get(name)

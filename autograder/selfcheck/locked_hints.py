@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 import types
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.grading.naming import names
 from autograder.sandbox.outside.alarm import alarm
 from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
@@ -37,7 +37,7 @@ from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
 FILE_NAME = "hints.json"
-SCHEMA = 2
+SCHEMA = 3
 SECONDS = 5.0
 GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(0.0625, 1, 0.125))
 GUARD = 2e-4  # minimum distance of a number from a border; platforms differ by about 1e-6
@@ -103,18 +103,17 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     )
 
 
-class Reading:
-    """Decomposed answers: `form` must be equal, `numbers` may differ slightly.
+class _Piece:
+    """A decomposed value: `form` must be equal, `numbers` may differ slightly.
 
     The numbers are bent, so that a step of a grid is a difference of small numbers and a ratio of
     large ones: 0.01 and 0.02 become 0.10 and 0.20, while 10 and 20 become 5.30 and 5.99.
     """
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
+    def __init__(self, value: Any) -> None:
         self._form = hashlib.sha256()
         self._numbers: list[np.ndarray[Any, Any]] = []
-        for answer in answers:
-            self._read((answer.operation, answer.target, answer.value))
+        self._read(value)
         joined = np.concatenate([np.zeros(0), *self._numbers])
         self.form = self._form.digest()
         self.numbers = np.arcsinh(joined / BEND)
@@ -174,37 +173,78 @@ class Reading:
         place = (self.numbers / step + phase) % 1.0
         return bool((np.minimum(place, 1.0 - place) * step >= GUARD).all())
 
-    def fingerprint(self, salt: str, grid: int) -> bytes:
+    def rounded(self, grid: int) -> bytes:
         step, phase = GRIDS[grid]
-        rounded = np.floor(self.numbers / step + phase).astype("<i8").tobytes()
-        return hashlib.sha256(salt.encode() + b"\0" + self.form + rounded).digest()
+        rounded: bytes = np.floor(self.numbers / step + phase).astype("<i8").tobytes()
+        return self.form + rounded
 
 
-def fingerprints(salt: str, answers: Sequence[Answer], grids: Iterable[int]) -> dict[int, bytes]:
-    """Return the fingerprint on each of these grids."""
-    reading = Reading(answers)
-    return {grid: reading.fingerprint(salt, grid) for grid in grids}
+class Reading:
+    """A decomposed answer. Gradients are read one by one, as the order of parameters does not matter."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._asked = f"{answer.operation}\0{answer.target}\0".encode("utf-8", "backslashreplace")
+        of_gradients = answer.operation == "backward" and isinstance(answer.value, list)
+        self.pieces = [
+            _Piece(value) for value in (answer.value if of_gradients else [answer.value])
+        ]
+
+    def finest_grid(self) -> int | None:
+        """Return the finest grid on which all platforms round alike; None if there is no such grid."""
+        grids = range(len(GRIDS))
+        return next(
+            (grid for grid in grids if all(piece.fits(grid) for piece in self.pieces)), None
+        )
+
+    def digest(self, grid: int) -> bytes:
+        rounded = sorted(piece.rounded(grid) for piece in self.pieces)
+        return hashlib.sha256(self._asked + b"\0".join(rounded)).digest()
+
+    def exactly(self) -> bytes:
+        """Return what only an answer with exactly these numbers has."""
+        whole = sorted(piece.form + piece.numbers.tobytes() for piece in self.pieces)
+        return self._asked + b"\0".join(whole)
+
+
+Grids = tuple[int, ...]
+
+
+def fingerprint(salt: str, readings: Sequence[Reading], grids: Grids) -> bytes:
+    """Return the fingerprint of answers, each on its own grid."""
+    digests = [reading.digest(grid) for reading, grid in zip(readings, grids)]
+    return hashlib.sha256(b"".join([salt.encode(), b"\0", *digests])).digest()
+
+
+def fingerprints(
+    salt: str, answers: Sequence[Answer], choices: Iterable[Grids]
+) -> dict[Grids, bytes]:
+    """Return the fingerprint for each choice of grids that has one for each answer."""
+    readings = [Reading(answer) for answer in answers]
+    fitting = [grids for grids in choices if len(grids) == len(readings)]
+    return {grids: fingerprint(salt, readings, grids) for grids in fitting}
 
 
 def steady_fingerprint(
     salt: str, answers: Sequence[Answer], other: Sequence[Answer] | None = None
-) -> tuple[int, bytes] | None:
-    """Return the finest grid on which all platforms round alike, and the fingerprint on it.
+) -> tuple[Grids, bytes] | None:
+    """Return the finest grid for each answer on which all platforms round alike, and the fingerprint on them.
 
-    None if there is no such grid, or if the right answers `other` differ too little on it to be
-    distinguished. (If they are equal, the test failed for a reason outside the answers, such as the
-    text of an error.)
+    None if there are no such grids, or if as many of the right answers `other` differ too little on
+    them to be distinguished. (If they are equal, the test failed for a reason outside the answers,
+    such as the text of an error.)
     """
-    reading = Reading(answers)
-    right = Reading(other or ())
-    grid = next((number for number in range(len(GRIDS)) if reading.fits(number)), None)
-    if grid is None:
+    readings = [Reading(answer) for answer in answers]
+    finest = [reading.finest_grid() for reading in readings]
+    grids = tuple(grid for grid in finest if grid is not None)
+    if len(grids) < len(readings):
         return None
-    fingerprint = reading.fingerprint(salt, grid)
-    alike = other is not None and fingerprint == right.fingerprint(salt, grid)
-    if alike and not np.array_equal(reading.numbers, right.numbers):
-        return None
-    return grid, fingerprint
+    found = fingerprint(salt, readings, grids)
+    right = [Reading(answer) for answer in (other or ())[: len(readings)]]
+    if len(right) == len(readings) and found == fingerprint(salt, right, grids):
+        exact = [reading.exactly() for reading in readings]
+        if exact != [reading.exactly() for reading in right]:
+            return None
+    return grids, found
 
 
 def salt_of(assignment: str, test: str) -> str:
@@ -312,46 +352,45 @@ class LockedHints:
     ) -> list[Any]:
         if not answers:
             return []
-        keys = fingerprints(salt_of(self.assignment, test), answers, map(int, grids))
+        locked = {_grids_in(name): boxes for name, boxes in grids.items()}
+        keys = fingerprints(salt_of(self.assignment, test), answers, locked)
         records: list[Any] = []
-        for grid, key in keys.items():
-            records += open_lock(key, grids[str(grid)])
+        for choice, key in keys.items():
+            records += open_lock(key, locked[choice])
         return records
 
 
-def choose(
-    hints_of: Mapping[str, Sequence[MistakeHint]], failed: Collection[str], passed: Collection[str]
+def grids_as_text(grids: Grids) -> str:
+    """Return the grids as the name of their boxes in the file."""
+    return ",".join(map(str, grids))
+
+
+def _grids_in(text: str) -> Grids:
+    return tuple(int(grid) for grid in text.split(","))
+
+
+def named(
+    hints_of: Mapping[str, Sequence[MistakeHint]],
+    parts: Mapping[str, Sequence[str]],
+    missed: Collection[str],
 ) -> dict[str, MistakeHint]:
-    """Choose one hint for each test that failed; tests whose answers are no known mistake's are left out.
+    """Return one hint for each failing test, by the rule of the graded page; unexplained tests are left out.
 
-    A mistake that fails a test that passed is not the one. Mistakes that fail just the tests that
-    failed are preferred, then those that explain most of them. If several remain, no name is given.
+    `hints_of` are the mistakes with the student's answers in each failing test, `parts` the failing
+    tests of each part, and `missed` all tests that were not passed, failing or not.
     """
-    possible: dict[str, list[MistakeHint]] = {}
-    frequency: Counter[str] = Counter()
-    for test, hints in hints_of.items():
-        possible[test] = [hint for hint in hints if set(hint.fails).isdisjoint(passed)]
-        frequency.update(hint.id for hint in possible[test])
-
-    def rank(hint: MistakeHint) -> tuple[bool, int]:
-        return set(failed) <= set(hint.fails), frequency[hint.id]
-
-    chosen = {}
-    for test, hints in possible.items():
-        best = max(map(rank, hints), default=None)
-        if best is not None:
-            chosen[test] = _one_of([hint for hint in hints if rank(hint) == best])
-    return chosen
+    known = {hint for hints in hints_of.values() for hint in hints}
+    in_order = sorted(known, key=lambda hint: hint.order)
+    chosen = names(in_order, parts, missed, lambda hint, test: hint in hints_of[test])
+    return {test: _one_of(equals) for test, equals in chosen.items()}
 
 
 def _one_of(equals: Sequence[MistakeHint]) -> MistakeHint:
     """Return the only hint, or one without a name that stands for mistakes with equal answers."""
-    in_order = sorted(equals, key=lambda hint: hint.order)
-    first = in_order[0]
-    if len({hint.title for hint in equals}) == 1:
+    first = equals[0]
+    if len(equals) == 1:
         return first
     places = {hint.place for hint in equals}
     place = first.place if len(places) == 1 else ""
-    return MistakeHint(
-        "", "", question_of([hint.hint for hint in in_order]), place, first.order, first.fails
-    )
+    question = question_of([hint.hint for hint in equals])
+    return MistakeHint("", "", question, place, first.order, first.fails)

@@ -11,8 +11,6 @@ import pytest
 import torch
 
 from autograder.course.config import load_course
-from autograder.course.mistakes import Mistake
-from autograder.grading.diagnosis import keep_one_name
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.sandbox.outside.launcher import Sandbox
@@ -141,9 +139,9 @@ def test_lines_of_one_mistake_are_not_looked_up_in_another(grader):
     assert found == {"test_any_two_numbers": "refuses_large_numbers"}
 
 
-def test_an_exception_that_says_something_else_is_not_enough(grader):
+def test_an_exception_may_say_it_in_other_words(grader):
     found = names(grader, ("together = a + b", REFUSES.replace("too large", "b is not a digit")))
-    assert found == {"test_any_two_numbers": None}
+    assert found == {"test_any_two_numbers": "refuses_large_numbers"}
 
 
 def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
@@ -159,16 +157,6 @@ def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
         "test_pushes_add_up": "forgets_what_came_before",
         "test_negative_numbers_are_refused": "accepts_small_negative_numbers",
     }
-
-
-def test_second_name_in_a_part_stays_only_if_nothing_is_left_unexplained():
-    one, two = (Mistake(name, name, f"What about {name}?", "") for name in ("one", "two"))
-    tests = ["a", "b", "c"]
-    together = {"a": one, "b": one, "c": two, "elsewhere": two}
-    keep_one_name(together, tests)
-    assert together == {"a": one, "b": one, "c": two, "elsewhere": two}
-    keep_one_name(together, [*tests, "unexplained"])
-    assert together == {"a": one, "b": one, "elsewhere": two}
 
 
 @pytest.fixture
@@ -238,12 +226,6 @@ def test_a_mistake_that_fails_more_tests_than_recorded_is_named(grader, recorded
     assert attempted(grader) == {"refuses_the_wrong_numbers"}
 
 
-def test_answers_of_the_solution_are_nobodys_mistake(grader):
-    diagnosis = grader.diagnoses[NAME]
-    failures = {test: diagnosis.right_answers(test) for test in grader.tests[NAME]}
-    assert diagnosis.name(failures, [test.name for test in failures]) == {}
-
-
 def answered(operation: str, value: object) -> Transcript:
     transcript = Transcript()
     transcript.record(operation, {}, value)
@@ -305,23 +287,6 @@ def raised(code: str, text: str) -> Transcript:
 @pytest.mark.parametrize("code", ["raise AssertionError(f'{T} is too long')", "assert T <= 5, T"])
 def test_students_own_error_messages_are_not_compared(code):
     assert raised(code, "8").same_as(raised(code, "T is 8, but 5 fit."))
-
-
-def test_students_own_words_can_tell_two_errors_apart():
-    line = "raise ValueError(T)"
-    one, two, value = (
-        raised(line, "1"),
-        raised(line, "2"),
-        answered("call", {"result": 1, "modules": []}),
-    )
-    for right in (value, raised(line, "3")):
-        assert one.differs_by_words(two, right)
-        assert not one.differs_by_words(raised(line, "1"), right)
-    assert not one.differs_by_words(two, one), "no answer is wrong"
-    both = Transcript(one.answers + value.answers), Transcript(two.answers + value.answers)
-    assert not both[0].differs_by_words(both[1], one), (
-        "the second answer is wrong, too, and is the same"
-    )
 
 
 def test_pytorchs_error_messages_are_compared():

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import types
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -37,9 +36,9 @@ from autograder.selfcheck.locked_hints import (
     MistakeHint,
     Reading,
     SteadyServer,
-    choose,
     fingerprints,
     lock,
+    named,
     open_lock,
     steady_fingerprint,
 )
@@ -233,12 +232,13 @@ def test_hints_are_unlocked_despite_rounding_differences(
     random = np.random.default_rng(0)
 
     class ReadElsewhere(Reading):
-        def __init__(self, answers: Iterable[Answer]) -> None:
-            super().__init__(answers)
-            flat = np.sinh(self.numbers) * locked_hints.BEND
-            off = random.standard_normal((2, len(flat))) * 1e-6
-            elsewhere = flat * (1 + off[0]) + off[1] * (flat != 0)
-            self.numbers = np.arcsinh(elsewhere / locked_hints.BEND)
+        def __init__(self, answer: Answer) -> None:
+            super().__init__(answer)
+            for piece in self.pieces:
+                flat = np.sinh(piece.numbers) * locked_hints.BEND
+                off = random.standard_normal((2, len(flat))) * 1e-6
+                elsewhere = flat * (1 + off[0]) + off[1] * (flat != 0)
+                piece.numbers = np.arcsinh(elsewhere / locked_hints.BEND)
 
     monkeypatch.setattr(locked_hints, "Reading", ReadElsewhere)
     assignment = COURSE.assignment("03_masked_heads")
@@ -354,29 +354,18 @@ def test_missing_or_unreadable_file_gives_no_hints(course: Course) -> None:
 
 
 A, B = hint("a", 0), hint("b", 1)
-FAILS_ONE, FAILS_BOTH = (hint("a", 0, fails=("one",)), hint("b", 1, fails=("one", "two")))
-CHOICES = {
-    "one that explains all failures": ({"one": [A, B], "two": [B], "three": []}, [], {"one": B, "two": B}),
-    "one that fails just these": ({"one": [FAILS_ONE, FAILS_BOTH], "two": []}, [], {"one": FAILS_BOTH}),
-    "none that fails a passed test": ({"one": [FAILS_ONE, FAILS_BOTH]}, ["two"], {"one": FAILS_ONE}),
-    "nobody": ({"one": [FAILS_BOTH]}, ["two"], {}),
-    "the first of one idea": ({"one": [A, replace(B, title="a")]}, [], {"one": A}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("found, passed, chosen", CHOICES.values(), ids=CHOICES)
-def test_mistake_that_fits_best_is_chosen(found, passed, chosen) -> None:
-    assert choose(found, list(found), passed) == chosen
 
 
 def test_mistakes_with_equal_answers_get_their_questions_without_a_name() -> None:
-    chosen = choose({"one": [B, A]}, ["one"], [])["one"]
+    failing = {"a part": ["one"]}
+    both = [replace(each, fails=("one",)) for each in (B, A)]
+    chosen = named({"one": both}, failing, ["one"])["one"]
     assert (chosen.id, chosen.title, chosen.place) == ("", "", "f")
     assert chosen.hint.endswith("What about a? Or: What about b?")
-    assert choose({"one": [A, replace(B, place="g")]}, ["one"], [])["one"].place == ""
-    assert choose({"one": [A, replace(B, hint=A.hint)]}, ["one"], [])["one"].hint == A.hint
-    many = [hint(name, order) for order, name in enumerate("abcd")]
-    assert choose({"one": many}, ["one"], [])["one"].hint == MANY_CAUSES
+    elsewhere = [both[1], replace(both[0], place="g")]
+    assert named({"one": elsewhere}, failing, ["one"])["one"].place == ""
+    many = [hint(name, order, fails=("one",)) for order, name in enumerate("abcd")]
+    assert named({"one": many}, failing, ["one"])["one"].hint == MANY_CAUSES
 
 
 # -- fingerprints -----------------------------------------------------------------------------------
@@ -388,10 +377,10 @@ def test_fingerprint_ignores_small_noise() -> None:
         table = 10 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
         found = steady_fingerprint(SALT, answers(table), answers(table + 1))
         assert found is not None
-        grid, fingerprint = found
+        grids, fingerprint = found
         noise = 1e-6 * torch.randn(4, 7, generator=generator, dtype=torch.float64)
         noisy = table + noise * (1 + table.abs())
-        assert fingerprints(SALT, answers(noisy), [grid])[grid] == fingerprint
+        assert fingerprints(SALT, answers(noisy), [grids])[grids] == fingerprint
 
 
 def test_different_answers_have_different_fingerprints() -> None:
@@ -404,7 +393,8 @@ def test_different_answers_have_different_fingerprints() -> None:
         answers(True), answers("2"), answers(None), answers(torch.float32), answers(table.to(torch.complex64)),
         answers(np.arange(6)),
     ]  # fmt: skip
-    found = [fingerprints(SALT, answer, [0])[0] for answer in different]
+    one, two = (0,), (0, 0)
+    found = [next(iter(fingerprints(SALT, answer, [one, two]).values())) for answer in different]
     assert (
         len(set(found)) == len(found) - 1
     )  # a tensor and an array of the same numbers are the same
@@ -417,9 +407,42 @@ def test_answers_close_to_the_correct_ones_have_no_fingerprint() -> None:
     assert same is not None  # the words of an error, perhaps
 
 
+def test_mistake_that_ends_at_a_check_is_compared_with_as_many_right_answers() -> None:
+    """That the test stopped after the first answer is no mark of a mistake: others stop there, too."""
+    table = torch.arange(6.0, dtype=torch.float64)
+    assert steady_fingerprint(SALT, answers(table + 1e-7), answers(table, 1)) is None
+    assert steady_fingerprint(SALT, answers(table + 1), answers(table, 1)) is not None
+
+
+def test_each_answer_has_a_grid_of_its_own() -> None:
+    """Of many numbers some lie near a border of each fine grid; the other answers keep theirs."""
+    many = torch.linspace(-3, 3, 64, dtype=torch.float64)
+    found = steady_fingerprint(SALT, answers(torch.ones(2), many), answers(0, 1))
+    assert found is not None
+    (first, second), _ = found
+    assert first == 0 < second
+
+
+def gradients(*values: object) -> list[Answer]:
+    return [Answer("backward", "f", list(values))]
+
+
+def test_order_of_gradients_does_not_matter() -> None:
+    weight, bias = torch.arange(6.0).reshape(2, 3), torch.tensor([0.3, 0.7])
+    found = steady_fingerprint(SALT, gradients(weight, bias, None))
+    assert found is not None
+    grids, fingerprint = found
+    for others, same in (
+        ([bias, None, weight], True), ([weight, bias], False), ([weight, bias + 1, None], False),
+    ):  # fmt: skip
+        again = fingerprints(SALT, gradients(*others), [grids])[grids]
+        assert (again == fingerprint) is same
+    assert steady_fingerprint(SALT, gradients(weight, bias), gradients(bias, weight)) is not None
+
+
 def test_fingerprint_is_none_if_no_grid_fits_all_numbers() -> None:
     table = torch.linspace(-3, 3, 64 * 500, dtype=torch.float64).reshape(500, 64)
-    assert steady_fingerprint(SALT, answers(*table), answers(0)) is None
+    assert steady_fingerprint(SALT, answers(list(table)), answers(0)) is None
     assert len(GRIDS) == 24
 
 

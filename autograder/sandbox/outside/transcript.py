@@ -10,7 +10,6 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -34,15 +33,13 @@ ABSOLUTE = 1e-7
 class Answer:
     """One answer: the `operation` and `target` of the request, and the returned `value`.
 
-    `buffers` are the shapes of the buffers of new modules. `words` is the message of an exception
-    that the student's own code raises; answers with different `words` can be equal.
+    `buffers` are the shapes of the buffers of new modules.
     """
 
     operation: str
     target: str
     value: Any
     buffers: tuple[tuple[int, ...], ...] = ()
-    words: str = ""
 
 
 class Transcript:
@@ -65,10 +62,7 @@ class Transcript:
         bases = error.remote.bases if isinstance(error, StudentRaisedError) else ()
         builtin = (base for base in bases if base in MIRRORED and base in type(error).__name__)
         kind = next(builtin, type(error).__name__)
-        of_library, of_student = _words(error)
-        self.add(
-            Answer(operation, _target(arguments), ("raised", kind, of_library), words=of_student)
-        )
+        self.add(Answer(operation, _target(arguments), ("raised", kind, _words_of_library(error))))
 
     def record_beside(self, kind: str, value: Any) -> None:
         """Record printed text, which came with an answer."""
@@ -89,16 +83,6 @@ class Transcript:
         pairs = enumerate(zip(self.answers[known:], other.answers[known:]), known)
         end = min(len(self.answers), len(other.answers))
         return next((number for number, pair in pairs if not _same_answer(*pair)), end)
-
-    def differs_by_words(self, other: "Transcript", right: "Transcript") -> bool:
-        """Whether all answers that are not those of `right` are exceptions with other messages in `other`."""
-        answers = zip_longest(self.answers, other.answers, right.answers[: len(self.answers)])
-        wrong = [
-            (a.words, b.words)
-            for a, b, c in answers
-            if c is None or a.words != c.words or not _same_answer(a, c)
-        ]
-        return bool(wrong) and all(mine != theirs for mine, theirs in wrong)
 
 
 @dataclass(frozen=True)
@@ -169,13 +153,12 @@ def _target(arguments: dict[str, Any]) -> str:
     return ".".join(target[1]) if target else ""
 
 
-def _words(error: StudentError) -> tuple[str, str]:
-    """Return the message of Python or PyTorch, or else that of the student's own `raise` or `assert`."""
+def _words_of_library(error: StudentError) -> str:
+    """Return the message of Python or PyTorch; "" for that of the student's own `raise` or `assert`."""
     if not isinstance(error, StudentRaisedError) or not error.remote.frames:
-        return "", ""
+        return ""
     raised_by_hand = error.remote.frames[-1].code.startswith(("raise", "assert"))
-    text = error.remote.text[:300]
-    return ("", text) if raised_by_hand else (text, "")
+    return "" if raised_by_hand else error.remote.text[:300]
 
 
 def _buffers_in(value: Any) -> Iterator[tuple[int, ...]]:
