@@ -7,7 +7,8 @@ exception and the student's line.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
@@ -17,15 +18,17 @@ from torch import nn
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
 from autograder.checks.sentences import article, cut
-from autograder.records import Outcome, SourceFile
+from autograder.records import IS_NO_CODE_CELL, Outcome, SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteObject
 from autograder.sandbox.shared import errors
 from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
-from autograder.source.text import notebook_cells
+from autograder.source.text import cell_source, notebook_cells
 
 MAX_MESSAGE = 2000
+OTHER_CELLS = {"markdown": "it is a Markdown cell, which", "raw": "it is a raw cell, which"}
 MOST_LINES = 5_000
+MOST_FAILURES = 3  # of the statements at the top of a file that are told
 LONGEST_FUNCTION = 200  # of a file, and of a function, in the search for a `return`
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
@@ -72,7 +75,9 @@ def explain(
         return Failure("failed", clean(sentence))
     if isinstance(error, errors.MissingNameError):
         need = unmet_need(error.stopped, file) if error.stopped else ""
-        return Failure("failed", clean(f"{error} {need}".rstrip()))
+        elsewhere = cell_without_code(error.name or "", file) if file else ""
+        words = filter(None, (str(error), need, elsewhere))
+        return Failure("failed", clean(" ".join(words)))
     if isinstance(error, errors.StudentRaisedError):
         if need := unmet_need(error.remote, file):
             shown = as_submitted(error.remote, file or SourceFile("", ""))
@@ -90,6 +95,68 @@ def explain(
     absent = no_return(file) if "NoneType" in str(error) else ""
     sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
     return Failure("failed", sentence + absent)
+
+
+def failures_of_loading(
+    failures: Iterable[RemoteException], absent: Iterable[str], file: SourceFile | None = None
+) -> Iterator[str]:
+    """Yield a sentence about each of the first statements that failed while the file was loaded, and did not stop it.
+
+    Without what waits for unwritten code, and without what needs a module that is `absent`, which
+    is told anyway. With a `file`, as for a page, the sentence holds no text that its code chose.
+    """
+    told = [
+        failure
+        for failure in failures
+        if not failure.stops_the_rest
+        and failure.type != "NotImplementedError"
+        and not any(f"'{name}'" in failure.text for name in absent)
+    ]
+    for failure in told[:MOST_FAILURES]:
+        shown = failure if file is None else _statement_as_submitted(failure, file)
+        yield clean(errors.failed_statement(shown))
+    more = len(told) - MOST_FAILURES
+    if more > 0:
+        yield f"{more} more {'line' if more == 1 else 'lines'} of the file failed, too."
+
+
+def _statement_as_submitted(failure: RemoteException, file: SourceFile) -> RemoteException:
+    """Return a failure at the top of a file without text that the student's code could choose."""
+    top = failure.statement
+    shown = as_submitted(replace(failure, frames=(top,) if top else ()), file)
+    return replace(
+        shown, frames=tuple(replace(frame, function="<module>") for frame in shown.frames)
+    )
+
+
+def cell_without_code(name: str, file: SourceFile) -> str:
+    """Return the sentence about the cell that defines a name and is no code cell; nothing if there is none.
+
+    Without a parser, which the text could exhaust.
+    """
+    begins = re.compile(rf"^(?:async[ ]+def|def|class)[ ]+{re.escape(name)}\b[^\n]*", re.MULTILINE)
+    for number, kind, text in _cells(file):
+        if kind in OTHER_CELLS and begins.search(text):
+            return f"Cell {number} defines `{name}`, and {OTHER_CELLS[kind]} {IS_NO_CODE_CELL}"
+    return ""
+
+
+def names_in_cells_without_code(names: Iterable[str], file: SourceFile) -> Iterator[str]:
+    """Yield a sentence about each of these names that is defined in such a cell and nowhere else."""
+    code = "\n".join(_lines(file)) if file.is_notebook else ""
+    for name in names if file.is_notebook else ():
+        if not re.search(
+            rf"\b(?:def|class)[ ]+{re.escape(name)}\b|^{re.escape(name)}\b", code, re.M
+        ):
+            yield from filter(None, [cell_without_code(name, file)])
+
+
+def _cells(file: SourceFile) -> Iterator[tuple[int, str, str]]:
+    """Yield the number, the kind and the text of each cell of a notebook; nothing if it cannot be read."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+        cells = notebook_cells(file.text) if file.is_notebook else []
+        for number, cell in enumerate(cells, start=1):
+            yield number, str(cell.get("cell_type")), cell_source(cell)
 
 
 def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
@@ -185,13 +252,9 @@ def _block(lines: list[str], indent: str) -> str:
 
 
 def _lines(file: SourceFile) -> list[str]:
-    try:
-        cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
-        code = "\n".join(
-            "".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code"
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return []
+    code = file.text
+    if file.is_notebook:
+        code = "\n".join(text for _, kind, text in _cells(file) if kind == "code")
     return [line.partition("#")[0] for line in _LINE_END.split(code)[:MOST_LINES]]
 
 

@@ -8,13 +8,14 @@ import contextlib
 import importlib
 import inspect
 import io
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from autograder.checks.explain import clean, explain
+from autograder.checks.explain import clean, explain, failures_of_loading
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import is_unwritten
@@ -30,7 +31,9 @@ from autograder.sandbox.shared.errors import (
     LOADING_STOPPED,
     MissingNameError,
     RemoteException,
+    cause_of_missing,
     describe_error,
+    missing_name,
     told_exception,
 )
 from autograder.selfcheck.locked_hints import (
@@ -59,6 +62,8 @@ SEED = 0
 SECONDS = 20.0
 SLOW_LOADING = 3.0  # seconds of processor time
 PRINTED = 2000  # maximum length of the output stored for each test
+
+_NO_NAME = re.compile(r"There is no `(\w+)`")
 
 Own = Callable[[FrameType], bool]
 
@@ -91,7 +96,8 @@ class Finding:
 class CheckReport:
     """The results of a student's file.
 
-    `problem` is the error that stopped the file, `stopped_at` its line.
+    `problem` is the error that stopped the file, `stopped_at` its line. `failures` tell of lines
+    that stopped only themselves.
     """
 
     file: str
@@ -100,6 +106,7 @@ class CheckReport:
     parts: Mapping[str, str]
     problem: str = ""
     stopped_at: str = ""
+    failures: tuple[str, ...] = ()
     note: str = ""
     warnings: tuple[str, ...] = ()
     printed: str = ""
@@ -169,7 +176,8 @@ def check_work(work: Work) -> CheckReport:
     with contextlib.redirect_stdout(printed):
         loaded = work.load(SECONDS)
     file = SourceFile(text.name, text.text)
-    problem, place = _stopped(loaded.errors, file)
+    failures = tuple(map(told_exception, loaded.errors))
+    problem, place = _stopped(failures, file)
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
@@ -180,12 +188,13 @@ def check_work(work: Work) -> CheckReport:
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
-        findings=tuple(_blamed_on(finding, problem, place) for finding in findings)
-        if problem
-        else findings,
+        findings=tuple(
+            _blamed_on(finding, failures, file, (problem, place)) for finding in findings
+        ),
         parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or ""),
+        failures=tuple(failures_of_loading(failures, [name for name, _, _ in loaded.absent])),
         note=_note(work),
         warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
         printed=clean(printed.getvalue(), PRINTED),
@@ -419,11 +428,12 @@ def place_of_frame(exception: RemoteException) -> CodeLocation | None:
 
 
 def _stopped(
-    errors: tuple[dict[str, Any], ...], file: SourceFile
+    failures: Sequence[RemoteException], file: SourceFile
 ) -> tuple[str, CodeLocation | None]:
-    if not errors:
+    """Return a sentence about what stopped the file, and its place; nothing if it was read to its end."""
+    exception = next((failure for failure in failures if failure.stops_the_rest), None)
+    if exception is None:
         return "", None
-    exception = told_exception(errors[0])
     place = place_of_frame(exception)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
@@ -432,22 +442,31 @@ def _stopped(
             f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}. "
             f"Is there an endless loop? {BELOW_MAIN}"
         ), place
-    if need := unmet_need(exception, file):
-        return clean(
-            f"{need.rstrip('.')}{where}." if exception.type not in SYNTAX_ERRORS else need
-        ), place
     if exception.type in SYNTAX_ERRORS:
-        return clean(f"Python cannot read your file: {exception.text}."), place
-    return clean(f"Your file stops{where}: {exception.type}: {exception.text}"), place
+        need = unmet_need(exception, file)
+        return clean(need or f"Python cannot read your file: {exception.text}."), place
+    return clean(f"Your file stops{where}: {exception.type}: {exception.text}".rstrip(": ")), place
 
 
-def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
-    """Replace the failure about a missing name if the file stopped before defining it."""
-    if finding.result.outcome == "failed" and (finding.result.message or "").startswith(
-        "There is no `"
-    ):
-        return replace(finding, result=replace(finding.result, message=problem), place=place)
-    return finding
+def _blamed_on(
+    finding: Finding,
+    failures: Sequence[RemoteException],
+    file: SourceFile,
+    stopped: tuple[str, CodeLocation | None],
+) -> Finding:
+    """Return the finding about a missing name with what went wrong before the file could define it."""
+    match = _NO_NAME.match(finding.result.message or "")
+    if match is None:
+        return finding
+    message, place = stopped
+    cause = cause_of_missing(match[1], failures)
+    if cause is not None and not cause.stops_the_rest:
+        place = place_of_frame(cause)
+        message = f"{missing_name(match[1], [cause])} {unmet_need(cause, file)}".rstrip()
+        message = clean(message.replace(" in the submission.", " in your file."))
+    if not message:
+        return finding
+    return replace(finding, result=replace(finding.result, message=message), place=place)
 
 
 def _note(work: Work) -> str:

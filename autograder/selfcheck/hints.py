@@ -47,6 +47,9 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
         steps += [("Where to look", report.stopped_at)] if report.stopped_at else []
         return "Your file stops before its end.", _key(report.file, report.problem), steps
     finding = report.next
+    if finding is None and report.failures:
+        says = "\n".join(report.failures)
+        return "A line of your file fails.", _key(report.file, says), [("What Python says", says)]
     if finding is None:
         return "", "", []
     result = finding.result

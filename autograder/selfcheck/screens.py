@@ -114,6 +114,8 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
         yield Text(report.problem, "red")
     if report.stopped_at:
         yield _indented(Text(f"→ {report.stopped_at}", "dim"))
+    for sentence in report.failures:
+        yield Text(sentence, "yellow")
     if report.printed.strip():
         yield _printed("Your file printed:", report.printed, 0)
 

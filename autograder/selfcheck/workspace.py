@@ -289,7 +289,7 @@ def read(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module as far as it ran, the errors that stopped it, and the processor time that it took.
+    """A module as far as it ran, the errors of its statements, and the processor time that it took.
 
     `absent` are the modules that it imports and that are not there, each with the line and the name
     of its cell.
@@ -307,7 +307,7 @@ def label_of(file: Path) -> str:
 
 
 def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a statement that fails stops itself.
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
@@ -326,6 +326,8 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
             sys.modules["autograder.notebook"] = notebook
+    if any(error["type"] == "KeyboardInterrupt" for error in loaded["errors"]):
+        raise KeyboardInterrupt
     absent = tuple((name, line, piece) for name, line, piece in loaded["absent"])
     return Loaded(server.module, tuple(loaded["errors"]), absent, time.process_time() - begun)
 

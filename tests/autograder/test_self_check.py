@@ -89,8 +89,12 @@ def test_check_reloads_changed_files(folder: Path) -> None:
             ("check_wrong", RIGHT.replace("a + b", "[a, b]"), 1),
             ("check_error", RIGHT.replace("a + b", "print('a is', a) or a + c"), 1),
             ("check_syntax_error", RIGHT.replace("return together", "return together)"), 1),
-            ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 1),
-            ("check_unfinished", RIGHT.replace("class Total:", "1 / 0\n\n\nclass Total:"), 1),
+            ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 0),
+            (
+                "check_unfinished",
+                RIGHT.replace("class Total:", "raise SystemExit\n\n\nclass Total:"),
+                1,
+            ),
             (
                 "check_missing_module",
                 RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"),

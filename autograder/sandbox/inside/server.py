@@ -13,7 +13,7 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class Server:
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
     ) -> dict[str, Any]:
-        """Run the submission. A notebook continues after a failing cell, as it does for its author.
+        """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
@@ -99,36 +99,22 @@ class Server:
             sys.modules["autograder.notebook"] = source.silent_notebook()
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
-        errors = []
-        absent = list[list[Any]]()
-        stopped = list[loading.Place]()
-        ends = {(str(name), int(line)) for name, line in skipped}
-        time_left = loading.LoadingLimit(limit)
-        skips_main = source.leaves_main_out(text)
-        with loading.own_settings():
-            for cell_name, code in source.cells(text, filename):
-                linecache.cache[cell_name] = (
-                    len(code),
-                    None,
-                    code.splitlines(keepends=True),
-                    cell_name,
-                )
-                try:
-                    tree = source.without_main(code, cell_name, skips_main)
-                    missing = loading.run_piece(tree, cell_name, (space, names), time_left, ends)
-                    absent += [[name, line, cell_name] for name, line in missing]
-                except loading.LoadingTimeoutError as late:
-                    place = next((end for end in ends if end[0] == cell_name), None)
-                    stopped.append(
-                        place
-                        or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name)))
-                    )
-                    errors.append(self._stopped_at(stopped[-1]))
-                    time_left.begin_rest()
-                except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
-                    errors.append(self.describe_error(error))
-        places = [[name, line] for name, line in stopped]
-        return {"errors": errors[:20], "stopped": places[:20], "absent": absent[:20]}
+        text_loading = loading.TextLoading(
+            (space, names),
+            loading.LoadingLimit(limit),
+            {(str(name), int(line)) for name, line in skipped},
+            source.leaves_main_out(text),
+        )
+        with loading.own_settings(), closing(text_loading):
+            for name, code in source.cells(text, filename):
+                linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+                if not text_loading.has_ended:
+                    text_loading.run(code, name)
+        return {
+            "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
+            "stopped": [list(place) for place in text_loading.stopped[:20]],
+            "absent": [list(missing) for missing in text_loading.absent[:20]],
+        }
 
     def offer(self, name: str, text: str, filename: str) -> None:
         """Let the next text that is loaded import another text of the student's by this name."""
@@ -147,8 +133,10 @@ class Server:
         self.seed(seed)
         return inputs.make_input(self.module, part, index)
 
-    def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
-        name, line = place
+    def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
+        if isinstance(failure, BaseException):
+            return self.describe_error(failure)
+        name, line = failure
         frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
         return _as_table(RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,)))
 

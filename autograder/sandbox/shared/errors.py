@@ -1,14 +1,16 @@
 """The errors of the student's side, distinguished for the feedback."""
 
 import builtins
+import re
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from autograder.records import READ_ON
 from autograder.sandbox.shared import claims
 from autograder.source import text as source
 
@@ -16,7 +18,6 @@ MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
 LOADING_STOPPED = "LoadingTimeoutError"
-TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
     name
@@ -30,11 +31,14 @@ class StudentError(Exception):
 
 
 class MissingNameError(StudentError, AttributeError):
-    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
+    """The submission does not define a `name` that the suite asks for; `stopped` is what went wrong before it."""
 
-    def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
+    def __init__(
+        self, sentence: str, stopped: "RemoteException | None" = None, *, name: str = ""
+    ) -> None:
         super().__init__(sentence)
         self.stopped = stopped
+        self.name = name
 
 
 class StudentTimeoutError(StudentError):
@@ -78,6 +82,19 @@ class RemoteException:
     bases: tuple[str, ...] = ()
     text: str = ""
     frames: tuple[Frame, ...] = ()
+
+    @property
+    def stops_the_rest(self) -> bool:
+        """Whether a script, or a notebook's cell, was not read on: it is no Python, took too long or ended itself."""
+        is_no_python = "SyntaxError" in self.bases and not any(
+            frame.function for frame in self.frames
+        )
+        return is_no_python or "Exception" not in self.bases
+
+    @property
+    def statement(self) -> Frame | None:
+        """The frame at the top of the file: which of its statements failed."""
+        return next((frame for frame in self.frames if frame.function == "<module>"), None)
 
 
 class StudentRaisedError(StudentError):
@@ -136,18 +153,52 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
-    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
-    if stopped is None:
-        return MissingNameError(f"There is no `{name}` in the submission.")
-    where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
-    if stopped.type == LOADING_STOPPED:
-        return MissingNameError(
-            f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped
-        )
-    return MissingNameError(
-        f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped
-    )
+def missing_name(name: str, failures: Sequence[RemoteException] = ()) -> MissingNameError:
+    """Return the error for a name that is not defined; `failures` occurred while the file was loaded."""
+    cause = cause_of_missing(name, failures)
+    return MissingNameError(_why_missing(name, cause), cause, name=name)
+
+
+def _why_missing(name: str, cause: RemoteException | None) -> str:
+    if cause is None:
+        return f"There is no `{name}` in the submission."
+    where = f" in {cause.frames[-1].place}" if cause.frames else ""
+    if cause.type == LOADING_STOPPED:
+        return f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}"
+    if cause.stops_the_rest:
+        return f"There is no `{name}`: the file stopped{where} with {cause.type}."
+    if _names(cause, name):
+        return f"There is no `{name}`: {_failed(cause)}."
+    return f"There is no `{name}` in the submission. {failed_statement(replace(cause, text=''))}"
+
+
+def cause_of_missing(name: str, failures: Sequence[RemoteException]) -> RemoteException | None:
+    """Return the failure that explains why a name is not defined: what stopped the file, or the failed statement
+    that names it; another failed statement if there is nothing better.
+    """
+    by_rank = sorted(failures, key=lambda each: (not _names(each, name), not each.stops_the_rest))
+    return by_rank[0] if by_rank else None
+
+
+def _names(failure: RemoteException, name: str) -> bool:
+    code = " ".join(f"{frame.function} {frame.code}" for frame in failure.frames)
+    return re.search(rf"\b{re.escape(name)}\b", code) is not None
+
+
+def failed_statement(failure: RemoteException) -> str:
+    """Return the sentence about a statement that failed while the file was loaded, which stopped only itself."""
+    sentence = _failed(failure)
+    why = f": {failure.text}" if failure.text else ""
+    return f"{sentence[:1].upper()}{sentence[1:]}{why.rstrip('.')}; {READ_ON}"
+
+
+def _failed(failure: RemoteException) -> str:
+    statement = failure.statement
+    if statement is None:
+        return f"a line failed with {failure.type}"
+    if failure.type == "AssertionError":
+        return f"the check in {statement.place} failed"
+    return f"{statement.place} failed with {failure.type}"
 
 
 # errors that take a single message, by name; no outcomes of pytest, no SystemExit
