@@ -7,7 +7,7 @@ exception and the student's line.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -97,25 +97,34 @@ def explain(
     return Failure("failed", sentence + absent)
 
 
-def failures_of_loading(
-    failures: Iterable[RemoteException], absent: Iterable[str], file: SourceFile | None = None
-) -> Iterator[str]:
-    """Yield a sentence about each of the first statements that failed while the file was loaded, and did not stop it.
+def failed_alone(
+    failures: Iterable[RemoteException], absent: Collection[str]
+) -> list[RemoteException]:
+    """Return what failed at the top of a file and did not stop it.
 
     Without what waits for unwritten code, and without what needs a module that is `absent`, which
-    is told anyway. With a `file`, as for a page, the sentence holds no text that its code chose.
+    is told anyway.
     """
-    told = [
+    return [
         failure
         for failure in failures
         if not failure.stops_the_rest
         and failure.type != "NotImplementedError"
         and not any(f"'{name}'" in failure.text for name in absent)
     ]
-    for failure in told[:MOST_FAILURES]:
+
+
+def sentences_about(
+    failures: Sequence[RemoteException], file: SourceFile | None = None
+) -> Iterator[str]:
+    """Yield a sentence about each of the first statements that failed while the file was loaded.
+
+    With a `file`, as for a page, the sentence holds no text that its code chose.
+    """
+    for failure in failures[:MOST_FAILURES]:
         shown = failure if file is None else _statement_as_submitted(failure, file)
         yield clean(errors.failed_statement(shown))
-    more = len(told) - MOST_FAILURES
+    more = len(failures) - MOST_FAILURES
     if more > 0:
         yield f"{more} more {'line' if more == 1 else 'lines'} of the file failed, too."
 

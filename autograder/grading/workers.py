@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from autograder.checks.explain import failures_of_loading
+from autograder.checks.explain import failed_alone, sentences_about
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import load_reference
 from autograder.records import TAKES_TOO_LONG, SourceFile
@@ -138,7 +138,7 @@ class LoadedSubmission:
             )
         missing = [name for name, _, _ in self.absent]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
-        return [*problems, *failures_of_loading(self.failures, missing, file)]
+        return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]
 
     def close(self) -> None:
         if self._subject is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from autograder.checks.explain import clean, explain, failures_of_loading
+from autograder.checks.explain import clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import is_unwritten
@@ -96,8 +96,8 @@ class Finding:
 class CheckReport:
     """The results of a student's file.
 
-    `problem` is the error that stopped the file, `stopped_at` its line. `failures` tell of lines
-    that stopped only themselves.
+    `problem` is the error that stopped the file, `failures` tell of lines that stopped only
+    themselves, and `stopped_at` is the place of the first of these.
     """
 
     file: str
@@ -178,6 +178,7 @@ def check_work(work: Work) -> CheckReport:
     file = SourceFile(text.name, text.text)
     failures = tuple(map(told_exception, loaded.errors))
     problem, place = _stopped(failures, file)
+    failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
@@ -193,8 +194,8 @@ def check_work(work: Work) -> CheckReport:
         ),
         parts=text.part_titles(),
         problem=problem,
-        stopped_at=str(place or ""),
-        failures=tuple(failures_of_loading(failures, [name for name, _, _ in loaded.absent])),
+        stopped_at=str(place or _place_at_top(failed) or ""),
+        failures=tuple(sentences_about(failed)),
         note=_note(work),
         warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
         printed=clean(printed.getvalue(), PRINTED),
@@ -425,6 +426,12 @@ def place_of_frame(exception: RemoteException) -> CodeLocation | None:
     name, _, cell = frame.file.partition(" cell ")
     function = "" if frame.function.startswith("<") else frame.function
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
+
+
+def _place_at_top(failures: Sequence[RemoteException]) -> CodeLocation | None:
+    """Return the place of the first of these statements at the top of the file."""
+    tops = [failure.statement for failure in failures]
+    return place_of_frame(RemoteException("", frames=(tops[0],))) if tops and tops[0] else None
 
 
 def _stopped(

@@ -112,10 +112,10 @@ def _next(report: CheckReport) -> Text:
 def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
     if report.problem:
         yield Text(report.problem, "red")
-    if report.stopped_at:
-        yield _indented(Text(f"→ {report.stopped_at}", "dim"))
     for sentence in report.failures:
         yield Text(sentence, "yellow")
+    if report.stopped_at:
+        yield _indented(Text(f"→ {report.stopped_at}", "dim"))
     if report.printed.strip():
         yield _printed("Your file printed:", report.printed, 0)
 
