@@ -7,7 +7,6 @@ visible tests.
 import contextlib
 import importlib
 import inspect
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,6 +20,7 @@ from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import is_unwritten
 from autograder.records import SourceFile, TestResult
 from autograder.sandbox.inside.server import Server
+from autograder.sandbox.inside.surroundings import Output, nobody_there
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
 from autograder.sandbox.outside.local import LocalStudent, from_file
 from autograder.sandbox.outside.loopback import LoopbackConnection
@@ -172,19 +172,20 @@ def check_target(target: str | Path) -> CheckReport:
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text = Text(read(work.file), label_of(work.file))
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        loaded = work.load(SECONDS)
-    file = SourceFile(text.name, text.text)
+    printed = Output()
+    with nobody_there(text.name):
+        with contextlib.redirect_stdout(printed):
+            loaded = work.load(SECONDS)
+        file = SourceFile(text.name, text.text)
+        findings = check_student(
+            loaded.module, work.test_file, from_file(text.name), saved=text, file=file
+        )
     failures = tuple(map(told_exception, loaded.errors))
     problem, place = _stopped(failures, file)
     failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
-    findings = check_student(
-        loaded.module, work.test_file, from_file(text.name), saved=text, file=file
-    )
     hints = LockedHints(work.folder)
     return CheckReport(
         file=work.file.name,
@@ -280,7 +281,7 @@ class _Examination:
                 skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test."
             )
             return Finding(waiting, details)
-        printed = io.StringIO()
+        printed = Output()
         error = session.run(test, self._graded, time_limit)
         if error is None:
             return Finding(skeleton, details)

@@ -5,7 +5,6 @@ The text is not executed. Hostile text can at worst exhaust the worker that pars
 
 import ast
 import hashlib
-import io
 import json
 import linecache
 import re
@@ -135,36 +134,6 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     for number, cell in enumerate(notebook_cells(text), start=1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield f"{filename} cell {number}", plain_cell(cell_source(cell))
-
-
-def no_display(*objects: Any, **options: Any) -> None:
-    """Show nothing, in place of the `display` of a notebook."""
-
-
-class NoShell:
-    """A replacement for IPython during grading: magics and shell commands do nothing.
-
-    Magics that run Python code do not come here (see `magics`).
-    """
-
-    def run_line_magic(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-    run_cell_magic = system = getoutput = set_next_input = run_line_magic
-
-    def captured(self) -> Any:
-        """Return what `%%capture` keeps: output, of which there is none here."""
-        from IPython.utils.capture import CapturedIO
-
-        return CapturedIO(io.StringIO(), io.StringIO())
-
-
-def silent_notebook() -> types.ModuleType:
-    """Return a replacement for `autograder.notebook` with functions that do nothing."""
-    module = types.ModuleType("autograder.notebook")
-    module.__dict__.update(dict.fromkeys(NOTEBOOK_FUNCTIONS, lambda *args, **kwargs: None))
-    module.__dict__["watch_training"] = lambda *args, **kwargs: lambda *args, **kwargs: None
-    return module
 
 
 def names_used(text: str, filename: str) -> dict[str, list[Any]]:

@@ -22,10 +22,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.sandbox.inside import inputs, loading
+from autograder.sandbox.inside import inputs, loading, shell
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.stand_ins import Names, stand_in
+from autograder.sandbox.inside.surroundings import let_loops_do_without_sockets, nobody_there
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.calls import Call, CallReply, Mark
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
@@ -94,9 +95,13 @@ class Server:
         self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
-        space.update(__file__=filename, get_ipython=source.NoShell, display=source.no_display)
+        space["__file__"] = filename
+        own_shell = shell.Shell(space)
+        space.update(get_ipython=lambda: own_shell, display=shell.display)
+        history = None
         if filename.endswith(".ipynb"):
-            sys.modules["autograder.notebook"] = source.silent_notebook()
+            sys.modules["autograder.notebook"] = shell.silent_notebook()
+            history = shell.History(space)
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
         text_loading = loading.TextLoading(
@@ -105,11 +110,17 @@ class Server:
             {(str(name), int(line)) for name, line in skipped},
             source.leaves_main_out(text),
         )
-        with loading.own_settings(), closing(text_loading):
+        nobody = nobody_there(filename, own_shell if "IPython" in text else None)
+        with loading.own_settings(), closing(text_loading), nobody:
             for name, code in source.cells(text, filename):
                 linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-                if not text_loading.has_ended:
-                    text_loading.run(code, name)
+                if text_loading.has_ended:
+                    continue
+                if history:
+                    history.begin(code)
+                value = text_loading.run(code, name)
+                if history:
+                    history.end(value)
         return {
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],
@@ -377,14 +388,16 @@ def serve(sock: socket.socket) -> None:
     """Answer requests until the other side closes the connection."""
     torch.compile = loading.uncompiled
     torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
+    let_loops_do_without_sockets()
     server = Server(types.ModuleType("submission"))
     server.exchange = partial(exchange, server, sock)
-    while True:
-        try:
-            number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        except EOFError:
-            return
-        answer_one(server, sock, number, operation, arguments)
+    with nobody_there("submission.py", shell.Shell(vars(server.module))):
+        while True:
+            try:
+                number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+            except EOFError:
+                return
+            answer_one(server, sock, number, operation, arguments)
 
 
 def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
