@@ -24,10 +24,6 @@ MACHINE = (
 ROUNDING = 1e-6  # scores are rounded to so many points
 # the name of the result that stands for those of a part while they are not shown
 HIDDEN_TESTS = "hidden_tests"
-# how the flags end that students see, too: what happened when their file was loaded
-TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
-READ_ON = "everything below was read all the same."
-IS_NO_CODE_CELL = "is no code cell: its code does not run."
 CATCH_FILE = "catch.py"  # a student's inputs to catch wrong programs with, beside the module
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
@@ -170,12 +166,6 @@ class Grade:
     flags: tuple[str, ...] = ()
     test_seconds: Sequence[float] = ()
     graded_at: str = ""
-
-    @property
-    def flags_for_student(self) -> tuple[str, ...]:
-        """Those flags that tell what happened when the file was loaded."""
-        endings = (TAKES_TOO_LONG, READ_ON, IS_NO_CODE_CELL)
-        return tuple(flag for flag in self.flags if flag.endswith(endings))
 
     @property
     def key(self) -> tuple[str, str]:

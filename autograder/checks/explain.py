@@ -18,15 +18,16 @@ from torch import nn
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
 from autograder.checks.sentences import article, cut
-from autograder.records import IS_NO_CODE_CELL, Outcome, SourceFile
+from autograder.records import Outcome, SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteObject
 from autograder.sandbox.shared import errors
 from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
+from autograder.source.magics import CELL_MAGICS
 from autograder.source.text import cell_source, notebook_cells
 
 MAX_MESSAGE = 2000
-OTHER_CELLS = {"markdown": "it is a Markdown cell, which", "raw": "it is a raw cell, which"}
+OTHER_CELLS = {"markdown": "a Markdown", "raw": "a raw"}
 MOST_LINES = 5_000
 MOST_FAILURES = 3  # of the statements at the top of a file that are told
 LONGEST_FUNCTION = 200  # of a file, and of a function, in the search for a `return`
@@ -38,6 +39,7 @@ _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
 _FEW_DIGITS = re.compile(
     r"\btorch\.(?:bfloat16|float16|half)\b|[\w)\]]\.(?:bfloat16|half)\(|\bautocast\("
 )
+_OTHER_MAGIC = re.compile(r"\s*%%(\w+)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
 
@@ -139,25 +141,40 @@ def _statement_as_submitted(failure: RemoteException, file: SourceFile) -> Remot
 
 
 def cell_without_code(name: str, file: SourceFile) -> str:
-    """Return the sentence about the cell that defines a name and is no code cell; nothing if there is none.
+    """Return the sentence about the cell that defines a name and does not run it; nothing if there is none.
 
     Without a parser, which the text could exhaust.
     """
-    begins = re.compile(rf"^(?:async[ ]+def|def|class)[ ]+{re.escape(name)}\b[^\n]*", re.MULTILINE)
+    begins = re.compile(
+        rf"^(?:(?:async[ ]+def|def|class)[ ]+{re.escape(name)}\b|{re.escape(name)}[ ]*(?::[^=\n]*)?=[^=])",
+        re.MULTILINE,
+    )
     for number, kind, text in _cells(file):
-        if kind in OTHER_CELLS and begins.search(text):
-            return f"Cell {number} defines `{name}`, and {OTHER_CELLS[kind]} {IS_NO_CODE_CELL}"
+        if not begins.search(text):
+            continue
+        if kind == "code" and (magic := _magic_above(text)):
+            return f"Cell {number} defines `{name}` below `{magic}`: its code does not run."
+        if kind in OTHER_CELLS:
+            return (
+                f"Cell {number} defines `{name}` and is no code cell, but {OTHER_CELLS[kind]} cell: "
+                "its code does not run."
+            )
     return ""
 
 
 def names_in_cells_without_code(names: Iterable[str], file: SourceFile) -> Iterator[str]:
-    """Yield a sentence about each of these names that is defined in such a cell and nowhere else."""
-    code = "\n".join(_lines(file)) if file.is_notebook else ""
-    for name in names if file.is_notebook else ():
-        if not re.search(
-            rf"\b(?:def|class)[ ]+{re.escape(name)}\b|^{re.escape(name)}\b", code, re.M
-        ):
+    """Yield a sentence about each of these names that is defined in such a cell and in no code cell."""
+    code = [text for _, kind, text in _cells(file) if kind == "code" and not _magic_above(text)]
+    for name in names:
+        bound = re.compile(rf"\b(?:def|class)[ ]+{re.escape(name)}\b|^{re.escape(name)}\b", re.M)
+        if not any(map(bound.search, code)):
             yield from filter(None, [cell_without_code(name, file)])
+
+
+def _magic_above(text: str) -> str:
+    """Return the magic above a cell's code that does not run it, such as `%%writefile`; nothing if it runs."""
+    match = _OTHER_MAGIC.match(text)
+    return match[0].strip() if match and match[1] not in CELL_MAGICS else ""
 
 
 def _cells(file: SourceFile) -> Iterator[tuple[int, str, str]]:

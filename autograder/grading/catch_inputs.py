@@ -12,7 +12,7 @@ from autograder.checks.explain import clean
 from autograder.course.config import Assignment
 from autograder.grading.differences import LONGEST, SEED, count_numbers
 from autograder.grading.workers import LOADING_FACTOR, WorkerFactory
-from autograder.records import CATCH_FILE, TAKES_TOO_LONG, SourceFile
+from autograder.records import CATCH_FILE, SourceFile
 from autograder.sandbox.outside.budget import Budget
 from autograder.sandbox.outside.connection import malformed
 from autograder.sandbox.outside.worker_connection import WorkerConnection
@@ -20,6 +20,7 @@ from autograder.sandbox.shared import claims
 from autograder.sandbox.shared.containers import leaves
 from autograder.sandbox.shared.errors import (
     LOADING_STOPPED,
+    TAKES_TOO_LONG,
     RemoteException,
     StudentCrashedError,
     StudentError,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from autograder.checks.explain import failed_alone, sentences_about
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import load_reference
-from autograder.records import TAKES_TOO_LONG, SourceFile
+from autograder.records import SourceFile
 from autograder.sandbox.outside.budget import Budget
 from autograder.sandbox.outside.connection import malformed
 from autograder.sandbox.outside.deadline import CLOCK_FACTOR, SHARE_LEFT, EndlessCalls
@@ -18,6 +18,7 @@ from autograder.sandbox.outside.subject import RemoteSubject, Use
 from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import claims
 from autograder.sandbox.shared.errors import (
+    TAKES_TOO_LONG,
     RemoteException,
     StudentError,
     StudentTimeoutError,

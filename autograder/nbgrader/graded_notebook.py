@@ -14,8 +14,8 @@ from nbformat import NotebookNode
 from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
 from autograder.feedback.render import Message
-from autograder.records import TAKES_TOO_LONG, Grade, SourceFile
-from autograder.sandbox.shared.errors import BELOW_MAIN
+from autograder.records import Grade, SourceFile
+from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG, flags_for_student
 from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
@@ -127,7 +127,7 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     score = part_score(grade, part)
     if grade.status == "refused":
         notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
-    notes = [*notes, *grade.flags_for_student]
+    notes = [*notes, *flags_for_student(grade.flags)]
     if any(note.endswith(TAKES_TOO_LONG) for note in notes):
         notes.append(BELOW_MAIN)
     shown = Message(f"{part.title}: {score:g} of {part.points:g} points", results, tuple(notes))

@@ -215,9 +215,9 @@ class History:
         number = len(self._cells) - 1
         self._values[number] = self._space[f"_{number}"] = value
         names = ("_", "__", "___")
-        own = any(self._space.get(name) is not old for name, old in zip(names, self._latest))
+        is_set = any(self._space.get(name) is not old for name, old in zip(names, self._latest))
         self._latest = [value, *self._latest[:2]]
-        if not own:
+        if not is_set:
             self._space.update(zip(names, self._latest))
 
 
@@ -243,7 +243,7 @@ def silent_notebook() -> types.ModuleType:
     return module
 
 
-def check(part: str, questions: bool | None = None) -> Any:
+def check(part: str = "", questions: bool | None = None) -> Any:
     return Nothing()
 
 
@@ -251,7 +251,7 @@ def hint(part: str = "", again: bool = False) -> Any:
     return Nothing()
 
 
-def catch(part: str, make_input: Any = None, give_up: str = "") -> Any:
+def catch(part: str = "", make_input: Any = None, give_up: str = "") -> Any:
     return None
 
 
@@ -270,7 +270,7 @@ def pack() -> None: ...
 def progress() -> None: ...
 
 
-def picture(part: str) -> Any: ...
+def picture(part: str = "") -> Any: ...
 
 
 def draw_model(model: Any, file: Any = None) -> Any:

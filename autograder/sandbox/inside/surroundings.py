@@ -155,7 +155,7 @@ class Anything:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the function that this decorates, as `@interact(x=3)` does, or nothing."""
-        decorated = [each for each in args if isinstance(each, types.FunctionType)]
+        decorated = [given for given in args if isinstance(given, types.FunctionType)]
         return decorated[0] if decorated else Anything()
 
     def __enter__(self) -> Any:

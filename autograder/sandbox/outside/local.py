@@ -28,7 +28,7 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            is_of_student = from_file(self._module.__file__ or "")
+            is_of_student = from_file(getattr(self._module, "__file__", None) or "")
             stopped = [
                 describe_error(error, is_of_student) for error in (self.load_error,) if error
             ]

@@ -3,14 +3,13 @@
 import builtins
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from autograder.records import READ_ON
 from autograder.sandbox.shared import claims
 from autograder.source import text as source
 
@@ -18,6 +17,8 @@ MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
 LOADING_STOPPED = "LoadingTimeoutError"
+TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
+READ_ON = "everything below was read all the same."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
     name
@@ -176,8 +177,11 @@ def cause_of_missing(name: str, failures: Sequence[RemoteException]) -> RemoteEx
     """Return the failure that explains why a name is not defined: what stopped the file, or the failed statement
     that names it; another failed statement if there is nothing better.
     """
-    by_rank = sorted(failures, key=lambda each: (not _names(each, name), not each.stops_the_rest))
-    return by_rank[0] if by_rank else None
+    return min(
+        failures,
+        key=lambda failure: (not _names(failure, name), not failure.stops_the_rest),
+        default=None,
+    )
 
 
 def _names(failure: RemoteException, name: str) -> bool:
@@ -190,6 +194,11 @@ def failed_statement(failure: RemoteException) -> str:
     sentence = _failed(failure)
     why = f": {failure.text}" if failure.text else ""
     return f"{sentence[:1].upper()}{sentence[1:]}{why.rstrip('.')}; {READ_ON}"
+
+
+def flags_for_student(flags: Iterable[str]) -> list[str]:
+    """Return those flags of a grade that a student sees, too: what happened when the file was loaded."""
+    return [flag for flag in flags if flag.endswith((TAKES_TOO_LONG, READ_ON))]
 
 
 def _failed(failure: RemoteException) -> str:
