@@ -18,12 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograder.checks.explain import stops_before_code
 from autograder.course.markers import CATCH, UNWRITTEN
 from autograder.feedback.render import Message
 from autograder.grading.differences import call_line
 from autograder.records import CATCH_FILE, RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
+from autograder.sandbox.shared.errors import describe_error
 from autograder.selfcheck.answers import unlocked_by
 from autograder.selfcheck.catch import (
     WrongProgram,
@@ -83,7 +85,11 @@ def _show_waiting(
 
     if str(error).endswith(UNWRITTEN):
         _kernel.waiting.append(str(error).removesuffix(UNWRITTEN))
-        display(Message(f"This cell waits: `{_kernel.waiting[-1]}`{UNWRITTEN}"))
+        frames = describe_error(error, lambda step: step.f_globals is _notebook_space()).frames
+        waits = f"`{_kernel.waiting[-1]}`{UNWRITTEN}"
+        if frames and frames[-1].below:
+            waits = stops_before_code(frames[-1])
+        display(Message(f"This cell waits: {waits}"))
     elif isinstance(error, NameError) and _kernel.waiting and error.name not in _kernel.waiting:
         display(
             Message(

@@ -62,15 +62,19 @@ def is_current(course: Course, assignment: Assignment, text: str) -> bool:
 def with_stub(
     course: Course, assignment: Assignment, text: str, released: Mapping[Path, str]
 ) -> str:
-    """Return hints.json with what tells a student's work from the released stub, the packages that
-    it needs, the points of catch.py, and how the course asks earlier questions.
+    """Return hints.json with what tells a student's work from the released stub, the digest of the
+    visible tests, the packages that it needs, the points of catch.py, and how the course asks earlier questions.
     """
+    from autograder.selfcheck.locked_hints import digest_of_tests
+
     stub = ReleasedStub.of(
         assignment.stem, {file.name: source for file, source in released.items()}
     )
     anew = ("packages", "catch_points", "earlier_questions", "asked_again_as")
     record = {name: value for name, value in json.loads(text).items() if name not in anew}
     record["stub"] = stub.as_record()
+    tests = {file.name: source for file, source in released.items()}
+    record["tests_sha256"] = digest_of_tests(tests[f"test_{assignment.stem}.py"])
     if assignment.catch_points is not None:
         record["catch_points"] = assignment.catch_points
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}

@@ -24,7 +24,7 @@ from autograder.sandbox.outside.remote import RemoteObject
 from autograder.sandbox.shared import errors
 from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
 from autograder.source.magics import CELL_MAGICS
-from autograder.source.text import cell_source, notebook_cells
+from autograder.source.text import cell_source, notebook_cells, statement_below
 
 MAX_MESSAGE = 2000
 OTHER_CELLS = {"markdown": "a Markdown", "raw": "a raw"}
@@ -218,8 +218,9 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     if file.is_notebook:
         where = _CELL.fullmatch(frame.file)
         lines = file.text.count("\\n") + 1
-        code, before = (
-            text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before)
+        code, before, below = (
+            text if _is_in_notebook(text, file) else ""
+            for text in (frame.code, frame.before, frame.below)
         )
     else:
         where = _FILE.fullmatch(frame.file)
@@ -228,11 +229,12 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
         above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
         code = cut(numbered[frame.line - 1].strip()) if 1 <= frame.line <= lines else ""
         before = above[-2] if code and len(above) > 1 else ""
+        below = cut(statement_below(numbered, frame.line))
     if where is None or not 1 <= frame.line <= lines:
         return None
     is_defined = all(_defines(file, name) for name in frame.function.split("."))
     function = frame.function if is_defined else ""
-    return replace(frame, code=code, function=function, before=before, shapes="")
+    return replace(frame, code=code, function=function, before=before, shapes="", below=below)
 
 
 def _is_in_notebook(line: str, file: SourceFile) -> bool:
@@ -314,6 +316,8 @@ def _raised(error: RemoteException, full: bool) -> str:
     where = error.frames[-1] if error.frames else None
     if error.type == "NotImplementedError":
         name = f"`{where.function}`" if where and where.function else "This part"
+        if where and where.below:
+            return stops_before_code(where)
         if where and _is_code(where.before):
             return f"Below your code, {name} still has the line `{where.code}` (in {where.place}): delete it."
         return f"{name} is not written yet{_at(error)}."
@@ -322,6 +326,13 @@ def _raised(error: RemoteException, full: bool) -> str:
     line = f"\n    {where.code}" if where and where.code else ""
     shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
     return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
+
+
+def stops_before_code(frame: Frame) -> str:
+    """Return the sentence about a line that raises above code of the same function, as the stub's line does."""
+    name = f"`{frame.function}`" if frame.function else "this part"
+    place = f"{frame.place[:1].upper()}{frame.place[1:]}"
+    return f"{place} stops {name} before your code: delete it.\n    {frame.code}"
 
 
 def _with_place(sentence: str, error: RemoteException) -> str:

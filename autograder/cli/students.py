@@ -1,17 +1,23 @@
 """The commands for students: check, watch, hint, answers, catch, progress and pack."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autograder.cli.base import DONE, FOUND, show
+from autograder.cli.base import DONE, FOUND, QUIET, Interrupted, say, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
 from autograder.cli.options import AsJson, Target, path_option
 from autograder.course.config import load_course
 from autograder.records import RefusedError
-from autograder.selfcheck.workspace import find_work, find_works
+from autograder.selfcheck.workspace import Work, find_work, find_works
+
+if TYPE_CHECKING:
+    from autograder.selfcheck.check import CheckReport
 
 
 def check(
@@ -29,7 +35,6 @@ def check(
     as_json: AsJson = False,
 ) -> int:
     """Run the visible tests on your code, and explain each failure."""
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.drawing import draw_all
     from autograder.selfcheck.earlier_questions import question_after, switch
     from autograder.selfcheck.screens import check_screen
@@ -39,18 +44,37 @@ def check(
         switch(works[0].folder, on=questions)
     if len(works) > 1:
         return _check_all(target, as_json)
-    report = check_work(works[0])
+    report = _checked(works[0])
     drawings = draw_all(works[0]) if picture and not as_json else ()
     question = None if as_json else question_after(works[0], report)
     show(as_json, report.as_record, lambda: console.print(check_screen(report, drawings, question)))
     return DONE if report.all_passed else FOUND
 
 
+def _checked(work: Work) -> "CheckReport":
+    """Return the report of a student's file; in a terminal, a line says at once that the tests run."""
+    from autograder.selfcheck.check import check_work
+
+    if sys.stderr.isatty() and not QUIET.get():
+        say(f"Checking {work.file.name} …")
+    with _interrupted(f"Stopped. {work.file.name} was not checked to its end."):
+        return check_work(work)
+
+
+@contextmanager
+def _interrupted(sentence: str) -> Iterator[None]:
+    """Say this when the block is interrupted: of a check, nothing is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(sentence) from None
+
+
 def _check_all(target: str, as_json: bool) -> int:
     from autograder.selfcheck.progress import standings
     from autograder.selfcheck.screens import progress_screen
 
-    with console_progress(quiet=as_json, transient=True) as steps:
+    with _interrupted("Stopped."), console_progress(quiet=as_json, transient=True) as steps:
         all_standings = standings(target, steps("Checking"))
     reports = [standing.report for standing in all_standings]
     records = (report.as_record() for report in reports if report)
@@ -76,12 +100,11 @@ def hint(
     ] = False,
 ) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next step."""
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
 
     work = find_work(target)
-    next_step = next_hint(work, check_work(work), start_over=again)
+    next_step = next_hint(work, _checked(work), start_over=again)
     console.print(hint_screen(next_step, f"autograder hint {work.name}"))
     return DONE
 
@@ -97,7 +120,6 @@ def answers(
 ) -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
     from autograder.selfcheck.answers import unlocked
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
 
     if everything:
@@ -112,7 +134,7 @@ def answers(
         )
         return DONE
     work = find_work(target)
-    report = check_work(work)
+    report = _checked(work)
     console.print(
         answers_screen(
             unlocked(work, report), {part: report.title(part) for part in report.by_part()}
@@ -137,11 +159,10 @@ def catch(
 ) -> int:
     """Find inputs, in catch.py, on which wrong programs differ from your code."""
     from autograder.selfcheck.catching import catch_with_file, give_up_with_file
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import catch_screen, given_up_screen
 
     work = find_work(target)
-    report = check_work(work)
+    report = _checked(work)
     if give_up is None:
         results = catch_with_file(work, report, part)
         console.print(catch_screen(results, f"autograder catch {work.name}"))
@@ -168,11 +189,10 @@ def pack(
 ) -> int:
     """Create the archive to hand in, and read it back as the grader will."""
     from autograder.selfcheck import pack as packing
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import packed_screen
 
     if not output.is_dir():
         raise RefusedError(f"There is no folder {output}.")
     work = find_work(target)
-    console.print(packed_screen(packing.pack(work, output), check_work(work)))
+    console.print(packed_screen(packing.pack(work, output), _checked(work)))
     return DONE

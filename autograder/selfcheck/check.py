@@ -18,12 +18,12 @@ from autograder.checks.explain import clean, explain, failed_alone, sentences_ab
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import is_unwritten
-from autograder.records import SourceFile, TestResult
+from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.sandbox.inside.server import Server
 from autograder.sandbox.inside.surroundings import Output, nobody_there
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
 from autograder.sandbox.outside.local import LocalStudent, from_file
-from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.subject import RemoteSubject, Subject
 from autograder.sandbox.shared.errors import (
@@ -60,10 +60,13 @@ from autograder.suite.session import SuiteSession, Test
 
 SEED = 0
 SECONDS = 20.0
+SHORT_SECONDS = 2.0  # of processor time, for a call of a function that did not end before
 SLOW_LOADING = 3.0  # seconds of processor time
 PRINTED = 2000  # maximum length of the output stored for each test
 
 _NO_NAME = re.compile(r"There is no `(\w+)`")
+
+_UNPACK = "unpack the test file again"
 
 Own = Callable[[FrameType], bool]
 
@@ -180,6 +183,8 @@ def check_work(work: Work) -> CheckReport:
         findings = check_student(
             loaded.module, work.test_file, from_file(text.name), saved=text, file=file
         )
+    if not findings:
+        raise RefusedError(f"{work.test_file.name} holds no test: {_UNPACK}.")
     failures = tuple(map(told_exception, loaded.errors))
     problem, place = _stopped(failures, file)
     failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
@@ -198,7 +203,7 @@ def check_work(work: Work) -> CheckReport:
         stopped_at=str(place or _place_at_top(failed) or ""),
         failures=tuple(sentences_about(failed)),
         note=_note(work),
-        warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
+        warnings=tuple(dict.fromkeys([*_about_tests(work, hints), *_warnings(text, loaded)])),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=hints.has_answers,
         has_catch=bool(hints.parts_to_catch),
@@ -238,11 +243,37 @@ class OwnServer(Server):
         return super().describe_error(error)
 
 
+class PatientOnce(LoopbackConnection):
+    """A connection that waits for each function once: later calls of one that did not end have a short time."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, records=True)
+        self._endless: set[str] = set()
+
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
+        if operation != "call":
+            return super().exchange(operation, arguments, seconds)
+        name = called_name(self.server, arguments["target"])
+        is_again = name in self._endless
+        try:
+            with alarm(SHORT_SECONDS) if is_again else contextlib.nullcontext():
+                return super().exchange(operation, arguments, seconds)
+        except TestAlarm:
+            self._endless.add(name)
+            if not is_again:
+                raise
+            raise TestAlarm(
+                f"`{name}` did not end in an earlier test, and here it was stopped after {SHORT_SECONDS:g} seconds."
+            ) from None
+
+
 def as_graded(
     module: ModuleType, file: SourceFile | None = None
 ) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
-    connection = LoopbackConnection(OwnServer(module), records=True)
+    connection = PatientOnce(OwnServer(module))
     return RemoteSubject(connection, RemoteStudent(connection), None, file)
 
 
@@ -483,6 +514,12 @@ def _note(work: Work) -> str:
     if work.other is None or UNWRITTEN in read(work.other):
         return ""
     return f"{work.other.name} is complete, too. To check that one, name it."
+
+
+def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:
+    """Yield a sentence if the test file is not the one that was handed out."""
+    if not hints.is_of(work.test_file.read_text("utf-8", "replace")):
+        yield f"{work.test_file.name} was changed, so these results say nothing about your points: {_UNPACK}."
 
 
 def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:

@@ -30,7 +30,7 @@ import torch
 
 from autograder.course.markers import QUESTION_LEADS
 from autograder.sandbox.outside.alarm import alarm
-from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.steady import SteadyServer
 from autograder.sandbox.outside.subject import RemoteSubject
@@ -79,9 +79,7 @@ class RecordingConnection(LoopbackConnection):
         self, operation: str, arguments: dict[str, Any], seconds: float | None
     ) -> dict[str, Any]:
         if operation == "call":
-            handle, path = arguments["target"]
-            owner = [] if handle is None else [type(self.server.objects[handle.number]).__name__]
-            self.visited.append(".".join([*owner, *(path or ["forward"])]))
+            self.visited.append(called_name(self.server, arguments["target"]))
         return super().exchange(operation, arguments, seconds)
 
 
@@ -213,6 +211,11 @@ def salt_of(assignment: str, test: str) -> str:
     return f"{SCHEMA}/{assignment}/{test}"
 
 
+def digest_of_tests(text: str) -> str:
+    """Return the digest of a test file, whatever its line ends and the spaces at its end."""
+    return hashlib.sha256("\n".join(text.splitlines()).rstrip().encode()).hexdigest()
+
+
 def nudge_key(assignment: str, function: str) -> bytes:
     """Return the key of a nudge, which has no answers to be locked with: it only does not stand in clear."""
     return hashlib.sha256(f"{SCHEMA}/{assignment}/nudge/{function}".encode()).digest()
@@ -274,6 +277,7 @@ class LockedHints:
             self.asks_earlier_questions = bool(record.get("earlier_questions", True))
             self._rewordings = dict(record.get("asked_again_as", {}))
             self.catch_points = record.get("catch_points")
+            self._digest_of_tests = str(record.get("tests_sha256", ""))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
@@ -283,6 +287,7 @@ class LockedHints:
             self.asks_earlier_questions = False
             self._rewordings = {}
             self.catch_points = None
+            self._digest_of_tests = ""
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -295,6 +300,10 @@ class LockedHints:
         """Return the author's nudge for the gap in this function, or nothing."""
         nudges = open_lock(nudge_key(self.assignment, function), self._nudges)
         return str(nudges[0]) if nudges else ""
+
+    def is_of(self, tests: str) -> bool:
+        """Whether a test file is the one that was handed out, as far as this is known."""
+        return self._digest_of_tests in ("", digest_of_tests(tests))
 
     @property
     def has_answers(self) -> bool:

@@ -112,9 +112,22 @@ def find_works(target: str | Path = ".") -> list[Work]:
         return [_named(str(target))]
     if works := _works_in(path):
         return works
+    if stem := _stem_without_tests(path):
+        raise RefusedError(
+            f"There is no test_{stem}.py in {path.resolve()}: unpack the test file again."
+        )
     raise RefusedError(
         f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
     )
+
+
+def _stem_without_tests(folder: Path) -> str:
+    """Return the stem of an assignment's stub in a folder without its tests; nothing if there is none."""
+    if _test_files(folder) or not (folder / "hints.json").is_file():
+        return ""
+    stems = {file.stem for file in _sources(folder, _released_stub(folder))}
+    by_folder = folder.resolve().name.partition("_")[2]
+    return by_folder if by_folder in stems else next(iter(sorted(stems)), "")
 
 
 def _work_of_file(path: Path) -> Work:

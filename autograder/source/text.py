@@ -9,7 +9,7 @@ import json
 import linecache
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.source.magics import parse, plain_cell, plain_script
@@ -20,6 +20,7 @@ NOTEBOOK_FUNCTIONS = (
     *("open_assignment", "pack", "picture", "progress"),
 )
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+NEAR = 20  # lines above and below one that raised
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
@@ -35,13 +36,31 @@ def line_of(code: types.CodeType, line: int) -> str:
 
 def frame_texts(
     step: types.FrameType, line: int, error: BaseException
-) -> tuple[str, str, str, str]:
-    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the shapes on the line."""
+) -> tuple[str, str, str, str, str]:
+    """Return the rest of a `Frame`: the function, the line, the nearest line above it, the shapes on the line, and
+    the next statement below it in the same block.
+    """
     code = step.f_code
-    above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
+    above = (line_of(code, number) for number in range(line - 1, max(0, line - NEAR), -1))
     before = next((text for text in above if text), "")
     shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
-    return qualified_name(code), line_of(code, line), before, shapes
+    lines = [text.rstrip("\n") for text in linecache.getlines(code.co_filename)]
+    return qualified_name(code), line_of(code, line), before, shapes, statement_below(lines, line)
+
+
+def statement_below(lines: Sequence[str], number: int) -> str:
+    """Return the first line below a numbered one that goes on in its block; nothing if the block ends there."""
+    if not 1 <= number <= len(lines):
+        return ""
+    indent = _indent(lines[number - 1])
+    for line in lines[number : number + NEAR]:
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line.strip() if _indent(line) == indent else ""
+    return ""
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def qualified_name(code: types.CodeType) -> str:

@@ -20,6 +20,7 @@ from autograder.sandbox.shared.errors import (
     StudentTimeoutError,
     student_raised,
 )
+from autograder.source.text import statement_below
 from autograder.text.wording import message_skeleton
 
 SECRET = "the input was 0.8414709"
@@ -109,6 +110,39 @@ def test_an_untouched_gap_is_not_written_yet(before):
     frame = Frame("heads.py", 5, "head", STUB_LINE, before=before)
     found = explain(raised("NotImplementedError", frames=(frame,)), full=True)
     assert found.message == "`head` is not written yet (line 5)."
+
+
+ABOVE = f"def head(x: int) -> int:\n    # TODO: double it\n    {STUB_LINE}\n    # twice\n\n    return 2 * x\n"
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("form", ["py", "ipynb"])
+def test_a_line_of_the_stub_above_finished_code_is_to_be_deleted(full, form):
+    name, place, text = "heads.py", "Line 3", ABOVE
+    if form == "ipynb":
+        name, place = "heads.ipynb cell 1", "Line 3 of cell 1"
+        text = json.dumps({"cells": [{"cell_type": "code", "source": ABOVE}]})
+    frame = Frame(name, 3, "head", STUB_LINE, before="# TODO: double it", below="return 2 * x")
+    file = SourceFile(f"heads.{form}", text)
+    found = explain(raised("NotImplementedError", frames=(frame,)), full=full, file=file)
+    assert found.message == f"{place} stops `head` before your code: delete it.\n    {STUB_LINE}"
+
+
+BELOW = {
+    "    raise E\n    return x": "return x",
+    "    raise E\n\n    # why\n    x = 1\n": "x = 1",
+    "    raise E\n": "",
+    "    raise E\n\ndef other():\n    pass": "",
+    "    raise E\n        return x": "",
+    "    if x:\n        raise E\n    return x": "",
+}
+
+
+@pytest.mark.parametrize("text", BELOW)
+def test_the_statement_below_is_that_of_the_same_block(text):
+    lines = text.split("\n")
+    number = next(at for at, line in enumerate(lines, start=1) if "raise" in line)
+    assert statement_below(lines, number) == BELOW[text]
 
 
 NOTHING = CheckFailed("The output is None; a tensor was expected.")

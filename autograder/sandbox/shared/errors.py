@@ -58,7 +58,7 @@ class StudentCrashedError(StudentError):
 class Frame:
     """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
 
-    `shapes` describes the tensors that the line names.
+    `shapes` describes the tensors that the line names; `below` is the next statement of its block.
     """
 
     file: str
@@ -67,6 +67,7 @@ class Frame:
     code: str
     before: str = ""
     shapes: str = ""
+    below: str = ""
 
     @property
     def place(self) -> str:
@@ -141,7 +142,7 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
 
 
 def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
-    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
+    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:4])
     return Frame(
         claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *texts_of_frame
     )
