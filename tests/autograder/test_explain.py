@@ -9,7 +9,7 @@ import torch
 
 from autograder import checks
 from autograder.checks import CheckFailed
-from autograder.checks.explain import clean, explain
+from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.records import SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.shared.errors import (
@@ -18,6 +18,7 @@ from autograder.sandbox.shared.errors import (
     RemoteException,
     StudentCrashedError,
     StudentTimeoutError,
+    missing_name,
     student_raised,
 )
 from autograder.source.text import statement_below
@@ -143,6 +144,31 @@ def test_the_statement_below_is_that_of_the_same_block(text):
     lines = text.split("\n")
     number = next(at for at, line in enumerate(lines, start=1) if "raise" in line)
     assert statement_below(lines, number) == BELOW[text]
+
+
+HEAD = "def head(x):\n    return 2 * x\n"
+NO_CODE = "and is no code cell, but a"
+OTHER_CELLS = {
+    "markdown": ([("markdown", HEAD)], f"Cell 1 defines `head` {NO_CODE} Markdown cell: its code does not run."),
+    "raw": ([("code", "x = 1"), ("raw", HEAD)], f"Cell 2 defines `head` {NO_CODE} raw cell: its code does not run."),
+    "a class": ([("raw", "class head:\n    pass")], f"Cell 1 defines `head` {NO_CODE} raw"),
+    "a value": ([("raw", "head: int = 3")], f"Cell 1 defines `head` {NO_CODE} raw"),
+    "below another magic": ([("code", f"%%writefile a.py\n{HEAD}")], "below `%%writefile`: its code does not run."),
+    "below a timing": ([("code", f"%%time\n{HEAD}")], ""),
+    "in a code cell, too": ([("markdown", HEAD), ("code", HEAD)], ""),
+    "prose": ([("markdown", "Write `head` first; a def of head follows: head == 3")], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHER_CELLS)
+def test_code_in_a_cell_that_does_not_run_is_named(case):
+    cells, sentence = OTHER_CELLS[case]
+    text = json.dumps({"cells": [{"cell_type": kind, "source": code} for kind, code in cells]})
+    file = SourceFile("heads.ipynb", text)
+    flags = list(names_in_cells_without_code(["head", "other"], file))
+    assert len(flags) == bool(sentence) and sentence in "".join(flags)
+    found = explain(missing_name("head"), full=False, file=file)
+    assert sentence in found.message and found.message.startswith("There is no `head`")
 
 
 NOTHING = CheckFailed("The output is None; a tensor was expected.")
