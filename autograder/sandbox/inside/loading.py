@@ -3,7 +3,6 @@
 import __future__
 
 import ast
-import asyncio
 import functools
 import inspect
 import operator
@@ -14,12 +13,15 @@ from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from autograder.sandbox.inside.absent import Missing, absent_allowed, is_absent
 from autograder.source.text import without_main
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 Place = tuple[str, int]  # the name of a piece, and a line of it
 
@@ -109,7 +111,7 @@ class TextLoading:
     _unbound: set[str] = field(default_factory=set)
     _missing: set[str | None] = field(default_factory=set)
     _place: Place = ("", 0)
-    _loop: asyncio.AbstractEventLoop | None = None
+    _loop: "AbstractEventLoop | None" = None
 
     def run(self, code: str, name: str) -> Any:
         """Run a piece; return the value of its last statement, None if that is no expression."""
@@ -161,6 +163,8 @@ class TextLoading:
 
     def _completed(self, statements: Coroutine[Any, Any, Any]) -> Any:
         """Run statements that wait for something in an event loop, below which no other one shows."""
+        import asyncio
+
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         self._loop = self._loop or asyncio.new_event_loop()

@@ -3,11 +3,8 @@
 Each stand-in is called as the real thing is called, and does nothing.
 """
 
-import asyncio.selector_events
-import getpass
 import importlib
 import io
-import pdb
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -39,8 +36,8 @@ def nobody_there(filename: str, shell: Shell | None = None) -> Iterator[None]:
         (sys, "argv", [filename]),
         (sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8")),
         (sys, "breakpointhook", _no_breakpoint),
-        (pdb, "set_trace", _no_breakpoint),
-        (getpass, "getpass", _no_password),
+        (importlib.import_module("pdb"), "set_trace", _no_breakpoint),
+        (importlib.import_module("getpass"), "getpass", _no_password),
         *(_of_ipython(shell) if shell is not None else ()),
     ]
     before = [(target, name, getattr(target, name)) for target, name, _ in stand_ins]
@@ -221,7 +218,7 @@ def let_loops_do_without_sockets() -> None:
             LONGEST_WAIT if timeout is None else min(timeout, LONGEST_WAIT)
         )
 
-    loops: Any = asyncio.selector_events.BaseSelectorEventLoop
+    loops: Any = importlib.import_module("asyncio.selector_events").BaseSelectorEventLoop
     loops._make_self_pipe = look_often
     loops._close_self_pipe = lambda self: None
     loops._write_to_self = lambda self: None
