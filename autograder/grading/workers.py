@@ -137,6 +137,10 @@ class LoadedSubmission:
             problems.append(
                 f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded."
             )
+        for failure in self.failures:
+            if failure.type == "SystemExit" and failure.statement:
+                place = _place(failure.statement.file, failure.statement.line)
+                problems.append(f"{place} ended the file: what stands below it was not read.")
         missing = [name for name, _, _ in self.absent]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]

@@ -185,6 +185,16 @@ def test_the_first_cause_is_named_and_not_what_follows() -> None:
 
 
 @pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+def test_names_beside_the_solutions_are_bound_and_deleted(name: str) -> None:
+    text = "x = y = 1\ndel x\ndef f(): return 1\ndel f\nasync def g(): return y\nz = await g()\n"
+    module, told = load(
+        cells(text) if name.endswith(".ipynb") else text, name, stand_ins={"f": False}
+    )
+    assert told["errors"] == [] and (module.y, module.z) == (1, 1)
+    assert not hasattr(module, "x") and hasattr(module, "f")
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
 @pytest.mark.parametrize("line", ["import sys; sys.exit()", "exit()", "raise KeyboardInterrupt"])
 def test_what_ends_the_process_ends_the_text(line: str, name: str) -> None:
     pieces = ["def above():\n    return 1", line, "def answer():\n    return 1\n"]
@@ -508,6 +518,14 @@ def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
     grade = graded(grader, RIGHT + TRAINING)
     assert grade.score == 10 and not messages(grade)
     assert any("was stopped when the file was loaded" in flag for flag in grade.flags), grade.flags
+
+
+def test_a_file_that_ends_itself_is_flagged(grader: Grader) -> None:
+    grade = graded(grader, f"{RIGHT}\nexit()\n")
+    assert grade.score == 10
+    assert grade.flags == (
+        f"Line {RIGHT.count(chr(10)) + 2} ended the file: what stands below it was not read.",
+    )
 
 
 @pytest.mark.slow

@@ -26,7 +26,11 @@ from autograder.sandbox.inside import inputs, loading, shell
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.stand_ins import Names, stand_in
-from autograder.sandbox.inside.surroundings import let_loops_do_without_sockets, nobody_there
+from autograder.sandbox.inside.surroundings import (
+    add_names_of_site,
+    let_loops_do_without_sockets,
+    nobody_there,
+)
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.calls import Call, CallReply, Mark
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
@@ -389,6 +393,7 @@ def serve(sock: socket.socket) -> None:
     torch.compile = loading.uncompiled
     torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
     let_loops_do_without_sockets()
+    add_names_of_site()
     server = Server(types.ModuleType("submission"))
     server.exchange = partial(exchange, server, sock)
     with nobody_there("submission.py", shell.Shell(vars(server.module))):

@@ -5,6 +5,7 @@ Each stand-in is called as the real thing is called, and does nothing.
 
 import importlib
 import io
+import site
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -207,6 +208,12 @@ _EXTRAS: dict[str, Callable[[Any], None]] = {
     "tqdm.autonotebook": _fill_bars,
     "tqdm.notebook": _fill_bars,
 }
+
+
+def add_names_of_site() -> None:
+    """Add `exit`, `quit` and `help`, which a worker's interpreter starts without."""
+    site.setquit()
+    site.sethelper()
 
 
 def let_loops_do_without_sockets() -> None:
