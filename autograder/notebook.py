@@ -8,6 +8,7 @@ saved files. During grading none of them does anything, because the grader runs 
 
 import inspect
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -17,11 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograder.checks.explain import stops_before_code
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import Message
 from autograder.records import RefusedError
 from autograder.sandbox.outside.local import LocalStudent
 from autograder.sandbox.outside.trusted_process import python_command
+from autograder.sandbox.shared.errors import describe_error
 from autograder.selfcheck.catch.differences import call_line
 from autograder.selfcheck.catch.game import (
     WrongProgram,
@@ -53,13 +56,18 @@ from autograder.selfcheck.kernel import parts_of as _parts_of
 from autograder.selfcheck.kernel import this_kernel as _kernel
 from autograder.selfcheck.live import add_sliders, as_image, in_notebook
 from autograder.selfcheck.live import watch_training as watch_training
+from autograder.selfcheck.living_cells import cell_to_run
 from autograder.selfcheck.living_cells import living_cells as _living_cells
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.model_drawing import draw_model as draw_model
 from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.text import cells
+from autograder.text.spelling import did_you_mean
 from autograder.text.wording import joined
 
+_UNKNOWN = re.compile(
+    r"There is no `(\w+)` in your file\.|Your code raised a NameError: name '(\w+)' is not defined"
+)
 _EXECUTION = "NBGRADER_EXECUTION"  # nbgrader sets it in the kernels that it starts
 _unlocked_by_part: dict[tuple[Path, str], tuple[WrongProgram, ...]] = {}
 
@@ -76,13 +84,19 @@ def _show_waiting(
 
     if str(error).endswith(UNWRITTEN):
         _kernel.waiting.append(str(error).removesuffix(UNWRITTEN))
-        display(Message(f"This cell waits: `{_kernel.waiting[-1]}`{UNWRITTEN}"))
+        frames = describe_error(error, lambda step: step.f_globals is _notebook_space()).frames
+        waits = f"`{_kernel.waiting[-1]}`{UNWRITTEN}"
+        if frames and frames[-1].below:
+            waits = stops_before_code(frames[-1])
+        display(Message(f"This cell waits: {waits}"))
     elif isinstance(error, NameError) and _kernel.waiting and error.name not in _kernel.waiting:
         display(
             Message(
                 f"This cell waits for `{error.name}`, which is defined in an unfinished cell above."
             )
         )
+    elif isinstance(error, NameError) and (cell := _cell_above(error.name or "")):
+        display(Message(f"`{error.name}` is not defined: run {cell} first."))
     else:
         shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)
 
@@ -93,8 +107,8 @@ def _install_handler() -> None:
         shell.set_custom_exc((NotImplementedError, NameError), _show_waiting)
 
 
-def check(part: str) -> Any:
-    """Run the visible tests of one part on the current definitions of this notebook.
+def check(part: str = "") -> Any:
+    """Run the visible tests of one part, or of all, on the current definitions of this notebook.
 
     Raises NotGradedHereError if nbgrader would take the result for a score.
     """
@@ -113,27 +127,58 @@ def _verdict(part: str) -> Message:
     test_file = _kernel.test_file(part)
     if test_file is None:
         return Message(_no_test_of(part))
-    findings = _findings(test_file, part)
+    findings = _findings(test_file, part or None)
     results = tuple(
         replace(finding.result, mistake=finding.mistake or None) for finding in findings
     )
     score = sum(result.score for result in results)
     total = sum(result.max_score for result in results)
-    shown = _kernel.seen[part] = Message(
-        f"{score:g} of {total:g} visible points of this part so far.", results
-    )
+    of_what = " of this part" if part else ""
+    shown = Message(f"{score:g} of {total:g} visible points{of_what} so far.", results)
+    if part:
+        _kernel.seen[part] = shown
     if shown.passed:
         shown = replace(
-            shown, heading=f"All visible tests of this part pass: {score:g} of {total:g} points."
+            shown, heading=f"All visible tests{of_what} pass: {score:g} of {total:g} points."
         )
     return replace(shown, foot=_progress(test_file) + _answers(test_file, shown))
 
 
 def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
     space = _notebook_space()
-    return check_student(
+    findings = check_student(
         _module(space), test_file, lambda step: step.f_globals is space, part, saved
     )
+    return tuple(map(_with_cell_to_run, findings))
+
+
+def _with_cell_to_run(finding: Finding) -> Finding:
+    """Return the finding about a name that this kernel does not know with the cell that has to run first."""
+    match = _UNKNOWN.match(finding.result.message or "")
+    if match is None:
+        return finding
+    name = match[1] or match[2]
+    cell = cell_to_run(name, _saved_cells()) or ("its cell" if match[1] else "")
+    if not cell:
+        return finding
+    message = f"`{name}` is not defined: run {cell} first."
+    return replace(finding, result=replace(finding.result, message=message))
+
+
+def _cell_above(name: str) -> str:
+    """Return the words for another cell of the saved notebook that binds a name; nothing if none does."""
+    running = [*_notebook_space().get("In", ()), ""][-2:-1]
+    others = [code for code in _saved_cells() if code.strip() not in map(str.strip, running)]
+    return cell_to_run(name, others)
+
+
+def _saved_cells() -> list[str]:
+    """Return the code cells of the saved notebook; none if it cannot be read."""
+    file = _saved_notebook()
+    try:
+        return [code for _, code in cells(read(file), file.name)] if file else []
+    except (RefusedError, ValueError):
+        return []
 
 
 def open_assignment(name: str) -> None:
@@ -175,7 +220,7 @@ def hint(part: str = "", again: bool = False) -> Message:
     return Message(next_step.title, notes=(kind, *next_step.text.split("\n")), foot=more)
 
 
-def catch(part: str, make_input: Any = None, give_up: str = "") -> Message | None:
+def catch(part: str = "", make_input: Any = None, give_up: str = "") -> Message | None:
     """Tell on which wrong programs of a part an input differs from the current definitions of this
     notebook; with `give_up="B"`, what the author's input for program B tells.
     """
@@ -188,7 +233,7 @@ def catch(part: str, make_input: Any = None, give_up: str = "") -> Message | Non
 
 
 def _caught(part: str, make_input: Any, letter: str) -> Message:
-    test_file = _kernel.test_file(part)
+    test_file = _kernel.test_file(part) if part else None
     if test_file is None:
         raise RefusedError(_no_test_of(part))
     hints = LockedHints(test_file.parent)
@@ -264,11 +309,14 @@ def pack() -> None:
             f"There is no notebook of the assignment in {_kernel.here} that could be packed. Keep the files together."
         )
         return
-    saved = {code.strip() for _, code in cells(file.read_text("utf-8"), file.name)}
+    saved = {code.strip() for code in _saved_cells()}
     if not saved.issuperset(text.strip() for text in _living_cells(_notebook_space())):
         print(
             f"{file} does not hold all code of this notebook. Save the notebook there and run this cell again."
         )
+        return
+    if Work(file, file.with_name(f"test_{file.stem}.py")).is_untouched():
+        print(f"{file} holds no answer yet: save the notebook first, and run this cell again.")
         return
     _run("pack", file.name)
 
@@ -334,7 +382,7 @@ def _state(part: str) -> str:
     )
 
 
-def picture(part: str) -> Any:
+def picture(part: str = "") -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
     student = LocalStudent(_module(_notebook_space()))
     for draw, choices in _pictures(part):
@@ -382,15 +430,33 @@ def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence
         return []
     names = runpy.run_path(str(path))
     sliders = names.get("SLIDERS", {})
-    return [(draw, sliders.get(draw, {})) for draw in names["PICTURES"].get(part, [])]
+    drawings = names["PICTURES"]
+    if part not in drawings:
+        print(_no_test_of(part) if part not in _parts_of_here() else f"{part} has no picture.")
+    return [(draw, sliders.get(draw, {})) for draw in drawings.get(part, [])]
+
+
+def _parts_of_here() -> list[str]:
+    test_file = _kernel.test_file("")
+    return _parts_of(test_file) if test_file else []
 
 
 def _caption(draw: Callable[[Any], Any]) -> str:
     return " ".join((draw.__doc__ or draw.__name__.replace("_", " ")).split())
 
 
-def _no_test_of(part: str) -> str:
-    return f"There is no test of a part {part!r} in {_kernel.here}. Keep the files together."
+def _no_test_of(part: Any) -> str:
+    """Return the sentence about a part that no test is about, with those that there are."""
+    test_file = _kernel.test_file("")
+    if test_file is None:
+        return f"There are no tests in {_kernel.here}. Keep the files together."
+    parts = _parts_of(test_file)
+    listed = joined([f'"{name}"' for name in parts], len(parts))
+    if not isinstance(part, str):
+        return f"The name of a part stands in quotes: {listed}."
+    if not part:
+        return f"Name a part: {listed}."
+    return f"There is no part {part!r}{did_you_mean(part, parts) or '.'} The parts: {listed}."
 
 
 def _notebook_space() -> dict[str, Any]:

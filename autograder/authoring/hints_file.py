@@ -65,13 +65,18 @@ def with_stub(
     course: Course, assignment: Assignment, text: str, released: Mapping[Path, str]
 ) -> str:
     """Return hints.json with what is not locked: what tells a student's work from the released stub,
-    the packages that it needs, the nudges, and the questions of each part with their answers.
+    the digest of the visible tests, the packages that it needs, the nudges, and the questions of
+    each part with their answers.
     """
+    from autograder.selfcheck.locked_hints import digest_of_tests
+
     stub = ReleasedStub.of(
         assignment.stem, {file.name: source for file, source in released.items()}
     )
     record = {name: value for name, value in json.loads(text).items() if name not in OPEN}
     record["stub"] = stub.as_record()
+    tests = {file.name: source for file, source in released.items()}
+    record["tests_sha256"] = digest_of_tests(tests[f"test_{assignment.stem}.py"])
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}
     if packages:
         record["packages"] = sorted(packages)

@@ -7,7 +7,8 @@ exception and the student's line.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from types import FrameType
@@ -22,10 +23,13 @@ from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.outside.remote import RemoteObject
 from autograder.sandbox.shared import errors
 from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
-from autograder.source.text import notebook_cells
+from autograder.source.magics import CELL_MAGICS
+from autograder.source.text import cell_source, notebook_cells, statement_below
 
 MAX_MESSAGE = 2000
+OTHER_CELLS = {"markdown": "a Markdown", "raw": "a raw"}
 MOST_LINES = 5_000
+MOST_FAILURES = 3  # of the statements at the top of a file that are told
 LONGEST_FUNCTION = 200  # of a file, and of a function, in the search for a `return`
 _FILE = re.compile(r"[\w.-]{1,100}\.py")
 _CELL = re.compile(r"[\w.-]{1,100}\.ipynb cell \d{1,4}")
@@ -35,6 +39,7 @@ _RETURNS = re.compile(r"\b(?:return|yield|raise NotImplementedError)\b")
 _FEW_DIGITS = re.compile(
     r"\btorch\.(?:bfloat16|float16|half)\b|[\w)\]]\.(?:bfloat16|half)\(|\bautocast\("
 )
+_OTHER_MAGIC = re.compile(r"\s*%%(\w+)")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _OTHER_COMMAND = re.compile(r"##(?=\w*\[)")  # ##[error], ##vso[…]: commands anywhere in a line
 
@@ -72,7 +77,9 @@ def explain(
         return Failure("failed", clean(sentence))
     if isinstance(error, errors.MissingNameError):
         need = unmet_need(error.stopped, file) if error.stopped else ""
-        return Failure("failed", clean(f"{error} {need}".rstrip()))
+        elsewhere = cell_without_code(error.name or "", file) if file else ""
+        words = filter(None, (str(error), need, elsewhere))
+        return Failure("failed", clean(" ".join(words)))
     if isinstance(error, errors.StudentRaisedError):
         if need := unmet_need(error.remote, file):
             shown = as_submitted(error.remote, file or SourceFile("", ""))
@@ -90,6 +97,92 @@ def explain(
     absent = no_return(file) if "NoneType" in str(error) else ""
     sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
     return Failure("failed", sentence + absent)
+
+
+def failed_alone(
+    failures: Iterable[RemoteException], absent: Collection[str]
+) -> list[RemoteException]:
+    """Return what failed at the top of a file and did not stop it.
+
+    Without what waits for unwritten code, and without what needs a module that is `absent`, which
+    is told anyway.
+    """
+    return [
+        failure
+        for failure in failures
+        if not failure.stops_the_rest
+        and failure.type != "NotImplementedError"
+        and not any(f"'{name}'" in failure.text for name in absent)
+    ]
+
+
+def sentences_about(
+    failures: Sequence[RemoteException], file: SourceFile | None = None
+) -> Iterator[str]:
+    """Yield a sentence about each of the first statements that failed while the file was loaded.
+
+    With a `file`, as for a page, the sentence holds no text that its code chose.
+    """
+    for failure in failures[:MOST_FAILURES]:
+        shown = failure if file is None else _statement_as_submitted(failure, file)
+        yield clean(errors.failed_statement(shown))
+    more = len(failures) - MOST_FAILURES
+    if more > 0:
+        yield f"{more} more {'line' if more == 1 else 'lines'} of the file failed, too."
+
+
+def _statement_as_submitted(failure: RemoteException, file: SourceFile) -> RemoteException:
+    """Return a failure at the top of a file without text that the student's code could choose."""
+    top = failure.statement
+    shown = as_submitted(replace(failure, frames=(top,) if top else ()), file)
+    return replace(
+        shown, frames=tuple(replace(frame, function="<module>") for frame in shown.frames)
+    )
+
+
+def cell_without_code(name: str, file: SourceFile) -> str:
+    """Return the sentence about the cell that defines a name and does not run it; nothing if there is none.
+
+    Without a parser, which the text could exhaust.
+    """
+    begins = re.compile(
+        rf"^(?:(?:async[ ]+def|def|class)[ ]+{re.escape(name)}\b|{re.escape(name)}[ ]*(?::[^=\n]*)?=[^=])",
+        re.MULTILINE,
+    )
+    for number, kind, text in _cells(file):
+        if not begins.search(text):
+            continue
+        if kind == "code" and (magic := _magic_above(text)):
+            return f"Cell {number} defines `{name}` below `{magic}`: its code does not run."
+        if kind in OTHER_CELLS:
+            return (
+                f"Cell {number} defines `{name}` and is no code cell, but {OTHER_CELLS[kind]} cell: "
+                "its code does not run."
+            )
+    return ""
+
+
+def names_in_cells_without_code(names: Iterable[str], file: SourceFile) -> Iterator[str]:
+    """Yield a sentence about each of these names that is defined in such a cell and in no code cell."""
+    code = [text for _, kind, text in _cells(file) if kind == "code" and not _magic_above(text)]
+    for name in names:
+        bound = re.compile(rf"\b(?:def|class)[ ]+{re.escape(name)}\b|^{re.escape(name)}\b", re.M)
+        if not any(map(bound.search, code)):
+            yield from filter(None, [cell_without_code(name, file)])
+
+
+def _magic_above(text: str) -> str:
+    """Return the magic above a cell's code that does not run it, such as `%%writefile`; nothing if it runs."""
+    match = _OTHER_MAGIC.match(text)
+    return match[0].strip() if match and match[1] not in CELL_MAGICS else ""
+
+
+def _cells(file: SourceFile) -> Iterator[tuple[int, str, str]]:
+    """Yield the number, the kind and the text of each cell of a notebook; nothing if it cannot be read."""
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
+        cells = notebook_cells(file.text) if file.is_notebook else []
+        for number, cell in enumerate(cells, start=1):
+            yield number, str(cell.get("cell_type")), cell_source(cell)
 
 
 def _missing_attribute(error: BaseException, file: SourceFile | None) -> str:
@@ -125,8 +218,9 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
     if file.is_notebook:
         where = _CELL.fullmatch(frame.file)
         lines = file.text.count("\\n") + 1
-        code, before = (
-            text if _is_in_notebook(text, file) else "" for text in (frame.code, frame.before)
+        code, before, below = (
+            text if _is_in_notebook(text, file) else ""
+            for text in (frame.code, frame.before, frame.below)
         )
     else:
         where = _FILE.fullmatch(frame.file)
@@ -135,11 +229,12 @@ def _step_of(file: SourceFile, frame: Frame) -> Frame | None:
         above = [line.strip() for line in numbered[: max(frame.line, 0)] if line.strip()]
         code = cut(numbered[frame.line - 1].strip()) if 1 <= frame.line <= lines else ""
         before = above[-2] if code and len(above) > 1 else ""
+        below = cut(statement_below(numbered, frame.line))
     if where is None or not 1 <= frame.line <= lines:
         return None
     is_defined = all(_defines(file, name) for name in frame.function.split("."))
     function = frame.function if is_defined else ""
-    return replace(frame, code=code, function=function, before=before, shapes="")
+    return replace(frame, code=code, function=function, before=before, shapes="", below=below)
 
 
 def _is_in_notebook(line: str, file: SourceFile) -> bool:
@@ -185,13 +280,9 @@ def _block(lines: list[str], indent: str) -> str:
 
 
 def _lines(file: SourceFile) -> list[str]:
-    try:
-        cells = notebook_cells(file.text) if file.is_notebook else [{"source": file.text}]
-        code = "\n".join(
-            "".join(cell["source"]) for cell in cells if cell.get("cell_type", "code") == "code"
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return []
+    code = file.text
+    if file.is_notebook:
+        code = "\n".join(text for _, kind, text in _cells(file) if kind == "code")
     return [line.partition("#")[0] for line in _LINE_END.split(code)[:MOST_LINES]]
 
 
@@ -225,6 +316,8 @@ def _raised(error: RemoteException, full: bool) -> str:
     where = error.frames[-1] if error.frames else None
     if error.type == "NotImplementedError":
         name = f"`{where.function}`" if where and where.function else "This part"
+        if where and where.below:
+            return stops_before_code(where)
         if where and _is_code(where.before):
             return f"Below your code, {name} still has the line `{where.code}` (in {where.place}): delete it."
         return f"{name} is not written yet{_at(error)}."
@@ -233,6 +326,13 @@ def _raised(error: RemoteException, full: bool) -> str:
     line = f"\n    {where.code}" if where and where.code else ""
     shapes = f"\n    where {where.shapes}" if full and where and where.shapes else ""
     return f"{what.rstrip('.')}{_at(error)}.{line}{shapes}"
+
+
+def stops_before_code(frame: Frame) -> str:
+    """Return the sentence about a line that raises above code of the same function, as the stub's line does."""
+    name = f"`{frame.function}`" if frame.function else "this part"
+    place = f"{frame.place[:1].upper()}{frame.place[1:]}"
+    return f"{place} stops {name} before your code: delete it.\n    {frame.code}"
 
 
 def _with_place(sentence: str, error: RemoteException) -> str:

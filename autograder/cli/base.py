@@ -31,6 +31,10 @@ USAGE = 2
 INFRASTRUCTURE = 3
 
 
+class Interrupted(KeyboardInterrupt):
+    """An interruption with a sentence of its own, in place of the one about finished work."""
+
+
 def say(*sentences: str) -> None:
     """Print messages to stderr, each in a line of its own."""
     from rich.console import Console
@@ -181,7 +185,8 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
             )
             code = INFRASTRUCTURE
         except KeyboardInterrupt as stopped:
-            say(" ".join((STOPPED, *map(str, stopped.args))))
+            first = () if isinstance(stopped, Interrupted) else (STOPPED,)
+            say(" ".join((*first, *map(str, stopped.args))))
             code = exit_code()
         if verbose:
             say(

@@ -1,14 +1,21 @@
 """The commands for students: check, watch, hint, answers, catch, progress and pack."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from autograder.cli.base import DONE, FOUND, show
+from autograder.cli.base import DONE, FOUND, Interrupted, say, show
 from autograder.cli.console import console
 from autograder.cli.console import progress as console_progress
+from autograder.cli.verbosity import QUIET
 from autograder.options import Target, argument, flag, path_option, value
 from autograder.records import RefusedError
-from autograder.selfcheck.workspace import find_work, find_works
+from autograder.selfcheck.workspace import Work, find_work, find_works
+
+if TYPE_CHECKING:
+    from autograder.selfcheck.check import CheckReport
 
 
 def check(
@@ -19,24 +26,42 @@ def check(
     as_json: bool = False,
 ) -> int:
     """Run the visible tests on your code, and explain each failure."""
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.drawing import draw_all
     from autograder.selfcheck.screens import check_screen
 
     works = find_works(target)
     if len(works) > 1:
         return _check_all(target, as_json)
-    report = check_work(works[0])
+    report = _checked(works[0])
     drawings = draw_all(works[0]) if picture and not as_json else ()
     show(as_json, report.as_record, lambda: console.print(check_screen(report, drawings)))
     return DONE if report.all_passed else FOUND
+
+
+def _checked(work: Work) -> "CheckReport":
+    """Return the report of a student's file; in a terminal, a line says at once that the tests run."""
+    from autograder.selfcheck.check import check_work
+
+    if sys.stderr.isatty() and not QUIET.get():
+        say(f"Checking {work.file.name} …")
+    with _interrupted(f"Stopped. {work.file.name} was not checked to its end."):
+        return check_work(work)
+
+
+@contextmanager
+def _interrupted(sentence: str) -> Iterator[None]:
+    """Say this when the block is interrupted: of a check, nothing is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(sentence) from None
 
 
 def _check_all(target: str, as_json: bool) -> int:
     from autograder.selfcheck.progress import standings
     from autograder.selfcheck.screens import progress_screen
 
-    with console_progress(quiet=as_json, transient=True) as steps:
+    with _interrupted("Stopped."), console_progress(quiet=as_json, transient=True) as steps:
         all_standings = standings(target, steps("Checking"))
     reports = [standing.report for standing in all_standings]
     records = (report.as_record() for report in reports if report)
@@ -60,12 +85,11 @@ def hint(
     again: Annotated[bool, flag("--again", help="Start again with the first step.")] = False,
 ) -> int:
     """Show one step of help with the first failing test, never code; call it again for the next step."""
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.hints import next_hint
     from autograder.selfcheck.screens import hint_screen
 
     work = find_work(target)
-    next_step = next_hint(work, check_work(work), start_over=again)
+    next_step = next_hint(work, _checked(work), start_over=again)
     console.print(hint_screen(next_step, f"autograder hint {work.name}"))
     return DONE
 
@@ -73,11 +97,10 @@ def hint(
 def answers(target: Target = ".") -> int:
     """Show the answers to the questions of the parts that pass their visible tests."""
     from autograder.selfcheck.answers import unlocked
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import answers_screen
 
     work = find_work(target)
-    report = check_work(work)
+    report = _checked(work)
     titles = {part: report.title(part) for part in report.by_part()}
     console.print(answers_screen(unlocked(work, report), titles))
     return DONE
@@ -104,11 +127,10 @@ def catch(
         give_up_with_file,
         summary,
     )
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import items_screen
 
     work = find_work(target)
-    report = check_work(work)
+    report = _checked(work)
     if give_up is None:
         results = catch_with_file(work, report, part)
         lines, command = summary(results, f"autograder catch {work.name}")
@@ -138,11 +160,10 @@ def pack(
 ) -> int:
     """Create the archive to hand in, and read it back as the grader will."""
     from autograder.selfcheck import pack as packing
-    from autograder.selfcheck.check import check_work
     from autograder.selfcheck.screens import packed_screen
 
     if not output.is_dir():
         raise RefusedError(f"There is no folder {output}.")
     work = find_work(target)
-    console.print(packed_screen(packing.pack(work, output), check_work(work)))
+    console.print(packed_screen(packing.pack(work, output), _checked(work)))
     return DONE

@@ -20,6 +20,7 @@ from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, TestResult
+from autograder.sandbox.shared.errors import flags_for_student
 from autograder.text.names import safe_name
 
 TEMPLATE = "feedback.html.j2"
@@ -159,6 +160,7 @@ def page_values(
         "grade": grade,
         "title": assignment.title if assignment else grade.assignment,
         "word": word(grade),
+        "loading": flags_for_student(grade.flags),
         "final": final or Final(grade.score),
         "files": files_of(folder, grade.submission_sha256),
         "states": STATES,

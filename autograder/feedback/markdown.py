@@ -126,6 +126,7 @@ def _body(values: Mapping[str, Any], pictures: dict[str, bytes]) -> Iterator[str
         yield f"{escaped(final.sentence)}."
     yield from _decided(final)
     yield escaped(values["word"])
+    yield from map(_prose, values["loading"])
     for place, part in enumerate(values["parts"], start=1):
         yield from _part(part, place, values["states"], pictures)
 

@@ -1,12 +1,13 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
 
-from autograder.checks.explain import clean, explain
+from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
@@ -37,6 +38,7 @@ from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
 
+_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
 MOST_FLAGS = 20  # notes of one kind for a person
 LONGEST_FLAG = 300  # characters
 TRIED = {
@@ -349,9 +351,10 @@ def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str,
     """Return notes for a person: what did not load, what the sandbox refused, and what the text says
     about forbidden names that did not run.
     """
-    problems = limited_notes(loaded.problems_of_loading)
+    names = _DEFINED.findall(prepared.solution.text)
     return (
-        *problems,
+        *limited_notes(loaded.problems_of_loading),
+        *limited_notes(names_in_cells_without_code(names, loaded.file)),
         *(TRIED[kind] for kind in loaded.budget.tried),
         *limited_notes(_looked_up(prepared, loaded)),
         *limited_notes(_named(prepared, loaded)),

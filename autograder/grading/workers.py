@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
+from autograder.checks.explain import failed_alone, sentences_about
 from autograder.course.config import Assignment, Course
 from autograder.grading.reference import load_reference
 from autograder.records import SourceFile
@@ -18,6 +19,7 @@ from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.sandbox.shared import claims
 from autograder.sandbox.shared.errors import (
     TAKES_TOO_LONG,
+    RemoteException,
     StudentError,
     StudentTimeoutError,
     told_exception,
@@ -112,6 +114,7 @@ class LoadedSubmission:
         self.stopped: list[list[Any]] = []
         # modules that are not there, with the place of the import
         self.absent: list[tuple[str, str, int]] = []
+        self.failures: list[RemoteException] = []  # while it was loaded
         self._endless = EndlessCalls()
         self._hopeless: StudentError | None = None
 
@@ -126,7 +129,7 @@ class LoadedSubmission:
 
     @property
     def problems_of_loading(self) -> list[str]:
-        """A sentence about each reason why a right answer can lose everything before a test has called it."""
+        """A sentence about each thing that went wrong before a test has called anything."""
         problems = [f"It could not be loaded: {self._hopeless}"] if self._hopeless else []
         for piece, line in self.stopped:
             problems.append(f"{_place(piece, line)} {TAKES_TOO_LONG}")
@@ -134,7 +137,13 @@ class LoadedSubmission:
             problems.append(
                 f"{_place(piece, line)} imports `{name}`, and there is no such module where it is graded."
             )
-        return problems
+        for failure in self.failures:
+            if failure.type == "SystemExit" and failure.statement:
+                place = _place(failure.statement.file, failure.statement.line)
+                problems.append(f"{place} ended the file: what stands below it was not read.")
+        missing = [name for name, _, _ in self.absent]
+        file = SourceFile(_name(self.assignment, self.file), self.file.text)
+        return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]
 
     def close(self) -> None:
         if self._subject is not None:
@@ -171,7 +180,7 @@ class LoadedSubmission:
             )
             with malformed("the result of loading"):
                 reply = claims.table(loaded)
-                errors = [
+                self.failures = [
                     told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
                 ]
                 stops = claims.rows(claims.items(reply["stopped"])[:MOST_STOPS], str, int)
@@ -187,7 +196,7 @@ class LoadedSubmission:
         self.times += 1
         reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
-        return RemoteSubject(connection, RemoteStudent(connection, errors), reference, file)
+        return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
         """Return the names in the file, found by a worker that has not run it."""

@@ -15,7 +15,7 @@ from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
 from autograder.feedback.render import Message
 from autograder.records import Grade, SourceFile
-from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
+from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG, flags_for_student
 from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
@@ -127,9 +127,9 @@ def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
     score = part_score(grade, part)
     if grade.status == "refused":
         notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
-    stopped = [flag for flag in grade.flags if flag.endswith(TAKES_TOO_LONG)]
-    if stopped:
-        notes = [*notes, *stopped, BELOW_MAIN]
+    notes = [*notes, *flags_for_student(grade.flags)]
+    if any(note.endswith(TAKES_TOO_LONG) for note in notes):
+        notes.append(BELOW_MAIN)
     shown = Message(f"{part.title}: {score:g} of {part.points:g} points", results, tuple(notes))
     number = nbformat.v4.new_output(
         "execute_result", {"text/plain": repr(score)}, execution_count=None

@@ -7,22 +7,23 @@ visible tests.
 import contextlib
 import importlib
 import inspect
-import io
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from autograder.checks.explain import clean, explain
+from autograder.checks.explain import clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import is_unwritten
-from autograder.records import SourceFile, TestResult
+from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.sandbox.inside.server import Server
+from autograder.sandbox.inside.surroundings import Output, nobody_there
 from autograder.sandbox.outside.alarm import TestAlarm, alarm
 from autograder.sandbox.outside.local import LocalStudent, from_file
-from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.subject import RemoteSubject, Subject
 from autograder.sandbox.shared.errors import (
@@ -30,7 +31,9 @@ from autograder.sandbox.shared.errors import (
     LOADING_STOPPED,
     MissingNameError,
     RemoteException,
+    cause_of_missing,
     describe_error,
+    missing_name,
     told_exception,
 )
 from autograder.selfcheck.locked_hints import (
@@ -57,8 +60,13 @@ from autograder.suite.session import SuiteSession, Test
 
 SEED = 0
 SECONDS = 20.0
+SHORT_SECONDS = 2.0  # of processor time, for a call of a function that did not end before
 SLOW_LOADING = 3.0  # seconds of processor time
 PRINTED = 2000  # maximum length of the output stored for each test
+
+_NO_NAME = re.compile(r"There is no `(\w+)`")
+
+_UNPACK = "unpack the test file again"
 
 Own = Callable[[FrameType], bool]
 
@@ -91,7 +99,8 @@ class Finding:
 class CheckReport:
     """The results of a student's file.
 
-    `problem` is the error that stopped the file, `stopped_at` its line.
+    `problem` is the error that stopped the file, `failures` tell of lines that stopped only
+    themselves, and `stopped_at` is the place of the first of these.
     """
 
     file: str
@@ -100,6 +109,7 @@ class CheckReport:
     parts: Mapping[str, str]
     problem: str = ""
     stopped_at: str = ""
+    failures: tuple[str, ...] = ()
     note: str = ""
     warnings: tuple[str, ...] = ()
     printed: str = ""
@@ -165,29 +175,35 @@ def check_target(target: str | Path) -> CheckReport:
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text = Text(read(work.file), label_of(work.file))
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        loaded = work.load(SECONDS)
-    file = SourceFile(text.name, text.text)
-    problem, place = _stopped(loaded.errors, file)
+    printed = Output()
+    with nobody_there(text.name):
+        with contextlib.redirect_stdout(printed):
+            loaded = work.load(SECONDS)
+        file = SourceFile(text.name, text.text)
+        findings = check_student(
+            loaded.module, work.test_file, from_file(text.name), saved=text, file=file
+        )
+    if not findings:
+        raise RefusedError(f"{work.test_file.name} holds no test: {_UNPACK}.")
+    failures = tuple(map(told_exception, loaded.errors))
+    problem, place = _stopped(failures, file)
+    failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
-    findings = check_student(
-        loaded.module, work.test_file, from_file(text.name), saved=text, file=file
-    )
     hints = LockedHints(work.folder)
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
-        findings=tuple(_blamed_on(finding, problem, place) for finding in findings)
-        if problem
-        else findings,
+        findings=tuple(
+            _blamed_on(finding, failures, file, (problem, place)) for finding in findings
+        ),
         parts=text.part_titles(),
         problem=problem,
-        stopped_at=str(place or ""),
+        stopped_at=str(place or _place_at_top(failed) or ""),
+        failures=tuple(sentences_about(failed)),
         note=_note(work),
-        warnings=tuple(dict.fromkeys(_warnings(text, loaded))),
+        warnings=tuple(dict.fromkeys([*_about_tests(work, hints), *_warnings(text, loaded)])),
         printed=clean(printed.getvalue(), PRINTED),
         has_answers=hints.has_answers,
         has_programs=bool(hints.parts_with_programs),
@@ -227,11 +243,37 @@ class OwnServer(Server):
         return super().describe_error(error)
 
 
+class PatientOnce(LoopbackConnection):
+    """A connection that waits for each function once: later calls of one that did not end have a short time."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server, records=True)
+        self._endless: set[str] = set()
+
+    def exchange(
+        self, operation: str, arguments: dict[str, Any], seconds: float | None
+    ) -> dict[str, Any]:
+        if operation != "call":
+            return super().exchange(operation, arguments, seconds)
+        name = called_name(self.server, arguments["target"])
+        is_again = name in self._endless
+        try:
+            with alarm(SHORT_SECONDS) if is_again else contextlib.nullcontext():
+                return super().exchange(operation, arguments, seconds)
+        except TestAlarm:
+            self._endless.add(name)
+            if not is_again:
+                raise
+            raise TestAlarm(
+                f"`{name}` did not end in an earlier test, and here it was stopped after {SHORT_SECONDS:g} seconds."
+            ) from None
+
+
 def as_graded(
     module: ModuleType, file: SourceFile | None = None
 ) -> RemoteSubject[LoopbackConnection]:
     """Return a module in this process behind the same protocol as in grading, for equal results."""
-    connection = LoopbackConnection(OwnServer(module), records=True)
+    connection = PatientOnce(OwnServer(module))
     return RemoteSubject(connection, RemoteStudent(connection), None, file)
 
 
@@ -270,7 +312,7 @@ class _Examination:
                 skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test."
             )
             return Finding(waiting, details)
-        printed = io.StringIO()
+        printed = Output()
         error = session.run(test, self._graded, time_limit)
         if error is None:
             return Finding(skeleton, details)
@@ -418,12 +460,19 @@ def place_of_frame(exception: RemoteException) -> CodeLocation | None:
     return CodeLocation(name, frame.line, int(cell) if cell else None, function)
 
 
+def _place_at_top(failures: Sequence[RemoteException]) -> CodeLocation | None:
+    """Return the place of the first of these statements at the top of the file."""
+    tops = [failure.statement for failure in failures]
+    return place_of_frame(RemoteException("", frames=(tops[0],))) if tops and tops[0] else None
+
+
 def _stopped(
-    errors: tuple[dict[str, Any], ...], file: SourceFile
+    failures: Sequence[RemoteException], file: SourceFile
 ) -> tuple[str, CodeLocation | None]:
-    if not errors:
+    """Return a sentence about what stopped the file, and its place; nothing if it was read to its end."""
+    exception = next((failure for failure in failures if failure.stops_the_rest), None)
+    if exception is None:
         return "", None
-    exception = told_exception(errors[0])
     place = place_of_frame(exception)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
@@ -432,22 +481,31 @@ def _stopped(
             f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}. "
             f"Is there an endless loop? {BELOW_MAIN}"
         ), place
-    if need := unmet_need(exception, file):
-        return clean(
-            f"{need.rstrip('.')}{where}." if exception.type not in SYNTAX_ERRORS else need
-        ), place
     if exception.type in SYNTAX_ERRORS:
-        return clean(f"Python cannot read your file: {exception.text}."), place
-    return clean(f"Your file stops{where}: {exception.type}: {exception.text}"), place
+        need = unmet_need(exception, file)
+        return clean(need or f"Python cannot read your file: {exception.text}."), place
+    return clean(f"Your file stops{where}: {exception.type}: {exception.text}".rstrip(": ")), place
 
 
-def _blamed_on(finding: Finding, problem: str, place: CodeLocation | None) -> Finding:
-    """Replace the failure about a missing name if the file stopped before defining it."""
-    if finding.result.outcome == "failed" and (finding.result.message or "").startswith(
-        "There is no `"
-    ):
-        return replace(finding, result=replace(finding.result, message=problem), place=place)
-    return finding
+def _blamed_on(
+    finding: Finding,
+    failures: Sequence[RemoteException],
+    file: SourceFile,
+    stopped: tuple[str, CodeLocation | None],
+) -> Finding:
+    """Return the finding about a missing name with what went wrong before the file could define it."""
+    match = _NO_NAME.match(finding.result.message or "")
+    if match is None:
+        return finding
+    message, place = stopped
+    cause = cause_of_missing(match[1], failures)
+    if cause is not None and not cause.stops_the_rest:
+        place = place_of_frame(cause)
+        message = f"{missing_name(match[1], [cause])} {unmet_need(cause, file)}".rstrip()
+        message = clean(message.replace(" in the submission.", " in your file."))
+    if not message:
+        return finding
+    return replace(finding, result=replace(finding.result, message=message), place=place)
 
 
 def _note(work: Work) -> str:
@@ -456,6 +514,12 @@ def _note(work: Work) -> str:
     if work.other is None or UNWRITTEN in read(work.other):
         return ""
     return f"{work.other.name} is complete, too. To check that one, name it."
+
+
+def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:
+    """Yield a sentence if the test file is not the one that was handed out."""
+    if not hints.is_of(work.test_file.read_text("utf-8", "replace")):
+        yield f"{work.test_file.name} was changed, so these results say nothing about your points: {_UNPACK}."
 
 
 def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:

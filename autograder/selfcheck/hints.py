@@ -42,11 +42,15 @@ def next_hint(work: Work, report: CheckReport, start_over: bool = False) -> Hint
 
 def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
     """Return the title, the storage key and all steps of the current problem; no steps if all tests pass."""
-    if report.problem:
-        steps = [("What Python says", report.problem)]
-        steps += [("Where to look", report.stopped_at)] if report.stopped_at else []
-        return "Your file stops before its end.", _key(report.file, report.problem), steps
     finding = report.next
+    if report.problem or (report.failures and finding is None):
+        title = (
+            "Your file stops before its end." if report.problem else "A line of your file fails."
+        )
+        says = report.problem or "\n".join(report.failures)
+        steps = [("What Python says", says)]
+        steps += [("Where to look", report.stopped_at)] if report.stopped_at else []
+        return title, _key(report.file, says), steps
     if finding is None:
         return "", "", []
     result = finding.result

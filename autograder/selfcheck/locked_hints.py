@@ -28,7 +28,7 @@ import torch
 
 from autograder.grading.naming import names
 from autograder.sandbox.outside.alarm import alarm
-from autograder.sandbox.outside.loopback import LoopbackConnection
+from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.steady import SteadyServer
 from autograder.sandbox.outside.subject import RemoteSubject
@@ -77,9 +77,7 @@ class RecordingConnection(LoopbackConnection):
         self, operation: str, arguments: dict[str, Any], seconds: float | None
     ) -> dict[str, Any]:
         if operation == "call":
-            handle, path = arguments["target"]
-            owner = [] if handle is None else [type(self.server.objects[handle.number]).__name__]
-            self.visited.append(".".join([*owner, *(path or ["forward"])]))
+            self.visited.append(called_name(self.server, arguments["target"]))
         return super().exchange(operation, arguments, seconds)
 
 
@@ -251,6 +249,11 @@ def salt_of(assignment: str, test: str) -> str:
     return f"{SCHEMA}/{assignment}/{test}"
 
 
+def digest_of_tests(text: str) -> str:
+    """Return the digest of a test file, whatever its line ends and the spaces at its end."""
+    return hashlib.sha256("\n".join(text.splitlines()).rstrip().encode()).hexdigest()
+
+
 def _odd_number(number: float) -> str:
     if math.isnan(number):
         return "n"
@@ -303,6 +306,7 @@ class LockedHints:
             self._nudges = dict(record.get("nudges", {}))
             self.has_locked_answers = "answers" in record  # as older kits built them
             self._programs = dict(locked.get("catch", {}))
+            self._digest_of_tests = str(record.get("tests_sha256", ""))
         except (OSError, ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
@@ -310,6 +314,7 @@ class LockedHints:
             self._nudges = {}
             self.has_locked_answers = False
             self._programs = {}
+            self._digest_of_tests = ""
 
     def about(self, test: str, answers: Sequence[Answer]) -> tuple[MistakeHint, ...]:
         """Return the known mistakes with exactly these answers in this test."""
@@ -321,6 +326,10 @@ class LockedHints:
     def nudge(self, function: str) -> str:
         """Return the author's nudge for the gap in this function, or nothing."""
         return str(self._nudges.get(function, ""))
+
+    def is_of(self, tests: str) -> bool:
+        """Whether a test file is the one that was handed out, as far as this is known."""
+        return self._digest_of_tests in ("", digest_of_tests(tests))
 
     @property
     def has_answers(self) -> bool:

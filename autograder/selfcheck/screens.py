@@ -85,6 +85,8 @@ def _next(report: CheckReport) -> Text:
 def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
     if report.problem:
         yield Text(report.problem, "red")
+    for sentence in report.failures:
+        yield Text(sentence, "yellow")
     if report.stopped_at:
         yield _indented(Text(f"→ {report.stopped_at}", "dim"))
     if report.printed.strip():

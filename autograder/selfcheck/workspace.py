@@ -112,9 +112,22 @@ def find_works(target: str | Path = ".") -> list[Work]:
         return [_named(str(target))]
     if works := _works_in(path):
         return works
+    if stem := _stem_without_tests(path):
+        raise RefusedError(
+            f"There is no test_{stem}.py in {path.resolve()}: unpack the test file again."
+        )
     raise RefusedError(
         f"There is no assignment in {path.resolve()}. Go to an assignment's folder, or name your file."
     )
+
+
+def _stem_without_tests(folder: Path) -> str:
+    """Return the stem of an assignment's stub in a folder without its tests; nothing if there is none."""
+    if _test_files(folder) or not (folder / "hints.json").is_file():
+        return ""
+    stems = {file.stem for file in _sources(folder, _released_stub(folder))}
+    by_folder = folder.resolve().name.partition("_")[2]
+    return by_folder if by_folder in stems else next(iter(sorted(stems)), "")
 
 
 def _work_of_file(path: Path) -> Work:
@@ -289,7 +302,7 @@ def read(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A module as far as it ran, the errors that stopped it, and the processor time that it took.
+    """A module as far as it ran, the errors of its statements, and the processor time that it took.
 
     `absent` are the modules that it imports and that are not there, each with the line and the name
     of its cell.
@@ -307,7 +320,7 @@ def label_of(file: Path) -> str:
 
 
 def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a failing cell stops no other.
+    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a statement that fails stops itself.
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
@@ -326,6 +339,8 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
             sys.modules["autograder.notebook"] = notebook
+    if any(error["type"] == "KeyboardInterrupt" for error in loaded["errors"]):
+        raise KeyboardInterrupt
     absent = tuple((name, line, piece) for name, line, piece in loaded["absent"])
     return Loaded(server.module, tuple(loaded["errors"]), absent, time.process_time() - begun)
 

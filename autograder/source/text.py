@@ -5,12 +5,11 @@ The text is not executed. Hostile text can at worst exhaust the worker that pars
 
 import ast
 import hashlib
-import io
 import json
 import linecache
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.source.magics import parse, plain_cell, plain_script
@@ -21,6 +20,7 @@ NOTEBOOK_FUNCTIONS = (
     *("open_assignment", "pack", "picture", "progress"),
 )
 _DOTTED = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+NEAR = 20  # lines above and below one that raised
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
@@ -36,13 +36,31 @@ def line_of(code: types.CodeType, line: int) -> str:
 
 def frame_texts(
     step: types.FrameType, line: int, error: BaseException
-) -> tuple[str, str, str, str]:
-    """Return the rest of a `Frame`: the function, the line, the nearest line above it, and the shapes on the line."""
+) -> tuple[str, str, str, str, str]:
+    """Return the rest of a `Frame`: the function, the line, the nearest line above it, the shapes on the line, and
+    the next statement below it in the same block.
+    """
     code = step.f_code
-    above = (line_of(code, number) for number in range(line - 1, max(0, line - 20), -1))
+    above = (line_of(code, number) for number in range(line - 1, max(0, line - NEAR), -1))
     before = next((text for text in above if text), "")
     shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
-    return qualified_name(code), line_of(code, line), before, shapes
+    lines = [text.rstrip("\n") for text in linecache.getlines(code.co_filename)]
+    return qualified_name(code), line_of(code, line), before, shapes, statement_below(lines, line)
+
+
+def statement_below(lines: Sequence[str], number: int) -> str:
+    """Return the first line below a numbered one that goes on in its block; nothing if the block ends there."""
+    if not 1 <= number <= len(lines):
+        return ""
+    indent = _indent(lines[number - 1])
+    for line in lines[number : number + NEAR]:
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line.strip() if _indent(line) == indent else ""
+    return ""
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def qualified_name(code: types.CodeType) -> str:
@@ -135,36 +153,6 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
     for number, cell in enumerate(notebook_cells(text), start=1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield f"{filename} cell {number}", plain_cell(cell_source(cell))
-
-
-def no_display(*objects: Any, **options: Any) -> None:
-    """Show nothing, in place of the `display` of a notebook."""
-
-
-class NoShell:
-    """A replacement for IPython during grading: magics and shell commands do nothing.
-
-    Magics that run Python code do not come here (see `magics`).
-    """
-
-    def run_line_magic(self, *args: Any, **kwargs: Any) -> None:
-        return None
-
-    run_cell_magic = system = getoutput = set_next_input = run_line_magic
-
-    def captured(self) -> Any:
-        """Return what `%%capture` keeps: output, of which there is none here."""
-        from IPython.utils.capture import CapturedIO
-
-        return CapturedIO(io.StringIO(), io.StringIO())
-
-
-def silent_notebook() -> types.ModuleType:
-    """Return a replacement for `autograder.notebook` with functions that do nothing."""
-    module = types.ModuleType("autograder.notebook")
-    module.__dict__.update(dict.fromkeys(NOTEBOOK_FUNCTIONS, lambda *args, **kwargs: None))
-    module.__dict__["watch_training"] = lambda *args, **kwargs: lambda *args, **kwargs: None
-    return module
 
 
 def names_used(text: str, filename: str) -> dict[str, list[Any]]:

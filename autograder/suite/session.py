@@ -15,7 +15,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import pytest
 from _pytest.config import _prepareconfig
@@ -116,11 +116,7 @@ class SuiteSession:
         self._suite.passed[test.name] = True
 
     def run(
-        self,
-        test: Test,
-        subject: Subject,
-        limit: Limit = nullcontext,
-        output: io.StringIO | None = None,
+        self, test: Test, subject: Subject, limit: Limit = nullcontext, output: TextIO | None = None
     ) -> BaseException | None:
         """Run one test with this subject; return the exception that ended it, or None if it passed.
 

@@ -9,7 +9,7 @@ import torch
 
 from autograder import checks
 from autograder.checks import CheckFailed
-from autograder.checks.explain import clean, explain
+from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.records import SourceFile
 from autograder.sandbox.outside.alarm import TestAlarm
 from autograder.sandbox.shared.errors import (
@@ -18,8 +18,10 @@ from autograder.sandbox.shared.errors import (
     RemoteException,
     StudentCrashedError,
     StudentTimeoutError,
+    missing_name,
     student_raised,
 )
+from autograder.source.text import statement_below
 from autograder.text.wording import message_skeleton
 
 SECRET = "the input was 0.8414709"
@@ -109,6 +111,64 @@ def test_an_untouched_gap_is_not_written_yet(before):
     frame = Frame("heads.py", 5, "head", STUB_LINE, before=before)
     found = explain(raised("NotImplementedError", frames=(frame,)), full=True)
     assert found.message == "`head` is not written yet (line 5)."
+
+
+ABOVE = f"def head(x: int) -> int:\n    # TODO: double it\n    {STUB_LINE}\n    # twice\n\n    return 2 * x\n"
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("form", ["py", "ipynb"])
+def test_a_line_of_the_stub_above_finished_code_is_to_be_deleted(full, form):
+    name, place, text = "heads.py", "Line 3", ABOVE
+    if form == "ipynb":
+        name, place = "heads.ipynb cell 1", "Line 3 of cell 1"
+        text = json.dumps({"cells": [{"cell_type": "code", "source": ABOVE}]})
+    frame = Frame(name, 3, "head", STUB_LINE, before="# TODO: double it", below="return 2 * x")
+    file = SourceFile(f"heads.{form}", text)
+    found = explain(raised("NotImplementedError", frames=(frame,)), full=full, file=file)
+    assert found.message == f"{place} stops `head` before your code: delete it.\n    {STUB_LINE}"
+
+
+BELOW = {
+    "    raise E\n    return x": "return x",
+    "    raise E\n\n    # why\n    x = 1\n": "x = 1",
+    "    raise E\n": "",
+    "    raise E\n\ndef other():\n    pass": "",
+    "    raise E\n        return x": "",
+    "    if x:\n        raise E\n    return x": "",
+}
+
+
+@pytest.mark.parametrize("text", BELOW)
+def test_the_statement_below_is_that_of_the_same_block(text):
+    lines = text.split("\n")
+    number = next(at for at, line in enumerate(lines, start=1) if "raise" in line)
+    assert statement_below(lines, number) == BELOW[text]
+
+
+HEAD = "def head(x):\n    return 2 * x\n"
+NO_CODE = "and is no code cell, but a"
+OTHER_CELLS = {
+    "markdown": ([("markdown", HEAD)], f"Cell 1 defines `head` {NO_CODE} Markdown cell: its code does not run."),
+    "raw": ([("code", "x = 1"), ("raw", HEAD)], f"Cell 2 defines `head` {NO_CODE} raw cell: its code does not run."),
+    "a class": ([("raw", "class head:\n    pass")], f"Cell 1 defines `head` {NO_CODE} raw"),
+    "a value": ([("raw", "head: int = 3")], f"Cell 1 defines `head` {NO_CODE} raw"),
+    "below another magic": ([("code", f"%%writefile a.py\n{HEAD}")], "below `%%writefile`: its code does not run."),
+    "below a timing": ([("code", f"%%time\n{HEAD}")], ""),
+    "in a code cell, too": ([("markdown", HEAD), ("code", HEAD)], ""),
+    "prose": ([("markdown", "Write `head` first; a def of head follows: head == 3")], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHER_CELLS)
+def test_code_in_a_cell_that_does_not_run_is_named(case):
+    cells, sentence = OTHER_CELLS[case]
+    text = json.dumps({"cells": [{"cell_type": kind, "source": code} for kind, code in cells]})
+    file = SourceFile("heads.ipynb", text)
+    flags = list(names_in_cells_without_code(["head", "other"], file))
+    assert len(flags) == bool(sentence) and sentence in "".join(flags)
+    found = explain(missing_name("head"), full=False, file=file)
+    assert sentence in found.message and found.message.startswith("There is no `head`")
 
 
 NOTHING = CheckFailed("The output is None; a tensor was expected.")

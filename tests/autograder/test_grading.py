@@ -165,10 +165,13 @@ def test_missing_function_fails_only_its_own_tests(grade, solution):
     )
 
 
-def test_definitions_before_a_failing_line_are_graded(grade, solution):
-    found = grade(solution.replace("class Head(", "raise KeyError('here')\n\nclass Head("))
-    assert found.score == 10
-    assert "There is no `Head`: the file stopped in line" in messages(found)
+def test_a_failing_line_costs_nothing_and_is_told(grade, solution):
+    text = solution.replace("class Head(", "assert 1 == 2\n\nclass Head(")
+    found = grade(text)
+    assert found.score == found.max_score
+    line = text[: text.index("assert 1 == 2")].count("\n") + 1
+    sentence = f"The check in line {line} failed; everything below was read all the same."
+    assert found.flags == (sentence,)
 
 
 def test_forbidden_layer_of_pytorch_scores_no_points(grade, solution):

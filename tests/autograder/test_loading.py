@@ -112,15 +112,6 @@ def test_a_call_of_a_missing_module_at_the_top_does_not_stop_the_file(
     assert told["errors"] == [] and module.answer(1) == 1 and told["absent"]
 
 
-@pytest.mark.parametrize("line", ["raise ImportError('own')", "import_module('no_sns')", "1 / 0"])
-def test_other_errors_at_the_top_stop_the_file(line: str) -> None:
-    text = (
-        f"import no_sns\nfrom importlib import import_module\n{line}\ndef answer():\n    return 1\n"
-    )
-    module, told = load(text)
-    assert len(told["errors"]) == 1 and not hasattr(module, "answer")
-
-
 NOT_HERE = {
     "a logger": "import no_board\nwriter = no_board.SummaryWriter()\nwriter.add_scalar('loss', 1)",
     "text of nanoGPT": """
@@ -155,12 +146,62 @@ def test_what_needs_the_students_computer_does_not_stop_the_file(lines: str, nam
     )
 
 
-@pytest.mark.parametrize(
-    "lines", ["raise FileNotFoundError", "open('no.txt')\nprint(misspelt)", "open('no.txt')\n1 / 0"]
-)
-def test_what_fails_everywhere_stops_the_file(lines: str) -> None:
-    module, told = load(f"{lines}\ndef answer():\n    return 1\n")
-    assert len(told["errors"]) == 1 and not hasattr(module, "answer")
+FAILING = {
+    "a check": ("assert 1 == 2, 'one is not two'", "AssertionError"),
+    "an own error": ("raise ImportError('own')", "ImportError"),
+    "a module by its name": ("__import__('no_sns')", "ModuleNotFoundError"),
+    "a misspelt name": ("print(misspelt)", "NameError"),
+    "a division": ("x = [1, 2]; y = 1 / 0; z = 3", "ZeroDivisionError"),
+    "what is not written": (
+        "raise NotImplementedError('it is not written yet.')",
+        "NotImplementedError",
+    ),
+    "a class": ("class Late(int, str):\n    pass", "TypeError"),
+    "a block": ("if True:\n    z = 3\n    1 / 0", "ZeroDivisionError"),
+    "a wait": ("import asyncio\nawait asyncio.sleep('x')\nz = 3", "TypeError"),
+}
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+@pytest.mark.parametrize("lines", FAILING)
+def test_a_statement_that_fails_stops_itself_alone(lines: str, name: str) -> None:
+    line, kind = FAILING[lines]
+    text = f"from __future__ import annotations\ndef above(x: unknown):\n    return 1\n{line}\n" + (
+        "follows = y if 'y' in globals() else 0\ndef answer(x: unknown) -> int:\n    return x\n"
+    )
+    module, told = load(cells(text) if name.endswith(".ipynb") else text, name)
+    assert module.above(1) == module.answer(1) == 1
+    assert [error["type"] for error in told["errors"]] == [kind]
+    assert getattr(module, "z", 3) == 3
+
+
+def test_the_first_cause_is_named_and_not_what_follows() -> None:
+    text = "a = 1 / 0\nb = a + 1\nprint(b)\n@a\ndef f(): pass\nf()\nimport no_pandas\n"
+    text += "table = no_pandas.read()\nrows = no_pandas.more()\nprint(table, rows)\n"
+    for _, told in (load(text), load(cells(*text.splitlines()), "net.ipynb")):
+        kinds = [error["type"] for error in told["errors"]]
+        assert kinds[0] == "ZeroDivisionError" and "NameError" not in kinds
+        assert kinds.count("ModuleNotFoundError") == 1
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+def test_names_beside_the_solutions_are_bound_and_deleted(name: str) -> None:
+    text = "x = y = 1\ndel x\ndef f(): return 1\ndel f\nasync def g(): return y\nz = await g()\n"
+    module, told = load(
+        cells(text) if name.endswith(".ipynb") else text, name, stand_ins={"f": False}
+    )
+    assert told["errors"] == [] and (module.y, module.z) == (1, 1)
+    assert not hasattr(module, "x") and hasattr(module, "f")
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+@pytest.mark.parametrize("line", ["import sys; sys.exit()", "exit()", "raise KeyboardInterrupt"])
+def test_what_ends_the_process_ends_the_text(line: str, name: str) -> None:
+    pieces = ["def above():\n    return 1", line, "def answer():\n    return 1\n"]
+    text = cells(*pieces) if name.endswith(".ipynb") else "\n".join(pieces)
+    module, told = load(text, name)
+    assert module.above() == 1 and not hasattr(module, "answer")
+    assert len(told["errors"]) == 1
 
 
 def test_a_notebook_shows_things_and_goes_on() -> None:
@@ -430,7 +471,7 @@ def test_what_was_defined_before_the_limit_counts(text: str) -> None:
     assert told["stopped"] == [["net.py", first]]
     error = told_exception(told["errors"][0])
     assert (
-        str(missing_name("g", error))
+        str(missing_name("g", [error]))
         == f"There is no `g`: loading the file took too long in line {first}. {BELOW}"
     )
 
@@ -477,6 +518,14 @@ def test_training_at_the_end_of_a_file_costs_nothing(grader: Grader) -> None:
     grade = graded(grader, RIGHT + TRAINING)
     assert grade.score == 10 and not messages(grade)
     assert any("was stopped when the file was loaded" in flag for flag in grade.flags), grade.flags
+
+
+def test_a_file_that_ends_itself_is_flagged(grader: Grader) -> None:
+    grade = graded(grader, f"{RIGHT}\nexit()\n")
+    assert grade.score == 10
+    assert grade.flags == (
+        f"Line {RIGHT.count(chr(10)) + 2} ended the file: what stands below it was not read.",
+    )
 
 
 @pytest.mark.slow

@@ -86,6 +86,49 @@ def test_check_in_a_notebook_names_the_mistake(
     assert ">○ not yet</span>" in notebook.check("total")._repr_html_()
 
 
+WITHOUT_PART = 'The parts: "add" and "total".'
+AFTER_A_RESTART = {
+    "its cell": ("pass", lambda: notebook.check("add"), "`add` is not defined: run its cell first."),
+    "a class": ("pass", lambda: notebook.check("total"), "`Total` is not defined: run its cell first."),
+    "a helper": (
+        "def add(a, b): return STEP and a + b",
+        lambda: notebook.check("add"),
+        "`STEP` is not defined: run its cell first.",
+    ),
+    "an import": (
+        "def add(a, b): return annotations and a + b",
+        lambda: notebook.check("add"),
+        "`annotations` is not defined: run the cell with the imports first.",
+    ),
+    "a module": (
+        "def add(a, b): return torch.tensor(a)",
+        lambda: notebook.check("add"),
+        "`torch` is not defined: run the cell with the imports first.",
+    ),
+    "a misspelt name": ("def add(a, b): return summ(a, b)", lambda: notebook.check("add"), "NameError"),
+    "all parts": ("def add(a, b): return a + b", lambda: notebook.check(), "1 of 3 visible points so far."),
+    "a hint": ("pass", lambda: notebook.hint("add"), "`add` is not defined: run its cell first."),
+    "another part": ("pass", lambda: notebook.check("ad"), f"There is no part 'ad'; did you mean `add`? {WITHOUT_PART}"),
+    "a hint of another": ("pass", lambda: notebook.hint("sum"), f"There is no part 'sum'. {WITHOUT_PART}"),
+    "without quotes": ("pass", lambda: notebook.check(print), 'stands in quotes: "add" and "total".'),
+    "catch alone": ("pass", lambda: notebook.catch(), 'Name a part: "add" and "total".'),
+    "a picture of another": ("pass", lambda: notebook.picture("ad"), "did you mean `add`?"),
+    "a picture of none": ("pass", lambda: notebook.picture(), 'Name a part: "add" and "total".'),
+    "not saved": ("pass", lambda: notebook.pack(), "holds no answer yet: save the notebook first"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AFTER_A_RESTART)
+def test_what_has_not_run_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    code, call, sentence = AFTER_A_RESTART[case]
+    main = ModuleType("__main__")
+    exec(code, vars(main))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert sentence in repr(call()) + capsys.readouterr().out
+
+
 def test_pack_in_a_notebook_refuses_what_is_not_saved(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

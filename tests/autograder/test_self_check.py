@@ -76,6 +76,79 @@ def test_check_reloads_changed_files(folder: Path) -> None:
     assert check_target(folder).all_passed
 
 
+@pytest.mark.parametrize("form", ["py", "ipynb"])
+def test_code_below_the_stubs_line_is_not_called_unwritten(folder: Path, form: str) -> None:
+    file = folder / f"adding.{form}"
+    ends = "\\n" if form == "ipynb" else "\n"
+    text = file.read_text("utf-8")
+    gap = re.search(r"    raise NotImplementedError\(.{1,2}add is not.*?\)", text)
+    assert gap
+    below = (
+        f'{gap[0]}{ends}",\n    "    return a + b'
+        if form == "ipynb"
+        else f"{gap[0]}\n    return a + b"
+    )
+    file.write_text(text.replace(gap[0], below), "utf-8")
+    told = check_target(file).findings[0]
+    sentence = "stops `add` before your code: delete it."
+    assert sentence in (told.result.message or "") and not told.unwritten
+    assert sentence in " ".join(run("hint", str(file))[1].split())
+
+
+def test_a_function_that_does_not_end_is_waited_for_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 1.0)
+    monkeypatch.setattr("autograder.selfcheck.check.SHORT_SECONDS", 0.2)
+    tests = folder / "test_adding.py"
+    added = "\n\n".join(
+        f'@pytest.mark.part("add")\n@pytest.mark.points(0)\ndef test_more_{number}(student):\n'
+        f'    """{number} more."""\n    checks.equal(student.add({number}, 3), {number + 3}, "it")\n'
+        for number in (1, 2, 7)
+    )
+    tests.write_text(f"{tests.read_text()}\n\n{added}")
+    write_answer(folder, RIGHT.replace("together = a", "while a < 7: pass\n    together = a"))
+    told = {each.result.name: each.result for each in check_target(folder).findings}
+    assert "more than 1 seconds of processor time" in (
+        told["test_two_and_three_are_five"].message or ""
+    )
+    again = "`add` did not end in an earlier test, and here it was stopped after 0.2 seconds."
+    assert [told[f"test_more_{number}"].message for number in (1, 2)] == [again, again]
+    assert told["test_more_7"].outcome == "passed"
+
+
+def test_an_interrupted_check_says_nothing_of_finished_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_answer(folder, RIGHT + "\nraise KeyboardInterrupt\n")
+    for command in ("check", "hint", "pack"):
+        assert run(command)[1].endswith("Stopped. adding.py was not checked to its end.\n")
+
+
+TESTS_OUT_OF_ORDER = {
+    "no test in it": (lambda text: text.replace("def test_", "def tst_"), "test_adding.py holds no test: unpack"),
+    "empty": (lambda text: "", "test_adding.py holds no test: unpack the test file again."),
+    "not there": (None, "There is no test_adding.py in"),
+    "another number": (lambda text: text.replace(" 5,", " 6,"), "test_adding.py was changed"),
+    "one test less": (lambda text: text.replace("def test_two", "def tst_two"), "test_adding.py was changed"),
+    "other line ends": (lambda text: text.replace("\n", "\r\n") + "\r\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TESTS_OUT_OF_ORDER)
+def test_a_test_file_that_is_not_the_one_handed_out_is_named(folder: Path, case: str) -> None:
+    change, sentence = TESTS_OUT_OF_ORDER[case]
+    write_answer(folder, RIGHT)
+    tests = folder / "test_adding.py"
+    text = tests.read_text("utf-8")
+    tests.unlink()
+    if change:
+        tests.write_bytes(change(text).encode())
+    told = " ".join(run("check")[1].split())
+    assert sentence in told and ("unpack" in told) == bool(sentence)
+    assert "All 0 visible tests" not in told
+
+
 # -- screens ----------------------------------------------------------------------------------------
 
 
@@ -89,8 +162,12 @@ def test_check_reloads_changed_files(folder: Path) -> None:
             ("check_wrong", RIGHT.replace("a + b", "[a, b]"), 1),
             ("check_error", RIGHT.replace("a + b", "print('a is', a) or a + c"), 1),
             ("check_syntax_error", RIGHT.replace("return together", "return together)"), 1),
-            ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 1),
-            ("check_unfinished", RIGHT.replace("class Total:", "1 / 0\n\n\nclass Total:"), 1),
+            ("check_stopped", RIGHT + "\nprint('so far')\nclass Late(Total, 1):\n    pass\n", 0),
+            (
+                "check_unfinished",
+                RIGHT.replace("class Total:", "raise SystemExit\n\n\nclass Total:"),
+                1,
+            ),
             (
                 "check_missing_module",
                 RIGHT.replace("class Total:", "import nowhere\n\n\nclass Total:"),

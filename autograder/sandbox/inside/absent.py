@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-Missing = tuple[str, int]  # the name of what is not there, and the line of its import
+Missing = tuple[
+    str, int, str
+]  # the name of what is not there, the line of its import and its piece
 
 _BLOCKS = (ast.If, ast.For, ast.While, ast.With)
 _RAISING = (
@@ -126,39 +128,39 @@ def top_imports(tree: ast.Module) -> set[int]:
 
 
 @contextmanager
-def absent_allowed(filename: str, tree: ast.Module) -> Iterator[list[Missing]]:
-    """While the text runs, bind stand-ins for what its imports at the top do not find; give a list of these."""
-    not_there: list[Missing] = []
+def absent_allowed(filename: str, tree: ast.Module, not_there: list[Missing]) -> Iterator[None]:
+    """While the text runs, bind stand-ins for what its imports at the top do not find, and list these."""
     lines = top_imports(tree)
     own_import = builtins.__import__
 
-    def import_or_absent(
+    def __import__(
         name: str,
-        space: Any = None,
-        local: Any = None,
-        names: Sequence[str] | None = (),
+        globals: Any = None,
+        locals: Any = None,
+        fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
         importer = sys._getframe(1)
-        if importer.f_code.co_filename != filename or importer.f_lineno not in lines:
-            return own_import(name, space, local, names or (), level)
+        line = importer.f_lineno
+        if importer.f_code.co_filename != filename or line not in lines:
+            return own_import(name, globals, locals, fromlist or (), level)
         try:
-            module = own_import(name, space, local, names or (), level)
+            module = own_import(name, globals, locals, fromlist or (), level)
         except ImportError as error:
             absent = Absent(error.with_traceback(None))
-            not_there.append((error.name or name or ".", importer.f_lineno))
+            not_there.append((error.name or name or ".", line, filename))
             return absent
         missing = [
             missing_name
-            for missing_name in names or ()
+            for missing_name in fromlist or ()
             if missing_name != "*" and not hasattr(module, missing_name)
         ]
-        not_there.extend((f"{name}.{missing_name}", importer.f_lineno) for missing_name in missing)
-        return _with_stand_ins(module, names or (), missing) if missing else module
+        not_there.extend((f"{name}.{missing_name}", line, filename) for missing_name in missing)
+        return _with_stand_ins(module, fromlist or (), missing) if missing else module
 
-    builtins.__import__ = import_or_absent  # type: ignore[assignment]
+    builtins.__import__ = __import__
     try:
-        yield not_there
+        yield
     finally:
         builtins.__import__ = own_import
 

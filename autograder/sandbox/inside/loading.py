@@ -1,22 +1,27 @@
-"""Loading a student's text: one piece after another, within a time limit that keeps what was defined before it."""
+"""Loading a student's text: one statement after another, within a time limit that keeps what was defined before it."""
 
 import __future__
 
 import ast
 import functools
+import inspect
 import operator
-import re
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from autograder.sandbox.inside.absent import Missing, absent_allowed, is_absent
+from autograder.source.text import without_main
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 Place = tuple[str, int]  # the name of a piece, and a line of it
 
@@ -26,10 +31,8 @@ CLOCK_FACTOR = 5  # by the clock, for code that sleeps
 _FUTURES = functools.reduce(
     operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 )
-_OF_NO_CARD = (AssertionError, AttributeError, RuntimeError)
-_NO_CARD = re.compile(
-    r"Torch not compiled with CUDA enabled|Found no NVIDIA driver|No CUDA GPUs are available|'_cuda_\w+'"
-)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
 
 
@@ -86,69 +89,120 @@ def _ring(number: int, frame: FrameType | None) -> None:
     raise LoadingTimeoutError
 
 
-def run_piece(
-    tree: ast.Module,
-    name: str,
-    spaces: tuple[dict[str, Any], Any],
-    limit: LoadingLimit,
-    skipped: Collection[Place],
-) -> list[Missing]:
-    """Run a piece of a text in these global and local names; return what its imports did not find.
+@dataclass
+class TextLoading:
+    """What one text binds in `spaces`, its global and local names, and what went wrong on the way.
 
-    A statement among `skipped`, where an earlier loading was stopped, stops it at once.
+    A statement that raises an Exception stops itself alone, in a script and in a notebook's cell
+    alike; what only follows from that, such as a name that it would have bound, is no failure of
+    its own. SystemExit and its like end the text. The limit ends a script, and a notebook's cell:
+    each later cell has a short time. A statement among `skipped`, where an earlier loading was
+    stopped, stops it at once. `failures` holds exceptions, and places where the time was over.
     """
-    stops = sorted(node.lineno for node in tree.body if (name, node.lineno) in skipped)
-    if stops:
-        tree.body = [node for node in tree.body if node.lineno < stops[0]] + _definitions_at(
-            stops, tree
-        )
-    with absent_allowed(name, tree) as missing, limit.applied():
-        _run(tree, name, spaces)
-    if stops:
-        raise LoadingTimeoutError
-    return missing
 
+    spaces: tuple[dict[str, Any], Any]
+    limit: LoadingLimit
+    skipped: Collection[Place] = ()
+    leaves_main_out: bool = True
+    failures: list[BaseException | Place] = field(default_factory=list)
+    stopped: list[Place] = field(default_factory=list)
+    absent: list[Missing] = field(default_factory=list)
+    has_ended: bool = False
+    _unbound: set[str] = field(default_factory=set)
+    _missing: set[str | None] = field(default_factory=set)
+    _place: Place = ("", 0)
+    _loop: "AbstractEventLoop | None" = None
 
-def _run(tree: ast.Module, name: str, spaces: tuple[dict[str, Any], Any]) -> None:
-    """Run statements, and what follows those that fail only here.
-
-    A call at the top that needs a missing module, such as `sns.set_theme()`, defines nothing. Other
-    statements that need one, those that need a graphics card, and those that fail with an OSError,
-    such as `open("input.txt")`, need something of the student's computer; the first of these errors
-    is raised at the end. Statements that use names of a failed one fail with it.
-    """
-    code = compile(tree, name, "exec", dont_inherit=True)
-    futures = code.co_flags & _FUTURES
-    first: Exception | None = None
-    undefined = set[str]()
-    while True:
+    def run(self, code: str, name: str) -> Any:
+        """Run a piece; return the value of its last statement, None if that is no expression."""
+        self._place = (name, 1)
         try:
-            exec(code, *spaces)
-            break
-        except Exception as error:
-            line = line_of(error, name)
-            at = max(
-                (number for number, node in enumerate(tree.body) if node.lineno <= line), default=0
-            )
-            if not line or not _fails_only_here(error, tree.body[at], undefined):
-                raise
-            if not isinstance(error, ImportError) or not isinstance(tree.body[at], ast.Expr):
-                first = first or error
-                undefined |= _names_set_by(tree.body[at])
-        tree = ast.Module(tree.body[at + 1 :], [])
-        code = compile(tree, name, "exec", futures, dont_inherit=True)
-    if first is not None:
-        raise first
+            tree = without_main(code, name, self.leaves_main_out)
+            with absent_allowed(name, tree, self.absent), self.limit.applied():
+                return self._run(tree, name)
+        except LoadingTimeoutError:
+            self.stopped.append(self._place)
+            self.failures.append(self._place)
+            self.limit.begin_rest()
+        except Exception as error:  # Python cannot read the piece
+            self.failures.append(error)
+        except BaseException as error:  # SystemExit, and pytest's outcomes
+            self.failures.append(error)
+            self.has_ended = True
+        return None
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._loop.close()
+
+    def _run(self, tree: ast.Module, name: str) -> Any:
+        whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        statements = self._statements(tree, name, flags)
+        if whole.co_flags & inspect.CO_COROUTINE:
+            return self._completed(statements)
+        return _driven(statements)
+
+    async def _statements(self, tree: ast.Module, name: str, flags: int) -> Any:
+        value = None
+        before, stop = _until_skipped(tree, name, self.skipped)
+        for statement in before:
+            self._place = (name, statement.lineno)
+            code = _compiled(statement, name, flags)
+            try:
+                value = eval(code, *self.spaces)
+                if code.co_flags & inspect.CO_COROUTINE:
+                    value = await value
+            except Exception as error:
+                value = None
+                self._add_failure(error, statement)
+        if stop is not None:
+            self._place = stop
+            raise LoadingTimeoutError
+        return value
+
+    def _completed(self, statements: Coroutine[Any, Any, Any]) -> Any:
+        """Run statements that wait for something in an event loop, below which no other one shows."""
+        import asyncio
+
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        self._loop = self._loop or asyncio.new_event_loop()
+        try:
+            return self._loop.run_until_complete(statements)
+        finally:
+            asyncio._set_running_loop(outer)
+
+    def _add_failure(self, error: Exception, statement: ast.stmt) -> None:
+        """Keep an error, unless it follows from another one or from a missing module that only a call needs."""
+        follows = False
+        if isinstance(error, NameError):
+            follows = error.name in self._unbound
+        elif isinstance(error, ImportError) and is_absent(error):
+            follows = isinstance(statement, ast.Expr) or error.name in self._missing
+            self._missing.add(error.name)
+        if not follows:
+            self.failures.append(error)
+        self._unbound |= _names_set_by(statement)
 
 
-def _fails_only_here(error: Exception, statement: ast.stmt, undefined: Collection[str]) -> bool:
-    if isinstance(error, ImportError):
-        return is_absent(error)
-    if isinstance(error, NameError):
-        return error.name in undefined
-    if isinstance(error, OSError):
-        return not isinstance(statement, ast.Raise)
-    return isinstance(error, _OF_NO_CARD) and bool(_NO_CARD.search(str(error)[:500]))
+def _compiled(statement: ast.stmt, name: str, flags: int) -> CodeType:
+    tree: ast.Expression | ast.Module = ast.Module([statement], [])
+    mode = "exec"
+    if isinstance(statement, ast.Expr):
+        tree = ast.Expression(statement.value)
+        mode = "eval"
+    code: CodeType = compile(tree, name, mode, flags, dont_inherit=True)
+    return code
+
+
+def _driven(statements: Coroutine[Any, Any, Any]) -> Any:
+    """Run statements that wait for nothing."""
+    try:
+        statements.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("A statement without `await` waits.")
 
 
 def _names_set_by(statement: ast.stmt) -> set[str]:
@@ -156,31 +210,28 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        elif isinstance(node, _DEFINITIONS):
             names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
     return names
 
 
-def _definitions_at(stops: Sequence[int], tree: ast.Module) -> list[ast.stmt]:
-    """Return the definitions in the line that stops a piece, if it holds several statements, as below a cell magic."""
-    inside = [node for node in tree.body if node.lineno == stops[0]]
-    kinds = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return [node for node in inside if isinstance(node, kinds)] if len(inside) > 1 else []
+def _until_skipped(
+    tree: ast.Module, name: str, skipped: Collection[Place]
+) -> tuple[list[ast.stmt], Place | None]:
+    """Return the statements above the first one to skip, and its place.
 
-
-def statement_at(tree: ast.Module, line: int) -> int:
-    """Return the first line of the statement at the top of a piece that holds the line."""
-    return max((node.lineno for node in tree.body if node.lineno <= line), default=line)
-
-
-def line_of(error: BaseException, name: str) -> int:
-    """Return the line of a piece at its top, in which an error was raised; 0 if it is not known."""
-    step = error.__traceback__
-    while step is not None:
-        if step.tb_frame.f_code.co_filename == name and step.tb_frame.f_code.co_name == "<module>":
-            return step.tb_lineno
-        step = step.tb_next
-    return 0
+    Of a line that holds several statements, as below a cell magic, the definitions are kept.
+    """
+    lines = [node.lineno for node in tree.body if (name, node.lineno) in skipped]
+    if not lines:
+        return tree.body, None
+    above = [node for node in tree.body if node.lineno < min(lines)]
+    beside = [node for node in tree.body if node.lineno == min(lines)]
+    if len(beside) > 1:
+        above += [node for node in beside if isinstance(node, (*_DEFINITIONS, *_IMPORTS))]
+    return above, (name, min(lines))
 
 
 @contextmanager

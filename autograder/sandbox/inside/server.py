@@ -13,7 +13,7 @@ import socket
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.sandbox.inside import loading
+from autograder.sandbox.inside import loading, shell
 from autograder.sandbox.inside.callables import TestCallable
 from autograder.sandbox.inside.entries import Entries
 from autograder.sandbox.inside.imports import miss_programs
 from autograder.sandbox.inside.stand_ins import Names, stand_in
+from autograder.sandbox.inside.surroundings import (
+    add_names_of_site,
+    let_loops_do_without_sockets,
+    nobody_there,
+)
 from autograder.sandbox.shared import wire
 from autograder.sandbox.shared.calls import Call, CallReply, Mark
 from autograder.sandbox.shared.containers import containers, contents, mapped, same_things
@@ -84,7 +89,7 @@ class Server:
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
     ) -> dict[str, Any]:
-        """Run the submission. A notebook continues after a failing cell, as it does for its author.
+        """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
@@ -95,44 +100,42 @@ class Server:
         self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
-        space.update(__file__=filename, get_ipython=source.NoShell, display=source.no_display)
+        space["__file__"] = filename
+        own_shell = shell.Shell(space)
+        space.update(get_ipython=lambda: own_shell, display=shell.display)
+        history = None
         if filename.endswith(".ipynb"):
-            sys.modules["autograder.notebook"] = source.silent_notebook()
+            sys.modules["autograder.notebook"] = shell.silent_notebook()
+            history = shell.History(space)
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
-        errors = []
-        absent = list[list[Any]]()
-        stopped = list[loading.Place]()
-        ends = {(str(name), int(line)) for name, line in skipped}
-        time_left = loading.LoadingLimit(limit)
-        skips_main = source.leaves_main_out(text)
-        with loading.own_settings():
-            for cell_name, code in source.cells(text, filename):
-                linecache.cache[cell_name] = (
-                    len(code),
-                    None,
-                    code.splitlines(keepends=True),
-                    cell_name,
-                )
-                try:
-                    tree = source.without_main(code, cell_name, skips_main)
-                    missing = loading.run_piece(tree, cell_name, (space, names), time_left, ends)
-                    absent += [[name, line, cell_name] for name, line in missing]
-                except loading.LoadingTimeoutError as late:
-                    place = next((end for end in ends if end[0] == cell_name), None)
-                    stopped.append(
-                        place
-                        or (cell_name, loading.statement_at(tree, loading.line_of(late, cell_name)))
-                    )
-                    errors.append(self._stopped_at(stopped[-1]))
-                    time_left.begin_rest()
-                except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
-                    errors.append(self.describe_error(error))
-        places = [[name, line] for name, line in stopped]
-        return {"errors": errors[:20], "stopped": places[:20], "absent": absent[:20]}
+        text_loading = loading.TextLoading(
+            (space, names),
+            loading.LoadingLimit(limit),
+            {(str(name), int(line)) for name, line in skipped},
+            source.leaves_main_out(text),
+        )
+        nobody = nobody_there(filename, own_shell if "IPython" in text else None)
+        with loading.own_settings(), closing(text_loading), nobody:
+            for name, code in source.cells(text, filename):
+                linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+                if text_loading.has_ended:
+                    continue
+                if history:
+                    history.begin(code)
+                value = text_loading.run(code, name)
+                if history:
+                    history.end(value)
+        return {
+            "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
+            "stopped": [list(place) for place in text_loading.stopped[:20]],
+            "absent": [list(missing) for missing in text_loading.absent[:20]],
+        }
 
-    def _stopped_at(self, place: loading.Place) -> dict[str, Any]:
-        name, line = place
+    def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
+        if isinstance(failure, BaseException):
+            return self.describe_error(failure)
+        name, line = failure
         frame = Frame(name, line, "<module>", linecache.getline(name, line).strip())
         return _as_table(RemoteException(LOADING_STOPPED, ("BaseException",), "", (frame,)))
 
@@ -374,14 +377,17 @@ def serve(sock: socket.socket) -> None:
     sys.addaudithook(miss_programs)
     torch.compile = loading.uncompiled
     torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
+    let_loops_do_without_sockets()
+    add_names_of_site()
     server = Server(types.ModuleType("submission"))
     server.exchange = partial(exchange, server, sock)
-    while True:
-        try:
-            number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        except EOFError:
-            return
-        answer_one(server, sock, number, operation, arguments)
+    with nobody_there("submission.py", shell.Shell(vars(server.module))):
+        while True:
+            try:
+                number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
+            except EOFError:
+                return
+            answer_one(server, sock, number, operation, arguments)
 
 
 def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:

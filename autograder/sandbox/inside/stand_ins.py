@@ -28,6 +28,10 @@ class Names(dict[str, Any]):
         if name not in self.fixed:
             self.space[name] = value
 
+    def __delitem__(self, name: str) -> None:
+        if name not in self.fixed:
+            del self.space[name]
+
 
 def stand_in(server: Any, name: str, is_module: bool) -> Any:
     """Return a function, or a class of modules, that the other side answers by this name."""

@@ -27,8 +27,9 @@ class TestAlarm(BaseException):
 def alarm(seconds: float) -> Iterator[None]:
     """Raise TestAlarm in the main thread after `seconds` of this process's processor time.
 
-    Code that sleeps is interrupted by the clock (`deadline.CLOCK_FACTOR`), which does not count the
-    time that this thread waited for a processor. In other threads, and on Windows, do nothing.
+    Alarms can be inside one another. Code that sleeps is interrupted by the clock
+    (`deadline.CLOCK_FACTOR`), which does not count the time that this thread waited for a
+    processor. In other threads, and on Windows, do nothing.
     """
     if (
         not hasattr(signal, "setitimer")
@@ -62,12 +63,19 @@ def alarm(seconds: float) -> Iterator[None]:
         signal.SIGALRM: (signal.ITIMER_REAL, longest),
     }
     previous = {number: signal.signal(number, ring) for number in limits}
+    outer = {timer: signal.setitimer(timer, most, AGAIN_SECONDS) for timer, most in limits.values()}
     try:
-        for timer, most in limits.values():
-            signal.setitimer(timer, most, AGAIN_SECONDS)
         yield
     finally:
-        for timer, _ in limits.values():
-            signal.setitimer(timer, 0)
+        left = {timer: signal.setitimer(timer, 0)[0] for timer in outer}
         for number, handler in previous.items():
             signal.signal(number, handler)
+        for timer, most in limits.values():
+            _go_on(timer, outer[timer], max(0.0, most - left[timer]))
+
+
+def _go_on(timer: int, before: tuple[float, float], used: float) -> None:
+    """Start a timer again that ran before, without the seconds that were used meanwhile."""
+    seconds, interval = before
+    if seconds:
+        signal.setitimer(timer, max(seconds - used, 0.001), interval)

@@ -28,10 +28,10 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            is_of_student = from_file(self._module.__file__ or "")
-            stopped = (
-                None if self.load_error is None else describe_error(self.load_error, is_of_student)
-            )
+            is_of_student = from_file(getattr(self._module, "__file__", None) or "")
+            stopped = [
+                describe_error(error, is_of_student) for error in (self.load_error,) if error
+            ]
             raise missing_name(name, stopped) from self.load_error
 
 

@@ -16,6 +16,13 @@ from autograder.sandbox.outside.connection import Connection, too_much_to_send
 from autograder.sandbox.shared import wire
 
 
+def called_name(server: Server, target: Sequence[Any]) -> str:
+    """Return the function that a request calls, such as `add` or `Total.push`."""
+    handle, path = target
+    owner = [] if handle is None else [type(server.objects[handle.number]).__name__]
+    return ".".join([*owner, *(path or ["forward"])])
+
+
 class LoopbackConnection(Connection):
     """A connection to a server in this process, for a trusted module with its own random state.
 

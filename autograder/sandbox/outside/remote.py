@@ -50,7 +50,7 @@ class RemoteStudent:
             if kind == "value":
                 return adopt(self._connection, description["value"])
         if kind == "missing":
-            raise missing_name(name, self._load_errors[0] if self._load_errors else None)
+            raise missing_name(name, self._load_errors)
         if kind == "class":
             return RemoteClass(self._connection, None, [name])
         return RemoteFunction(self._connection, None, [name])

@@ -1,9 +1,10 @@
 """The errors of the student's side, distinguished for the feedback."""
 
 import builtins
+import re
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -17,6 +18,7 @@ MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
 LOADING_STOPPED = "LoadingTimeoutError"
 TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
+READ_ON = "everything below was read all the same."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
     name
@@ -30,11 +32,14 @@ class StudentError(Exception):
 
 
 class MissingNameError(StudentError, AttributeError):
-    """The submission does not define a name that the suite asks for; `stopped` is what ended the file before it."""
+    """The submission does not define a `name` that the suite asks for; `stopped` is what went wrong before it."""
 
-    def __init__(self, sentence: str, stopped: "RemoteException | None" = None) -> None:
+    def __init__(
+        self, sentence: str, stopped: "RemoteException | None" = None, *, name: str = ""
+    ) -> None:
         super().__init__(sentence)
         self.stopped = stopped
+        self.name = name
 
 
 class StudentTimeoutError(StudentError):
@@ -53,7 +58,7 @@ class StudentCrashedError(StudentError):
 class Frame:
     """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
 
-    `shapes` describes the tensors that the line names.
+    `shapes` describes the tensors that the line names; `below` is the next statement of its block.
     """
 
     file: str
@@ -62,6 +67,7 @@ class Frame:
     code: str
     before: str = ""
     shapes: str = ""
+    below: str = ""
 
     @property
     def place(self) -> str:
@@ -78,6 +84,19 @@ class RemoteException:
     bases: tuple[str, ...] = ()
     text: str = ""
     frames: tuple[Frame, ...] = ()
+
+    @property
+    def stops_the_rest(self) -> bool:
+        """Whether a script, or a notebook's cell, was not read on: it is no Python, took too long or ended itself."""
+        is_no_python = "SyntaxError" in self.bases and not any(
+            frame.function for frame in self.frames
+        )
+        return is_no_python or "Exception" not in self.bases
+
+    @property
+    def statement(self) -> Frame | None:
+        """The frame at the top of the file: which of its statements failed."""
+        return next((frame for frame in self.frames if frame.function == "<module>"), None)
 
 
 class StudentRaisedError(StudentError):
@@ -123,7 +142,7 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
 
 
 def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
-    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:3])
+    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:4])
     return Frame(
         claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *texts_of_frame
     )
@@ -136,18 +155,60 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def missing_name(name: str, stopped: RemoteException | None) -> MissingNameError:
-    """Return the error for a name that is not defined; `stopped` is the exception that ended the file before it."""
-    if stopped is None:
-        return MissingNameError(f"There is no `{name}` in the submission.")
-    where = f" in {stopped.frames[-1].place}" if stopped.frames else ""
-    if stopped.type == LOADING_STOPPED:
-        return MissingNameError(
-            f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}", stopped
-        )
-    return MissingNameError(
-        f"There is no `{name}`: the file stopped{where} with {stopped.type}.", stopped
+def missing_name(name: str, failures: Sequence[RemoteException] = ()) -> MissingNameError:
+    """Return the error for a name that is not defined; `failures` occurred while the file was loaded."""
+    cause = cause_of_missing(name, failures)
+    return MissingNameError(_why_missing(name, cause), cause, name=name)
+
+
+def _why_missing(name: str, cause: RemoteException | None) -> str:
+    if cause is None:
+        return f"There is no `{name}` in the submission."
+    where = f" in {cause.frames[-1].place}" if cause.frames else ""
+    if cause.type == LOADING_STOPPED:
+        return f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}"
+    if cause.stops_the_rest:
+        return f"There is no `{name}`: the file stopped{where} with {cause.type}."
+    if _names(cause, name):
+        return f"There is no `{name}`: {_failed(cause)}."
+    return f"There is no `{name}` in the submission. {failed_statement(replace(cause, text=''))}"
+
+
+def cause_of_missing(name: str, failures: Sequence[RemoteException]) -> RemoteException | None:
+    """Return the failure that explains why a name is not defined: what stopped the file, or the failed statement
+    that names it; another failed statement if there is nothing better.
+    """
+    return min(
+        failures,
+        key=lambda failure: (not _names(failure, name), not failure.stops_the_rest),
+        default=None,
     )
+
+
+def _names(failure: RemoteException, name: str) -> bool:
+    code = " ".join(f"{frame.function} {frame.code}" for frame in failure.frames)
+    return re.search(rf"\b{re.escape(name)}\b", code) is not None
+
+
+def failed_statement(failure: RemoteException) -> str:
+    """Return the sentence about a statement that failed while the file was loaded, which stopped only itself."""
+    sentence = _failed(failure)
+    why = f": {failure.text}" if failure.text else ""
+    return f"{sentence[:1].upper()}{sentence[1:]}{why.rstrip('.')}; {READ_ON}"
+
+
+def flags_for_student(flags: Iterable[str]) -> list[str]:
+    """Return those flags of a grade that a student sees, too: what happened when the file was loaded."""
+    return [flag for flag in flags if flag.endswith((TAKES_TOO_LONG, READ_ON))]
+
+
+def _failed(failure: RemoteException) -> str:
+    statement = failure.statement
+    if statement is None:
+        return f"a line failed with {failure.type}"
+    if failure.type == "AssertionError":
+        return f"the check in {statement.place} failed"
+    return f"{statement.place} failed with {failure.type}"
 
 
 # errors that take a single message, by name; no outcomes of pytest, no SystemExit

@@ -1,0 +1,646 @@
+"""Whatever stands for a built-in, a shell or a library is called as the real one is, and answers in the same kind."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import getpass
+import importlib
+import inspect
+import json
+import pdb
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import IPython
+import pytest
+import torch
+from IPython.core import debugger, display_functions
+from IPython.core.events import EventManager
+from IPython.core.interactiveshell import InteractiveShell
+
+from autograder import notebook
+from autograder.course.config import Limits
+from autograder.sandbox.inside import loading, shell, surroundings
+from autograder.sandbox.inside.absent import absent_allowed
+from autograder.sandbox.inside.server import Server
+from autograder.sandbox.outside.launcher import Sandbox
+from autograder.sandbox.outside.remote import RemoteStudent
+from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.selfcheck.check import check_target
+from tests.autograder.student_folder import RIGHT, copy_of
+
+# ------------------------------------------------------------------ signatures
+
+OWN = {"captured", "user_ns", "config", "display_formatter"}
+METHODS = [name for name in vars(shell.Shell) if name[:1] != "_" and name not in OWN]
+
+
+def stand_in_of(target: Any, name: str) -> Callable[..., Any]:
+    with surroundings.nobody_there("net.py", shell.Shell({})):
+        found: Callable[..., Any] = getattr(target, name)
+    return found
+
+
+def own_import() -> Callable[..., Any]:
+    with absent_allowed("net.py", ast.parse(""), []):
+        return builtins.__import__
+
+
+PAIRS: dict[str, tuple[Any, Any]] = {
+    **{
+        f"Shell.{name}": (getattr(shell.Shell, name), getattr(InteractiveShell, name))
+        for name in METHODS
+        if callable(getattr(InteractiveShell, name, None))
+    },
+    **{
+        f"Events.{name}": (getattr(shell.Events, name), getattr(EventManager, name))
+        for name in ("register", "unregister", "trigger")
+    },
+    **{
+        f"notebook.{name}": (stand_in, getattr(notebook, name))
+        for name, stand_in in vars(shell.silent_notebook()).items()
+        if inspect.isfunction(stand_in)
+    },
+    "display": (shell.display, display_functions.display),
+    "clear_output": (shell.clear_output, display_functions.clear_output),
+    "get_ipython": (stand_in_of(IPython, "get_ipython"), IPython.get_ipython),
+    "IPython.embed": (stand_in_of(IPython, "embed"), IPython.embed),
+    "IPython.set_trace": (stand_in_of(debugger, "set_trace"), debugger.set_trace),
+    "pdb.set_trace": (stand_in_of(pdb, "set_trace"), pdb.set_trace),
+    "getpass": (stand_in_of(getpass, "getpass"), getpass.getpass),
+    "torch.compile": (loading.uncompiled, torch.compile),
+}
+
+
+def takes(real: inspect.Parameter, parameters: dict[str, inspect.Parameter]) -> bool:
+    """Whether a parameter of the real thing can be given to the stand-in in the same ways."""
+    own = parameters.get(real.name)
+    kinds = {parameter.kind for parameter in parameters.values()}
+    if own is not None and real.kind is own.kind:
+        return (own.default is inspect.Parameter.empty) <= (real.default is inspect.Parameter.empty)
+    by_name = real.kind in (real.KEYWORD_ONLY, real.POSITIONAL_OR_KEYWORD, real.VAR_KEYWORD)
+    by_place = real.kind in (real.POSITIONAL_ONLY, real.POSITIONAL_OR_KEYWORD, real.VAR_POSITIONAL)
+    return (not by_name or real.VAR_KEYWORD in kinds) and (
+        not by_place or real.VAR_POSITIONAL in kinds
+    )
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_stand_in_has_the_signature_of_the_real_one(name: str) -> None:
+    own, real = map(inspect.signature, PAIRS[name])
+    parameters = dict(own.parameters)
+    for parameter in real.parameters.values():
+        assert takes(parameter, parameters), f"{name}{own} for {real}: {parameter}"
+
+
+def test_every_function_of_the_notebook_has_a_stand_in() -> None:
+    real = {
+        name
+        for name, value in vars(notebook).items()
+        if inspect.isfunction(value) and name[:1] != "_" and value.__module__ == notebook.__name__
+    }
+    assert real <= vars(shell.silent_notebook()).keys()
+
+
+def test_import_is_called_as_python_calls_it() -> None:
+    own = own_import()
+    assert own("math", fromlist=["pi"]).pi == own("math", globals=None, locals=None, level=0).pi
+    assert own("math", {}, {}, None, 0) is own("math", None, None, ["pi"])
+    assert list(inspect.signature(own).parameters) == [
+        *("name", "globals", "locals", "fromlist", "level")
+    ]
+
+
+# ------------------------------------------------------------------ what students' files call
+
+# each text leaves its answer in `found`
+BOTH = {
+    "a codec by its name": (
+        """
+        with open(NAME, 'w', encoding='cp1252') as f: f.write('é')
+        """,
+        None,
+    ),
+    "another codec": (
+        """
+        found = b'caf\\xe9'.decode('cp1250'), 'x'.encode('utf-7')
+        """,
+        ("café", b"x"),
+    ),
+    "an import by keyword": ("found = __import__('math', fromlist=['pi']).floor(1.5)", 1),
+    "an import by name": (
+        """
+        import importlib
+        found = importlib.import_module('json').loads('1')
+        """,
+        1,
+    ),
+    "print": (
+        """
+        import sys
+        print(1, 2, sep='', end='', file=sys.stderr, flush=True)
+        """,
+        None,
+    ),
+    "stdout's encoding": (
+        """
+        import sys
+        sys.stdout.reconfigure(encoding='utf-8')
+        """,
+        None,
+    ),
+    "stdout's buffer": (
+        """
+        import sys
+        sys.stdout.buffer.write(b''); sys.stdout.flush()
+        """,
+        None,
+    ),
+    "a terminal": (
+        """
+        import sys
+        found = sys.stdout.isatty(), sys.stdin.isatty()
+        """,
+        (False, False),
+    ),
+    "arguments": (
+        """
+        import argparse
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', default=3)
+        found = p.parse_args().n
+        """,
+        3,
+    ),
+    "argv": (
+        """
+        import sys
+        found = len(sys.argv)
+        """,
+        1,
+    ),
+    "the file's name": (
+        """
+        from pathlib import Path
+        found = Path(__file__).stem
+        """,
+        "net",
+    ),
+    "a breakpoint": (
+        """
+        breakpoint()
+        breakpoint('why', header=1)
+        import pdb; pdb.set_trace()
+        """,
+        None,
+    ),
+    "input": (
+        """
+        try:
+            input('? ')
+        except EOFError:
+            found = 1
+        """,
+        1,
+    ),
+    "a password": (
+        """
+        import getpass
+        try:
+            getpass.getpass(prompt='? ')
+        except EOFError:
+            found = 1
+        """,
+        1,
+    ),
+    "get_ipython": (
+        """
+        from IPython import get_ipython
+        get_ipython().run_line_magic('matplotlib', 'inline')
+        """,
+        None,
+    ),
+    "another get_ipython": (
+        """
+        import IPython
+        IPython.get_ipython().run_line_magic(magic_name='pwd', line='')
+        """,
+        None,
+    ),
+    "a shell command": ("found = get_ipython().system('ls')", None),
+    "its output": (
+        """
+        x = get_ipython().getoutput('ls')
+        found = (x.n, x.s, x.l, '\\n'.join(x), list(x))
+        """,
+        ("", "", [], "", []),
+    ),
+    "as one text": ("found = get_ipython().getoutput('ls', split=False).upper()", ""),
+    "the namespace": (
+        """
+        x = 3
+        found = get_ipython().user_ns['x']
+        """,
+        3,
+    ),
+    "pushed": (
+        """
+        get_ipython().push({'x': 3})
+        found = x + get_ipython().ev('x')
+        """,
+        6,
+    ),
+    "run again": (
+        """
+        r = get_ipython().run_cell('x = 4')
+        r.raise_error()
+        found = r.success, x
+        """,
+        (True, 4),
+    ),
+    "events": ("get_ipython().events.register('post_execute', print)", None),
+    "settings": (
+        """
+        get_ipython().config.InlineBackend.figure_format = 'retina'
+        found = 'IPKernelApp' in get_ipython().config
+        """,
+        False,
+    ),
+    "all values": (
+        """
+        from IPython.core.interactiveshell import InteractiveShell
+        InteractiveShell.ast_node_interactivity = 'last_expr'
+        """,
+        None,
+    ),
+    "formatters": (
+        """
+        get_ipython().display_formatter.formatters['text/html'].for_type(int, str)
+        """,
+        None,
+    ),
+    "which shell": ("found = type(get_ipython()).__name__ == 'ZMQInteractiveShell'", False),
+    "old magic": ("get_ipython().magic('matplotlib inline')", None),
+    "display": ("found = display(1, 2, raw=True, metadata={})", None),
+    "a handle": (
+        """
+        h = display(1, display_id=True)
+        h.update(2)
+        h.display(3)
+        found = len(h.display_id) > 3
+        """,
+        True,
+    ),
+    "IPython's display": (
+        """
+        from IPython.display import display, HTML, Image, Markdown, Audio, clear_output, update_display
+        h = display(HTML('<b>1</b>'), display_id='a')
+        h.update(Markdown('x'))
+        clear_output(wait=True)
+        update_display(1, display_id='a')
+        found = h.display_id
+        """,
+        "a",
+    ),
+    "tqdm.auto": (
+        """
+        from tqdm.auto import tqdm, trange
+        found = list(tqdm(range(3), desc='x')), len(trange(2))
+        """,
+        ([0, 1, 2], 2),
+    ),
+    "tqdm.notebook": (
+        """
+        from tqdm.notebook import tqdm
+        with tqdm(total=3) as bar:
+            bar.update(2)
+            bar.set_postfix(loss=1)
+        found = [x for x in tqdm([1, 2], leave=False)]
+        """,
+        [1, 2],
+    ),
+    "widgets": (
+        """
+        import ipywidgets as widgets
+        from ipywidgets import interact, IntSlider, VBox
+        s = IntSlider(min=0, max=3, value=2)
+        s.observe(print, names='value')
+        display(VBox([s]))
+        found = s.value
+        """,
+        2,
+    ),
+    "a window": (
+        """
+        import matplotlib
+        matplotlib.use('TkAgg')
+        import matplotlib.pyplot as plt
+        plt.figure()
+        plt.plot([1])
+        plt.show()
+        """,
+        None,
+    ),
+    "another window": (
+        """
+        import matplotlib.pyplot as plt
+        plt.switch_backend('QtAgg')
+        plt.ion()
+        f, a = plt.subplots()
+        m = plt.get_current_fig_manager()
+        m.window.showMaximized(); m.full_screen_toggle()
+        plt.show(block=True); plt.pause(100); plt.draw(); plt.close('all')
+        """,
+        None,
+    ),
+    "a setting": (
+        """
+        import matplotlib as mpl
+        mpl.rcParams['backend'] = 'macosx'
+        from matplotlib import pyplot as plt
+        plt.plot([1])
+        """,
+        None,
+    ),
+    "signals": (
+        """
+        import signal, atexit
+        atexit.register(int)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        """,
+        None,
+    ),
+    "a thread": (
+        """
+        import threading
+        found = []
+        t = threading.Thread(target=found.append, args=(1,))
+        t.start(); t.join()
+        """,
+        [1],
+    ),
+    "a loop of its own": (
+        """
+        import asyncio
+        async def f():
+            await asyncio.sleep(0)
+            return 3
+        found = asyncio.run(f())
+        """,
+        3,
+    ),
+    "a loop with a thread": (
+        """
+        import asyncio
+        async def f():
+            return await asyncio.to_thread(int, '3')
+        found = asyncio.run(f())
+        """,
+        3,
+    ),
+    "await": (
+        """
+        import asyncio
+        async def f():
+            await asyncio.sleep(0.01)
+            return 3
+        found = await f()
+        """,
+        3,
+    ),
+    "tasks": (
+        """
+        import asyncio
+        t = asyncio.create_task(asyncio.sleep(0, 3))
+        found = await t
+        """,
+        3,
+    ),
+    "async for": (
+        """
+        async def f():
+            yield 1
+        async for found in f():
+            pass
+        """,
+        1,
+    ),
+    "async with": (
+        """
+        import contextlib
+        @contextlib.asynccontextmanager
+        async def f():
+            yield 4
+        async with f() as found:
+            pass
+        """,
+        4,
+    ),
+    "async comprehension": (
+        """
+        async def f():
+            yield 1
+        found = [x async for x in f()]
+        """,
+        [1],
+    ),
+}
+IN_NOTEBOOKS = {
+    "Colab's card": (
+        """
+        info = !nvidia-smi
+        info = '\\n'.join(info)
+        found = info.find('failed') >= 0
+        """,
+        False,
+    ),
+    "a list of files": (
+        """
+        files = !ls *.txt
+        found = len(files), files.n, [f for f in files]
+        """,
+        (0, "", []),
+    ),
+    "the environment": (
+        """
+        %env OWN_NAME=x
+        y = %env OWN_NAME
+        all = %env
+        found = y, all['OWN_NAME']
+        """,
+        ("x", "x"),
+    ),
+    "the folder": (
+        """
+        import os
+        x = %pwd
+        found = x == os.getcwd()
+        """,
+        True,
+    ),
+    "a timing": (
+        """
+        x = %timeit -o -n 1 sum([1])
+        found = x.average + x.best >= 0
+        """,
+        True,
+    ),
+    "names": (
+        """
+        x = %who_ls
+        found = 'In' in x
+        """,
+        True,
+    ),
+    "magics": (
+        """
+        %load_ext autoreload
+        %autoreload 2
+        %matplotlib widget
+        %pip install x
+        %config X.y = 1
+        !pip -q install x
+        """,
+        None,
+    ),
+    "the notebook's functions": (
+        """
+        from autograder.notebook import check, hint, watch_training
+        r = check('mask', questions=False)
+        hint('mask', again=True); watch_training(3, title='x')(1, 2.0)
+        found = r.passed
+        """,
+        False,
+    ),
+}
+COLAB = (
+    "from google.colab import files, drive, userdata, output\ndrive.mount('/content/drive')\n"
+    "uploaded = files.upload()\nfor name in uploaded.keys():\n    print(name)\n"
+    "key = userdata.get('KEY')\nlogin(token=key)\noutput.clear()\noutput.enable_custom_widget_manager()\n"
+    "@output.register_callback\ndef pressed(): pass\n"
+)
+
+
+def loaded(text: str, form: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    if form == "ipynb":
+        text = json.dumps({"cells": [{"cell_type": "code", "source": text}]})
+    server = Server(types.ModuleType("submission"))
+    told = server.load(text, f"net.{form}")
+    return vars(server.module), told
+
+
+CASES = [
+    *[(name, form, *BOTH[name]) for name in BOTH for form in ("py", "ipynb")],
+    *[(name, "ipynb", *IN_NOTEBOOKS[name]) for name in IN_NOTEBOOKS],
+]
+
+
+@pytest.mark.parametrize(("name", "form", "text", "answer"), CASES, ids=lambda case: str(case)[:30])
+def test_what_runs_at_home_runs_here(
+    name: str, form: str, text: str, answer: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OWN_NAME", raising=False)
+    monkeypatch.setattr(sys, "stdout", surroundings.Output())
+    found, told = loaded(f"NAME = 'notes.txt'\n{dedent(text)}\ndef after():\n    return 1", form)
+    assert told["errors"] == [] and told["absent"] == []
+    assert found.get("found") == answer and found["after"]() == 1
+
+
+def test_nothing_of_it_stays(tmp_path: Path) -> None:
+    watched = [(sys, "argv"), (sys, "stdin"), (sys, "breakpointhook"), (IPython, "get_ipython")]
+    before = [getattr(target, name) for target, name in watched]
+    finders = list(sys.meta_path)
+    loaded("from IPython import get_ipython\nimport matplotlib\nmatplotlib.use('TkAgg')", "py")
+    assert all(getattr(target, name) is old for (target, name), old in zip(watched, before))
+    assert sys.meta_path == finders
+
+
+@pytest.mark.parametrize("form", ["py", "ipynb"])
+def test_snippets_of_colab_stop_only_themselves(form: str) -> None:
+    found, told = loaded(f"{COLAB}def after():\n    return 1", form)
+    assert found["after"]() == 1 and len(told["absent"]) == 1
+    assert {error["type"] for error in told["errors"]} <= {"ModuleNotFoundError", "NameError"}
+
+
+def test_cells_and_their_values_have_names() -> None:
+    sources = ["x = 2", "x + 1", "_ + 10", "x;", "found = (_, __, _2, Out[3], In[1], len(In), _i)"]
+    text = json.dumps({"cells": [{"cell_type": "code", "source": each} for each in sources]})
+    server = Server(types.ModuleType("submission"))
+    told = server.load(text, "net.ipynb")
+    assert told["errors"] == []
+    assert vars(server.module)["found"] == (13, 3, 3, 13, "x = 2", 6, "x;")
+
+
+def test_output_of_a_shell_cell_has_a_name() -> None:
+    found, told = loaded("%%bash --out listing --err=problems\nls", "ipynb")
+    assert told["errors"] == [] and (found["listing"], found["problems"]) == ("", "")
+
+
+@pytest.mark.parametrize("name", ["widgets", "tqdm.notebook", "tqdm.auto"])
+def test_bars_and_widgets_that_are_not_installed_do_nothing(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.machinery.PathFinder.find_spec
+
+    def without(fullname: str, *where: Any) -> Any:
+        return (
+            None if fullname.partition(".")[0] in ("tqdm", "ipywidgets") else real(fullname, *where)
+        )
+
+    for module in [
+        each for each in sys.modules if each.partition(".")[0] in ("tqdm", "ipywidgets")
+    ]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(importlib.machinery.PathFinder, "find_spec", without)
+    text, answer = BOTH[name]
+    found, told = loaded(dedent(text), "ipynb")
+    assert told == {"errors": [], "stopped": [], "absent": []} and found["found"] == answer
+
+
+# ------------------------------------------------------------------ in a worker, and in calls
+
+IN_CALLS = """
+import asyncio
+
+def called():
+    import matplotlib
+    matplotlib.use("TkAgg")
+    import matplotlib.pyplot as plt
+    from tqdm.notebook import tqdm
+    from IPython import get_ipython
+    plt.plot([1]); plt.show()
+    breakpoint()
+    help(len)
+    assert get_ipython() is not None and exit and quit
+
+    async def soon():
+        return await asyncio.to_thread(int, "3")
+
+    return [asyncio.run(soon()), *tqdm([1, 2])]
+"""
+
+
+def test_the_same_holds_in_calls_in_a_worker(sandbox: Sandbox) -> None:
+    connection = WorkerConnection(sandbox.spawn(Limits()), Limits().call_seconds)
+    try:
+        assert connection.request("load", text=IN_CALLS, filename="net.py")["errors"] == []
+        connection.start_test(3)
+        assert RemoteStudent(connection).called() == [3, 1, 2]
+    finally:
+        connection.close()
+
+
+def test_check_asks_nobody(released: Path, tmp_path: Path) -> None:
+    folder = copy_of(released, tmp_path)
+    text = RIGHT.replace("together = a + b", "breakpoint(); together = a + b")
+    (folder / "adding.py").write_text(
+        f"{text}\nimport sys\nsys.stdout.reconfigure(encoding='utf-8')\n"
+    )
+    report = check_target(folder / "adding.py")
+    assert report.all_passed and report.failures == ()
