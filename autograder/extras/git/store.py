@@ -9,6 +9,7 @@ from pathlib import Path
 
 from autograder.extras.git.command import Git, size_of
 from autograder.extras.git.environment import REMOTE
+from autograder.extras.git.on_this_machine import check_local
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.text.files import write_whole
@@ -56,7 +57,11 @@ class Store:
         self._busy = git.store / _BUSY
 
     def prepare(self) -> None:
-        """Make the store if there is none that can be used."""
+        """Make the store if there is none that can be used.
+
+        Raises RefusedError for a repository on this machine in which git must not work.
+        """
+        check_local(self.git.url)
         if self._busy.exists() or size_of(self.git.store) > self.git.limits.bytes // 2:
             shutil.rmtree(self.git.store)
         if not (self.git.store / "objects").is_dir():
