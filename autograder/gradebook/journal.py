@@ -1,5 +1,6 @@
 """The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -9,6 +10,7 @@ from types import TracebackType
 from autograder.gradebook.seals import seal
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
+from autograder.text.files import make_folder, open_as_its_folder
 from autograder.text.wording import joined
 from autograder.version import __version__
 
@@ -20,13 +22,14 @@ class Journal:
     """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.path = folder / FILE_NAME
         grades = Reading(self.path)
         self._suites = grades.suites
         self.latest = {grade.key: grade for grade in grades}
         self.problem = grades.problem
-        self._file = self.path.open("a+b")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._file = os.fdopen(open_as_its_folder(str(self.path), flags), "a+b")
         self._end_last_line()
 
     def __enter__(self) -> "Journal":

@@ -21,7 +21,7 @@ from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
 from autograder.gradebook.run_state import FILE_NAME as RUN
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import FILE_NAME as SEALS
-from autograder.gradebook.seals import check_owner, seal
+from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
@@ -171,6 +171,45 @@ def test_nothing_is_written_through_a_link(room: Path, name: str) -> None:
         with pytest.raises(RefusedError, match="is a link"):
             api.report(room / "grades", room / "course", jobs=1)
     assert (sorted(outside.rglob("*")) if outside.is_dir() else outside.exists()) == before
+
+
+def test_link_in_place_of_anything_that_lies_among_the_grades_is_refused(room: Path) -> None:
+    """What a run made is looked up in its folder, and names that no run has made so far are no exception."""
+    grades = room / "grades"
+    (grades / "return").mkdir()
+    (grades / "return/precious.git").mkdir()
+    made = [path for path in grades.rglob("*") if path.name != ".lock"]
+    assert {"students", "feedback", "submissions", JOURNAL} <= {path.name for path in made}
+    for path in made:
+        moved = path.rename(room / "moved")
+        path.symlink_to(moved)
+        with pytest.raises(RefusedError, match="is a link"):
+            refuse_links(grades)
+        path.unlink()
+        moved.rename(path)
+    refuse_links(grades)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_grades_and_work_are_made_for_their_owner_alone(room: Path, umask: int) -> None:
+    """A folder that exists keeps its mode, and what is written there is as open as it is."""
+    shared = room / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    before = os.umask(umask)
+    try:
+        for place in ("new/grades", "shared"):
+            api.grade(room / "submitted", room / "course", room / place, jobs=1)
+        api.collect([room / "submitted"], room / "course", room / "work", source="folders")
+    finally:
+        os.umask(before)
+    for place in (room / "new", room / "work"):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        for path in place.rglob("*"):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            assert mode == (0o700 if path.is_dir() else 0o600), path
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o2770
+    assert stat.S_IMODE((shared / JOURNAL).stat().st_mode) == 0o660 & ~umask
 
 
 def test_a_pipe_is_not_waited_for(room: Path) -> None:

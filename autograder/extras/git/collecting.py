@@ -18,6 +18,7 @@ from autograder.extras.git.seen import Seen
 from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
 from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
+from autograder.gradebook.seals import refuse_links
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
@@ -86,6 +87,7 @@ def collect_from_git(
     groups = by_url(repositories)
     report = GitReport(options.output, repositories=len(groups))
     folder = stores_of(options.output)
+    refuse_links(folder)
     on_repository(0, len(groups))
     with (
         held(folder, "collects into it") as lock,

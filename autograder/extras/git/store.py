@@ -5,7 +5,6 @@ import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from autograder.extras.git.command import Git, size_of
 from autograder.extras.git.environment import REMOTE
@@ -201,12 +200,6 @@ class Store:
         """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""
         write_whole(self.git.store / "config", _CONFIG)
         self._busy.unlink()
-
-
-def clear(folder: Path) -> None:
-    """Remove all stores in a folder."""
-    for store in folder.glob("*.git"):
-        shutil.rmtree(store)
 
 
 def _local(ref: str) -> str:

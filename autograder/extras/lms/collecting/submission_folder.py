@@ -11,7 +11,7 @@ from autograder.records import RefusedError, unusable
 from autograder.source import gate
 from autograder.submissions.collected import FILE_BYTES, Collected, read_collected, write_collected
 from autograder.submissions.files import DiskFolder, File, Odd
-from autograder.text.files import check_folder, write_whole
+from autograder.text.files import check_folder, make_folder, open_as_its_folder, write_whole
 
 EARLIER = ".earlier"
 # where each submission goes, and the digests of its files, until they are all noted
@@ -49,7 +49,7 @@ class SubmissionFolder:
         if status == "replaced":
             for name, digest in there.items():
                 aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
-                aside.mkdir(parents=True, exist_ok=True)
+                make_folder(aside, mode=None)
                 (place / name).replace(aside / name)
         try:
             for name, data in files.items():
@@ -96,6 +96,7 @@ class SubmissionFolder:
         )
 
     def save(self) -> None:
+        make_folder(self.folder)
         write_collected(self.folder, self.known.values())
         (self.folder / BEGUN).unlink(missing_ok=True)
 
@@ -103,8 +104,10 @@ class SubmissionFolder:
         """Note what will be written, so that a killed command's files are known as its own."""
         line = json.dumps([str(place.relative_to(self.folder)), sorted(digests.values())])
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with (self.folder / BEGUN).open("a", encoding="utf-8") as notes:
+            make_folder(self.folder)
+            with open(
+                self.folder / BEGUN, "a", encoding="utf-8", opener=open_as_its_folder
+            ) as notes:
                 notes.write(f"{line}\n")
         except OSError as error:
             raise unusable(f"{self.folder} cannot be written", error) from None
