@@ -19,7 +19,7 @@ from autograder.submissions.files import Entry, File, Odd
 from autograder.submissions.identity import Described, Id, anything
 from autograder.submissions.raw_submission import Findings, RawSubmission, files_below
 from autograder.text.names import shown
-from autograder.text.yaml_loader import LOADER
+from autograder.text.yaml_loader import LOADER, check_shape
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"
@@ -90,7 +90,9 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
         raise RefusedError(f"{FILE_NAME} is not a file.")
     data = entry.read(METADATA_BYTES)
     try:
-        metadata = yaml.load(data.decode("utf-8-sig"), LOADER)
+        text = data.decode("utf-8-sig")
+        check_shape(text)
+        metadata = yaml.load(text, LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RefusedError(
             f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}."

@@ -19,7 +19,7 @@ from autograder.text.wording import listed
 
 SITE = "canvas"
 KEPT = ("EX", "N/A")  # in any case, as Canvas reads them
-_NUMBERED = re.compile(r"\s*\((\d+)\)$")
+_NUMBERED = re.compile(r"(?<!\s)\s*\((\d+)\)$")
 
 
 class CanvasExport(Exporter):
