@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
-from autograder.gradebook.seals import seal
+from autograder.gradebook.seals import doubt, seal
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.text.files import make_folder, open_as_its_folder
@@ -124,12 +124,17 @@ class Reading:
                 yield grade
         if self._needed and not has_grades:
             raise RefusedError(
-                self.problem if is_journal and self.problem else f"{self.path} holds no grades."
+                self._damage if is_journal and self._damage else f"{self.path} holds no grades."
             )
 
     @property
     def problem(self) -> str | None:
-        """A message about the lines that cannot be read and how to proceed, or None."""
+        """A message about lines that cannot be read, or that somebody else wrote, and how to proceed; or None."""
+        doubtful = doubt(self.path.parent) if self._needed and self.path.name == FILE_NAME else ""
+        return " ".join(filter(None, (self._damage, doubtful))) or None
+
+    @property
+    def _damage(self) -> str | None:
         if not self.damaged:
             return None
         if len(self.damaged) == 1:

@@ -27,7 +27,8 @@ _SOME = re.compile(
 )
 _CELL = re.compile(r"^get_ipython\(\)\.run_cell_magic(\(.*\))[ \t]*$", re.MULTILINE)
 _LINE = re.compile(
-    r"^([ \t]*(?:(?![ \t])[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$", re.MULTILINE
+    r"^([ \t]*(?:(?![ \t])[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$",
+    re.MULTILINE,
 )
 _LONG_OPTION = r"--[\w-]+"
 _OUTPUT = re.compile(r"(?:^|\s)([A-Za-z_]\w*)\s*$")  # the last word of `%%capture --no-stderr name`

@@ -26,6 +26,8 @@ def check_shape(text: str) -> None:
                 any(anchors) and event.anchor not in anchors
             )  # one of itself has its own sentence
             if aliases > MOST_ALIASES or holds_aliases:
-                raise RecursionError("the lines repeat each other by aliases (`*name`); write them out")
+                raise RecursionError(
+                    "the lines repeat each other by aliases (`*name`); write them out"
+                )
         if len(anchors) > DEEPEST:
             raise RecursionError("the lines are nested too deeply to be read")

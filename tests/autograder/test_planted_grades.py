@@ -341,10 +341,31 @@ def test_a_key_that_others_can_read_is_refused(state: Path) -> None:
         owner_key()
 
 
-def test_a_short_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "secret")
-    with pytest.raises(RefusedError, match="fewer than 16"):
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [("secret", "fewer than 16"), ("a" * 64, "fewer than 8"), ("passwordpassword", "fewer than 8")],
+)
+def test_a_weak_key_is_refused(monkeypatch: pytest.MonkeyPatch, key: str, sentence: str) -> None:
+    monkeypatch.setenv(VARIABLE, key)
+    with pytest.raises(RefusedError, match=sentence):
         owner_key()
+
+
+def test_report_and_export_say_what_grade_refuses(room: Path) -> None:
+    before = api.report(room / "grades", room / "course", jobs=1).differences
+    raise_scores(room)
+    said = api.report(room / "grades", room / "course", jobs=1).differences
+    assert len(said) == len(before) + 1 and "was changed by somebody else" in said[-1]
+    exported = api.export("csv", room / "grades", room / "course", output=room / "out.csv")
+    assert any("was changed by somebody else" in line for line in exported.problems)
+
+
+def test_a_line_nested_too_deeply_is_not_passed_over(room: Path) -> None:
+    """Whether one can be read depends on who reads it."""
+    with (room / "grades" / JOURNAL).open("a") as journal:
+        journal.write('{"a":' + "[" * 100_000 + "]" * 100_000 + "}\n")
+    with pytest.raises(RefusedError, match="is not sealed"):
+        grade(room)
 
 
 def test_without_a_place_for_the_key_a_run_works_and_says_so(state: Path, tmp_path: Path) -> None:
