@@ -402,9 +402,7 @@ def test_chunk_that_dask_gave_up_ends_the_run(status, error):
     ("address", "sentence"),
     [
         *[
-            pytest.param(
-                address, "without encryption", id=f"plain tcp, {address}"
-            )
+            pytest.param(address, "without encryption", id=f"plain tcp, {address}")
             for address in (
                 "tcp://10.0.0.7:8786",
                 "tcp://scheduler:1",
