@@ -182,9 +182,9 @@ class LivePages:
             yield
         except Exception as error:
             postpone()
-            told = sentence_of(error)
+            sentence = sentence_of(error)
             is_named = student and not may_pass(error)
-            self._tell_once(f"{student}: {told}" if is_named else told, error)
+            self._tell_once(f"{student}: {sentence}" if is_named else sentence, error)
 
     def _postpone(self) -> None:
         self._next_try = time.monotonic() + RETRY_SECONDS

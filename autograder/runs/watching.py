@@ -236,8 +236,9 @@ class Watching:
         try:
             yield
         except Exception as error:
-            told = sentence_of(error)
-            self._tell(f"{shown(entry)}: {told}" if entry and not may_pass(error) else told)
+            sentence = sentence_of(error)
+            is_named = entry and not may_pass(error)
+            self._tell(f"{shown(entry)}: {sentence}" if is_named else sentence)
 
     def _tell(self, problem: str) -> None:
         """Tell of a problem, but not all the time."""

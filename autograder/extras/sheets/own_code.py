@@ -240,7 +240,7 @@ def _equal_at_the_begin(some: Sequence[str], others: Sequence[str]) -> int:
     """Return how many lines are the same."""
     pairs = zip(some, others)
     return next(
-        (number for number, (one, other) in enumerate(pairs) if one != other),
+        (number for number, (line, other) in enumerate(pairs) if line != other),
         min(len(some), len(others)),
     )
 
