@@ -77,7 +77,7 @@ from autograder.sandbox.outside.trusted_process import python_command
 from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.output_folder import check_output
-from autograder.text.files import check_folder
+from autograder.text.files import check_folder, make_folder
 
 # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their
 # work
@@ -320,7 +320,7 @@ def watch(
     require_watchfiles()
     name = loaded.assignment(assignment).name if assignment else None
     if collect is not None:
-        source.mkdir(parents=True, exist_ok=True)
+        make_folder(source)
     tell = on_problem or _ignore
     inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
     hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)

@@ -29,7 +29,7 @@ AXES: dict[int, tuple[str, ...]] = {
 }
 _CALL = re.compile(r"^\S*\w\(.*\)$", re.DOTALL)
 _QUOTED = r"""(?<!\[)"[^"]*" | (?<![\w\[])'[^']*'(?!\w)"""
-_LIST = r"(?<![\w\])])\[[^\[\]]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
+_LIST = r"(?<![\w\])])\[[^\[\]\d]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
 # -0.5, not norm2 or GPT-2
 _NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
 _LITERAL = re.compile(f"{_LIST} | {_QUOTED} | {_NUMBER}", re.VERBOSE)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import closest, did_you_mean, one_of
+from autograder.text.yaml_loader import check_shape
 
 Record = TypeVar("Record", bound=BaseModel)
 _TEXT = "tag:yaml.org,2002:str"
@@ -169,8 +170,8 @@ class MarkedYaml:
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
             self._problems.append((line, "this is not valid YAML: there is a control character."))
-        except RecursionError:
-            self._problems.append((1, "the lines are nested too deeply to be read."))
+        except RecursionError as error:
+            self._problems.append((1, f"{error}."))
         else:
             if node is None:
                 self._problems.append((1, f"the file is empty; it should describe {self.noun}."))
@@ -353,6 +354,8 @@ def _inner_model(annotation: Any) -> type[BaseModel]:
 
 def _composed(text: str) -> yaml.Node | None:
     """Return the root node, read by libyaml where it is there: ten times faster, but its errors have other words."""
+    with suppress(yaml.YAMLError):  # said below, in words of its own
+        check_shape(text)
     fast = getattr(yaml, "CSafeLoader", None)
     if fast is not None:
         with suppress(yaml.YAMLError):

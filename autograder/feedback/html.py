@@ -19,7 +19,8 @@ from autograder.gradebook.lateness import Final, GradeKey
 from autograder.gradebook.texts import files_of
 from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
-from autograder.records import Grade, TestResult
+from autograder.records import Grade, InfrastructureError, TestResult
+from autograder.runs.fence import may_pass, sentence_of
 from autograder.sandbox.shared.errors import flags_for_student
 from autograder.text.names import safe_name
 
@@ -59,22 +60,32 @@ def write_what_counts(
 
     The pages contain the pictures already drawn into `folder`, and of hidden tests what students
     may see at present. Raises InfrastructureError if jinja2 is missing; the gradebook is written
-    even then.
+    even then. It is also raised in the end for students whose pages have a fault.
     """
     if section is not None:
         return write_class_report(
             folder, course, effective, file_name=f"index-{safe_name(section)}.html"
         )
     write_gradebook(folder, effective.grades, effective.finals)
-    _write_pages(folder, course, effective)
-    return write_class_report(folder, course, effective)
+    faults = _write_pages(folder, course, effective)
+    report = write_class_report(folder, course, effective)
+    if faults:
+        raise InfrastructureError("\n".join(faults))
+    return report
 
 
-def _write_pages(folder: Path, course: Course, effective: Effective) -> None:
-    """Write the pages of all students."""
+def _write_pages(folder: Path, course: Course, effective: Effective) -> list[str]:
+    """Write the pages of all students; return sentences about those that meet a fault of this program."""
     pages = StudentPages(folder, course)
+    faults = []
     for student in effective.by_student():
-        pages.write(student)
+        try:
+            pages.write(student)
+        except Exception as error:
+            if may_pass(error):
+                raise
+            faults.append(f"{student.grades[0].student}: {sentence_of(error)}")
+    return faults
 
 
 class StudentPages:

@@ -2,22 +2,25 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from autograder.course.config import Course
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import StudentPages, write_what_counts
+from autograder.feedback.html import StudentPages
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.status_page import Recent, Status, write_status
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.final_scores import ClassOf, Effective, what_counts, write_gradebook
 from autograder.gradebook.journal import Reading
 from autograder.gradebook.lateness import GradeKey
-from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, Submission
+from autograder.records import Grade, Submission
+from autograder.runs.fence import may_pass, sentence_of
 from autograder.runs.watching import State
 
 MOST_RECENT = 20
@@ -83,7 +86,9 @@ class LivePages:
         self._next_class = 0.0
         self._next_try = 0.0
         self._next_status = 0.0
-        self._failure = ""
+        self._again: set[str] = set()  # students whose pages failed
+        self._again_at = 0.0
+        self._told: set[str] = set()  # since the last time that nothing failed
         self._troubled_until = 0.0
         self._since = self._time()
         self._graded = 0
@@ -93,10 +98,18 @@ class LivePages:
     def write_all(self) -> None:
         """Write everything; what was interrupted is made up for.
 
-        Raises what the pages of a class raise.
+        Raises what the table and the report of a class raise.
         """
         if self._history:
-            write_what_counts(self._folder, self._course, self._effective())
+            self._behind.update(grade.student for grade in self._history)
+            effective = self._effective()
+            self._write_students(effective)
+            try:
+                self._write_class(effective)
+            except Exception as error:
+                if may_pass(error):
+                    raise
+                self._tell_once(sentence_of(error), error)
 
     def end(self) -> None:
         """Write what is still behind, and that grading has ended."""
@@ -150,29 +163,50 @@ class LivePages:
         if now < self._next_try:
             return False
         is_class_due = self._is_class_behind and now >= self._next_class
-        return bool(self._behind) or bool(self._unpublished) or is_class_due
+        is_again_due = bool(self._again) and now >= self._again_at
+        return bool(self._behind) or bool(self._unpublished) or is_class_due or is_again_due
 
     def _write(self, state: str) -> None:
-        try:
-            if time.monotonic() >= self._next_try:
+        if time.monotonic() >= self._next_try:
+            with self._trying(self._postpone):
                 self._write_pages()
-                self._failure = ""
-        except (CourseError, InfrastructureError, RefusedError) as error:
-            self._failed(str(error))
-        except OSError as error:
-            self._failed(f"{error.filename or self._folder}: {error.strerror or error}.")
-        try:
+                if not self._again and not self._is_class_behind:
+                    self._told.clear()
+        with self._trying(self._postpone):
             self._write_status(state)
-        except (InfrastructureError, OSError) as error:
-            self._failed(str(error))
+
+    @contextmanager
+    def _trying(self, postpone: Callable[[], None], student: str = "") -> Iterator[None]:
+        """Tell an error once in place of ending, and try later: the names and contents of a class are in all pages."""
+        try:
+            yield
+        except Exception as error:
+            postpone()
+            sentence = sentence_of(error)
+            is_named = student and not may_pass(error)
+            self._tell_once(f"{student}: {sentence}" if is_named else sentence, error)
+
+    def _postpone(self) -> None:
+        self._next_try = time.monotonic() + RETRY_SECONDS
+
+    def _postpone_class(self) -> None:
+        self._next_class = time.monotonic() + RETRY_SECONDS
+
+    def _postpone_student(self, student: str) -> None:
+        self._again.add(student)
+        self._again_at = time.monotonic() + RETRY_SECONDS
 
     def _write_pages(self) -> None:
+        if time.monotonic() >= self._again_at:
+            self._behind |= self._again
+            self._again.clear()
         is_class_due = self._is_class_behind and time.monotonic() >= self._next_class
         if self._behind or is_class_due:
             effective = self._effective()
             self._write_students(effective)
             if is_class_due:
-                self._write_class(effective)
+                with self._trying(self._postpone_class):
+                    self._write_class(effective)
         self._publish_pages()
 
     def _effective(self) -> Effective:
@@ -184,8 +218,10 @@ class LivePages:
             wanted.update(effective.people.groups.get(student, ()))
         pages = StudentPages(self._folder, self._course, self._title_of)
         for student_grades in effective.by_student():
-            if student_grades.grades[0].student in wanted:
-                pages.write(student_grades, self._notices)
+            student = student_grades.grades[0].student
+            if student in wanted:
+                with self._trying(partial(self._postpone_student, student), student):
+                    pages.write(student_grades, self._notices)
         self._behind.clear()
 
     def _write_class(self, effective: Effective) -> None:
@@ -197,10 +233,15 @@ class LivePages:
         self._next_class = now + CLASS_SHARE * (now - begun)
 
     def _publish_pages(self) -> None:
+        """Pass pages on; one that fails for other reasons than the machine's waits for the next grade."""
         for key, submission in list(self._unpublished.items()):
-            if self._publish is not None:
-                page = self._folder / feedback_path(submission)
-                self._publish(submission, page)
+            try:
+                if self._publish is not None:
+                    self._publish(submission, self._folder / feedback_path(submission))
+            except Exception as error:
+                if may_pass(error):
+                    raise
+                self._tell_once(f"{submission.student}: {sentence_of(error)}", error)
             del self._unpublished[key]
 
     def _write_status(self, state: str) -> None:
@@ -219,11 +260,11 @@ class LivePages:
         )
         write_status(self._folder, status)
 
-    def _failed(self, problem: str) -> None:
-        """Tell a problem once, and try again later."""
-        self._next_try = time.monotonic() + RETRY_SECONDS
-        if problem != self._failure:
-            self._failure = problem
+    def _tell_once(self, problem: str, error: Exception) -> None:
+        """Tell a problem once until all is well again; a full disk is one problem, whatever is written."""
+        kind = str(error.strerror) if isinstance(error, OSError) else problem
+        if kind not in self._told:
+            self._told.add(kind)
             self.troubled(problem)
 
     def _note(self, submission: Submission, result: str) -> None:

@@ -7,7 +7,7 @@ are escaped, and words that a forge could turn into a link stand as code.
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,12 @@ from autograder.text.wording import begun
 PICTURES = "pictures"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CODE = re.compile(r"`([^`\n]+)`")
-_LINKED = re.compile(r"://|www\.|@|mailto:|xmpp:|\[\[|[#!]\d|[&%~]\w|\$", re.IGNORECASE)
+# addresses, mentions, issues, labels, snippets, emoji; then tickets and commits, which have a case
+_LINKED = re.compile(
+    r"""://|www\.|@|mailto:|xmpp:|\[\[|\[\w+:|[#!]\d|[&%~][\w"']|\*iteration|\$|:[\w+-]+:"""
+    r"""|(?-i:\b[A-Z][A-Z0-9]*-\d|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}\b)""",
+    re.IGNORECASE,
+)
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$^=]")
 _BEGINNING = re.compile(r"^(?:[-+:]|\d+(?=[.)]))")
 
@@ -47,7 +52,16 @@ def escaped(text: str) -> str:
     line = " ".join(str(printable(text)).split())
     pieces = _CODE.split(line)
     marked = [_code(piece) if place % 2 else _words(piece) for place, piece in enumerate(pieces)]
-    return _BEGINNING.sub(_after_backslash, "".join(marked))
+    return _BEGINNING.sub(_after_backslash, _joined(filter(None, marked)))
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Join pieces, with a space where the code of two would become one run of backticks."""
+    joined = ""
+    for piece in pieces:
+        gap = " " if joined.endswith("`") and piece.startswith("`") else ""
+        joined += gap + piece
+    return joined
 
 
 def _words(text: str) -> str:
@@ -64,6 +78,8 @@ def _after_backslash(match: "re.Match[str]") -> str:
 
 
 def _code(text: str) -> str:
+    """Return a text as code in a line, with fences for itself alone: `_joined` keeps neighbours apart."""
+    text = " ".join(text.split()) or " "
     fence = "`" * (_longest_run(text) + 1)
     gap = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{gap}{text}{gap}{fence}"

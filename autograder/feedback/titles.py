@@ -9,7 +9,7 @@ import yaml
 
 from autograder.course.config import Assignment, Course
 from autograder.records import Grade
-from autograder.text.yaml_loader import LOADER
+from autograder.text.yaml_loader import LOADER, check_shape
 
 TitleOf = Callable[[str, str], str]  # called with an assignment's name and a mistake's id
 
@@ -50,11 +50,19 @@ def with_titles(grade: Grade, title_of: TitleOf | None) -> Grade:
     return replace(grade, tests=tuple(tests))
 
 
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, LookupError, AttributeError),
+    *(RecursionError, yaml.YAMLError),
+)
+
+
 def _titles(file: Path) -> dict[str, str]:
     """Return the titles in a mistakes.yml; an invalid file has none, and does not prevent a report."""
     try:
-        entries = yaml.load(file.read_text("utf-8-sig"), LOADER)
+        text = file.read_text("utf-8-sig")
+        check_shape(text)
+        entries = yaml.load(text, LOADER)
         titles = {entry["id"]: str(entry.get("title") or "").strip() for entry in entries}
-    except (OSError, ValueError, TypeError, LookupError, AttributeError, yaml.YAMLError):
+    except _UNREADABLE:
         return {}
     return {mistake: title for mistake, title in titles.items() if title}

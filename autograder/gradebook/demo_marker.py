@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from autograder.gradebook.journal import FILE_NAME
-from autograder.text.files import numbered
+from autograder.text.files import make_folder, numbered
 
 MARK = ".made-up"  # a file in the folder of a made-up class, and in that of its grades
 
 
 def mark(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARK).touch()
+    make_folder(folder)
+    (folder / MARK).touch(folder.stat().st_mode & 0o666)
 
 
 def choose_output_folder(grades: Path, submissions: Path) -> tuple[Path, str]:

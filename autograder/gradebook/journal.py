@@ -1,14 +1,16 @@
 """The journal, `grades.jsonl`: one line per graded submission, appended after grading and never rewritten."""
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
-from autograder.gradebook.seals import seal
+from autograder.gradebook.seals import doubt, seal
 from autograder.gradebook.suites import SuiteMissingError, Suites
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
+from autograder.text.files import make_folder, open_as_its_folder
 from autograder.text.wording import joined
 from autograder.version import __version__
 
@@ -20,13 +22,14 @@ class Journal:
     """An open journal, as a context manager: the `latest` grades, and the `problem` of unreadable lines or None."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.path = folder / FILE_NAME
         grades = Reading(self.path)
         self._suites = grades.suites
         self.latest = {grade.key: grade for grade in grades}
         self.problem = grades.problem
-        self._file = self.path.open("a+b")
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._file = os.fdopen(open_as_its_folder(str(self.path), flags), "a+b")
         self._end_last_line()
 
     def __enter__(self) -> "Journal":
@@ -121,12 +124,17 @@ class Reading:
                 yield grade
         if self._needed and not has_grades:
             raise RefusedError(
-                self.problem if is_journal and self.problem else f"{self.path} holds no grades."
+                self._damage if is_journal and self._damage else f"{self.path} holds no grades."
             )
 
     @property
     def problem(self) -> str | None:
-        """A message about the lines that cannot be read and how to proceed, or None."""
+        """A message about lines that cannot be read, or that somebody else wrote, and how to proceed; or None."""
+        doubtful = doubt(self.path.parent) if self._needed and self.path.name == FILE_NAME else ""
+        return " ".join(filter(None, (self._damage, doubtful))) or None
+
+    @property
+    def _damage(self) -> str | None:
         if not self.damaged:
             return None
         if len(self.damaged) == 1:

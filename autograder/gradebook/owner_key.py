@@ -12,6 +12,7 @@ from autograder.records import InfrastructureError, RefusedError
 
 VARIABLE = "AUTOGRADER_KEY"
 LEAST_LETTERS = 16
+LEAST_DIFFERENT = 8  # in text that somebody else could guess: `passwordpassword` has seven
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -27,7 +28,7 @@ class OwnerKey:
 def owner_key() -> OwnerKey:
     """Return the key in AUTOGRADER_KEY, or that of this user on this machine, which the first call creates.
 
-    Raises RefusedError for a key that is too short, or a file that others can read.
+    Raises RefusedError for a key that is too short or monotonous, or a file that others can read.
     """
     given = os.environ.get(VARIABLE)
     if given is None:
@@ -35,6 +36,10 @@ def owner_key() -> OwnerKey:
     if len(given) < LEAST_LETTERS:
         raise RefusedError(
             f"{VARIABLE} has fewer than {LEAST_LETTERS} characters. Make one: openssl rand -hex 32"
+        )
+    if len(set(given)) < LEAST_DIFFERENT:
+        raise RefusedError(
+            f"{VARIABLE} has fewer than {LEAST_DIFFERENT} different characters. Make one: openssl rand -hex 32"
         )
     return OwnerKey(given.encode("utf-8", "surrogateescape"), VARIABLE)
 

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
-from autograder.text.files import remove_drafts, write_whole
+from autograder.text.files import make_folder, remove_drafts, write_whole
 
 FILE_NAME = "run.json"
 LOCK_NAME = ".lock"
@@ -35,9 +35,9 @@ class OpenRun:
         self, folder: Path, seed: int | None = None, restarted: bool = False, trusted: bool = False
     ) -> None:
         refuse_links(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._file = folder / FILE_NAME
-        self._lock = FileLock(folder / LOCK_NAME, timeout=0)
+        self._lock = FileLock(folder / LOCK_NAME, timeout=0, mode=folder.stat().st_mode & 0o666)
         try:
             self._lock.acquire()
         except Timeout:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autograder.gradebook.owner_key import VARIABLE, owner_key
-from autograder.records import RefusedError
+from autograder.records import InfrastructureError, RefusedError
+from autograder.text.files import make_folder, open_as_its_folder
 from autograder.text.names import shown
 
 FILE_NAME = "seals.txt"
@@ -27,22 +28,14 @@ SUITES = "suites"
 FOLDERS = (SUITES, "submissions", "pictures", "feedback", "status", "sheets")
 OURS = (JOURNAL, *WHOLE_FILES, *FOLDERS, "grades.csv", "index.html", FILE_NAME)
 _SEAL_LETTERS = 32
-_APPENDING = (
-    os.O_RDWR
-    | os.O_CREAT
-    | os.O_APPEND
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
 
 
 def seal(folder: Path, name: str, *texts: bytes) -> None:
     """Seal texts that are about to be written to this file of a folder of grades; raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     key = owner_key().key
     lines = [_seal(key, name, text) + b"\n" for text in texts]
-    descriptor = os.open(folder / FILE_NAME, _APPENDING, 0o666)
-    with os.fdopen(descriptor, "a+b") as opened:
+    with open(folder / FILE_NAME, "a+b", opener=open_as_its_folder) as opened:
         if opened.seek(0, os.SEEK_END) == 0:
             opened.write(_seal(key, FILE_NAME, b"") + b"\n")
         elif _is_cut_off(opened):  # perhaps in the first line
@@ -84,19 +77,32 @@ def check_owner(folder: Path, trusted: bool = False) -> str:
     return key.problem
 
 
+def doubt(folder: Path) -> str:
+    """Return a sentence if the seals in a folder are the owner's, but not those of its scores; else an empty text."""
+    sealed = set(_read(folder / FILE_NAME).splitlines())
+    try:
+        key = owner_key().key
+    except (InfrastructureError, RefusedError):
+        return ""
+    if _seal(key, FILE_NAME, b"") not in sealed:
+        return ""  # of another person or machine, about which nothing is known here
+    for name in (*_suites(folder), JOURNAL):
+        if any(_seal(key, name, text) not in sealed for text in _texts(folder, name)):
+            return f"{folder / name} was changed by somebody else than `autograder grade`, which refuses it."
+    return ""
+
+
 def refuse_links(folder: Path) -> None:
-    """Raise RefusedError if a folder of grades, or what a run reads and writes in it, is a link, a pipe or a device."""
-    for path in (folder, *(folder / name for name in OURS)):
-        if os.path.lexists(path) and not _is_plain(os.lstat(path).st_mode):
-            raise RefusedError(_not_plain(path))
-    for name in FOLDERS:
-        if (folder / name).is_dir():
-            with os.scandir(folder / name) as entries:
-                for entry in entries:
-                    if not (
-                        entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
-                    ):
-                        raise RefusedError(_not_plain(Path(entry.path)))
+    """Raise RefusedError if a folder in which only we write, or anything in it, is a link, a pipe or a device."""
+    if os.path.lexists(folder) and not _is_plain(os.lstat(folder).st_mode):
+        raise RefusedError(_not_plain(folder))
+    for place, _, _ in os.walk(folder):
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if not (
+                    entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+                ):
+                    raise RefusedError(_not_plain(Path(entry.path)))
 
 
 def _is_plain(mode: int) -> bool:
@@ -105,7 +111,7 @@ def _is_plain(mode: int) -> bool:
 
 def _not_plain(path: Path) -> str:
     what = "a link" if path.is_symlink() else "neither a file nor a folder"
-    return f"{shown(str(path))} is {what}. Grades are read and written through none: use the folder itself, or another."
+    return f"{shown(str(path))} is {what}. Nothing is read or written through one: use the folder itself, or another."
 
 
 def _suites(folder: Path) -> list[str]:
@@ -125,7 +131,9 @@ def _texts(folder: Path, name: str) -> Iterator[bytes]:
 def _is_record(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
+    except RecursionError:  # a reader that is called from elsewhere may get further
+        return True
+    except ValueError:
         return False
 
 

@@ -15,8 +15,9 @@ from autograder.course.digests import suite_digest
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.installation.extensions import extensions, load_extension
-from autograder.records import Grade, InfrastructureError, Submission
+from autograder.records import CourseError, Grade, InfrastructureError, Submission
 from autograder.runs.failures import Failures, failure_sentences
+from autograder.runs.fence import as_failure
 from autograder.runs.pool import Plan, grade_one, graders
 
 RUNNERS = "autograder.runners"
@@ -137,8 +138,10 @@ def _drain(
             submission = running.pop(future)
             try:
                 yield future.result()
-            except InfrastructureError as error:
-                if failures.allow_another(submission, error):
+            except (CourseError, BrokenProcessPool):
+                raise
+            except Exception as error:  # of one submission, whose bytes are its author's
+                if failures.allow_another(submission, as_failure(error)):
                     running[pool.submit(grade_one, submission)] = submission
                     continue
             pending.remove(submission)

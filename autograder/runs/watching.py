@@ -23,13 +23,15 @@ from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.texts import StoredSubmission
 from autograder.gradebook.times import keep_times
-from autograder.records import CourseError, Grade, InfrastructureError, RefusedError, Submission
+from autograder.records import Grade, InfrastructureError, Submission
 from autograder.runs.changes import Changes
 from autograder.runs.fair_queue import FairQueue, Key
+from autograder.runs.fence import may_pass, sentence_of
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
 from autograder.runs.quota import next_turn
 from autograder.runs.repeated import Repeated
 from autograder.submissions.settling import Settling, look_at
+from autograder.text.names import shown
 from autograder.version import __version__
 
 LOOK_SECONDS = 5.0  # between two looks at everything, at least,
@@ -229,15 +231,14 @@ class Watching:
         )
 
     @contextmanager
-    def _trying(self) -> Iterator[None]:
-        """Tell of an error in place of ending."""
+    def _trying(self, entry: str = "") -> Iterator[None]:
+        """Tell of an error in place of ending; where it is a fault, with the entry that met it."""
         try:
             yield
-        except (CourseError, InfrastructureError, RefusedError) as error:
-            self._tell(str(error))
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            self._tell(f"{where}{error.strerror or error}.")
+        except Exception as error:
+            sentence = sentence_of(error)
+            is_named = entry and not may_pass(error)
+            self._tell(f"{shown(entry)}: {sentence}" if is_named else sentence)
 
     def _tell(self, problem: str) -> None:
         """Tell of a problem, but not all the time."""
@@ -260,7 +261,11 @@ class Watching:
         is_time_for_all = begun >= self._next_look
         if is_time_for_all:
             names |= self._everything()
-        complete = [name for name in sorted(names) if self._is_complete(name)]
+        complete = []
+        for name in sorted(names):
+            with self._trying(name):
+                if self._is_complete(name):
+                    complete.append(name)
         if is_time_for_all:
             took = self._clock() - begun
             self._next_look = self._clock() + max(LOOK_SECONDS, LOOK_SHARE * took)
@@ -292,22 +297,37 @@ class Watching:
             self._next_look = min(self._next_look, self._clock() + NEW_FOLDER_SECONDS)
 
     def _admit(self, names: list[str]) -> None:
-        """Let the work of these entries wait, unless the journal has its grade."""
-        stored = None
-        with self._trying():
-            submissions = self._hand_ins.submissions(names)
-            stored = texts.put(
-                self._folder,
-                (submission for submission in submissions if not _is_empty(submission)),
-            )
-            place = self._hand_ins.root
-            course = self._plan.course
-            keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, course)
-        if stored is None:
+        """Let the work of these entries wait, unless the journal has its grade; if that fails, of each entry alone."""
+        try:
+            stored = self._read(names)
+        except Exception:
+            stored = []
             for name in names:
-                self._settling.forget(name)
-        for hand_in in stored or ():
+                stored += self._read_alone(name)
+        for hand_in in stored:
             self._take_in(hand_in)
+
+    def _read_alone(self, name: str) -> list[StoredSubmission]:
+        """Store the work of one entry; one that cannot be read is tried again if that may help, else when it changes."""
+        with self._trying(name):
+            try:
+                return self._read([name])
+            except Exception as error:
+                if may_pass(error):
+                    self._settling.forget(name)
+                raise
+        return []
+
+    def _read(self, names: list[str]) -> list[StoredSubmission]:
+        """Store the work of these entries, and when it was handed in."""
+        submissions = self._hand_ins.submissions(names)
+        stored = texts.put(
+            self._folder, (submission for submission in submissions if not _is_empty(submission))
+        )
+        place = self._hand_ins.root
+        course = self._plan.course
+        keep_times(self._folder, place, stored, self._hand_ins.trusts_stamps, course)
+        return stored
 
     def _take_in(self, hand_in: StoredSubmission) -> None:
         key = _key(hand_in)
@@ -397,8 +417,8 @@ class Watching:
         except BrokenProcessPool:
             self._replace(pool)
             self._failed(hand_in, "The grader died twice.")
-        except (CourseError, InfrastructureError) as error:
-            self._failed(hand_in, str(error))
+        except Exception as error:
+            self._failed(hand_in, sentence_of(error))
         else:
             self._record(grade, hand_in)
 

@@ -23,11 +23,12 @@ CELL_MAGICS = {
 LINE_MAGICS = ("debug", "prun", "time")  # `%timeit` binds no name
 
 _SOME = re.compile(
-    r"^[ \t]*(?:[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|\?[ \t]*$", re.MULTILINE
+    r"^[ \t]*(?:(?![ \t])[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|\?[ \t]*$", re.MULTILINE
 )
 _CELL = re.compile(r"^get_ipython\(\)\.run_cell_magic(\(.*\))[ \t]*$", re.MULTILINE)
 _LINE = re.compile(
-    r"^([ \t]*(?:[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$", re.MULTILINE
+    r"^([ \t]*(?:(?![ \t])[^#'\"\n]*=[ \t]*)?)get_ipython\(\)\.run_line_magic(\('.*\))[ \t]*$",
+    re.MULTILINE,
 )
 _LONG_OPTION = r"--[\w-]+"
 _OUTPUT = re.compile(r"(?:^|\s)([A-Za-z_]\w*)\s*$")  # the last word of `%%capture --no-stderr name`

@@ -17,7 +17,7 @@ from autograder.records import SourceFile
 from autograder.source.text import NOTEBOOK_FUNCTIONS, cell_source, notebook_cells
 
 _SOURCES = (".py", ".ipynb")
-_GAP = re.compile(rf'"(\w+)[\w.]*{re.escape(UNWRITTEN)}"')
+_GAP = re.compile(rf'"(\w+)(?:\.[\w.]*)?{re.escape(UNWRITTEN)}"')
 # what editors and formatters change without changing the code
 _LAYOUT = re.compile(r"""[\s'"(),\\]+""")
 _IMPORT = re.compile(r"(?:import|from)[ \t]")

@@ -42,7 +42,9 @@ ARCHIVES = (
     ".rar",
 )
 
-COUNTED = re.compile(r"[-_ ]?(?:\d+|\(\d+\))$")  # the number that is appended to a duplicate name
+COUNTED = re.compile(
+    r"[-_ ]?(?:(?<!\d)\d+|\(\d+\))$"
+)  # the number that is appended to a duplicate name
 
 ONLY_THE_FILE = "Hand in only the file that you wrote."
 

@@ -101,19 +101,40 @@ def read_utf8(
     raise problem(sentence)
 
 
+def make_folder(folder: Path, mode: int | None = 0o700) -> None:
+    """Create a folder, and missing ones above it, for its owner alone; without a `mode`, each as the one around it.
+
+    One that exists keeps its mode, because several people may share a class.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        wanted = path.parent.stat().st_mode & 0o777 if mode is None else mode
+        path.mkdir(wanted, exist_ok=True)
+
+
+def open_as_its_folder(file: str, flags: int) -> int:
+    """Open a file for `open(…, opener=…)`; one that is created is no more open than its folder.
+
+    A link in its place is not followed.
+    """
+    allowed = os.stat(os.path.dirname(file) or ".").st_mode & 0o666
+    return os.open(file, flags | getattr(os, "O_NOFOLLOW", 0), allowed)
+
+
 def write_whole(file: Path, content: str | bytes | Iterable[str | bytes]) -> Path:
     """Write a file atomically and return its path: no reader sees a partial file, and a failure keeps the old one.
 
-    Missing parent folders are created. Text, whole or in pieces, is encoded as UTF-8 with its line
+    Missing parent folders are created; neither they nor the file are more open than the folder
+    around them. Text, whole or in pieces, is encoded as UTF-8 with its line
     ends unchanged; a lone surrogate becomes a question mark. Raises OSError with the file's name,
     also on a full disk.
     """
     pieces = (content,) if isinstance(content, str | bytes) else content
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent, mode=None)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         draft.unlink(missing_ok=True)  # what lies there, such as a link, is not ours
-        with draft.open("xb") as opened:
+        with open(draft, "xb", opener=open_as_its_folder) as opened:
             opened.writelines(
                 p.encode("utf-8", "replace") if isinstance(p, str) else p for p in pieces
             )

@@ -76,6 +76,12 @@ def course(tmp_path: Path) -> Course:
     return load_course(write_tiny_course(tmp_path))
 
 
+# twelve lines that stand for nine to the twelfth items
+ALIASES = "title: &a0 [x]\n" + "".join(
+    f"k{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 13)
+)
+
+
 def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
     assert problems_of(tmp_path, WRONG) == SENTENCES.rstrip("\n")
 
@@ -97,6 +103,8 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
         ("title: &a T\nassignments: &b [*b]\n", ", line 2: this block contains itself"),
         (b"title: \xff\n", " is not UTF-8 text (byte 8); save it as UTF-8."),
         ("title: " + "[" * 1000, ", line 1: the lines are nested too deeply to be read."),
+        ("title: " + "[" * 100_000, ", line 1: the lines are nested too deeply to be read."),
+        (ALIASES, ", line 1: the lines repeat each other by aliases (`*name`); write them out."),
     ],
 )
 def test_unreadable_course_yml_is_reported(

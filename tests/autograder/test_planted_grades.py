@@ -21,7 +21,7 @@ from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
 from autograder.gradebook.run_state import FILE_NAME as RUN
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import FILE_NAME as SEALS
-from autograder.gradebook.seals import check_owner, seal
+from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
@@ -173,6 +173,45 @@ def test_nothing_is_written_through_a_link(room: Path, name: str) -> None:
     assert (sorted(outside.rglob("*")) if outside.is_dir() else outside.exists()) == before
 
 
+def test_link_in_place_of_anything_that_lies_among_the_grades_is_refused(room: Path) -> None:
+    """What a run made is looked up in its folder, and names that no run has made so far are no exception."""
+    grades = room / "grades"
+    (grades / "return").mkdir()
+    (grades / "return/precious.git").mkdir()
+    made = [path for path in grades.rglob("*") if path.name != ".lock"]
+    assert {"students", "feedback", "submissions", JOURNAL} <= {path.name for path in made}
+    for path in made:
+        moved = path.rename(room / "moved")
+        path.symlink_to(moved)
+        with pytest.raises(RefusedError, match="is a link"):
+            refuse_links(grades)
+        path.unlink()
+        moved.rename(path)
+    refuse_links(grades)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_grades_and_work_are_made_for_their_owner_alone(room: Path, umask: int) -> None:
+    """A folder that exists keeps its mode, and what is written there is as open as it is."""
+    shared = room / "shared"
+    shared.mkdir()
+    shared.chmod(0o2770)
+    before = os.umask(umask)
+    try:
+        for place in ("new/grades", "shared"):
+            api.grade(room / "submitted", room / "course", room / place, jobs=1)
+        api.collect([room / "submitted"], room / "course", room / "work", source="folders")
+    finally:
+        os.umask(before)
+    for place in (room / "new", room / "work"):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        for path in place.rglob("*"):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            assert mode == (0o700 if path.is_dir() else 0o600), path
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o2770
+    assert stat.S_IMODE((shared / JOURNAL).stat().st_mode) == 0o660 & ~umask
+
+
 def test_a_pipe_is_not_waited_for(room: Path) -> None:
     (room / "grades" / JOURNAL).unlink()
     os.mkfifo(room / "grades" / JOURNAL)
@@ -302,10 +341,31 @@ def test_a_key_that_others_can_read_is_refused(state: Path) -> None:
         owner_key()
 
 
-def test_a_short_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "secret")
-    with pytest.raises(RefusedError, match="fewer than 16"):
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [("secret", "fewer than 16"), ("a" * 64, "fewer than 8"), ("passwordpassword", "fewer than 8")],
+)
+def test_a_weak_key_is_refused(monkeypatch: pytest.MonkeyPatch, key: str, sentence: str) -> None:
+    monkeypatch.setenv(VARIABLE, key)
+    with pytest.raises(RefusedError, match=sentence):
         owner_key()
+
+
+def test_report_and_export_say_what_grade_refuses(room: Path) -> None:
+    before = api.report(room / "grades", room / "course", jobs=1).differences
+    raise_scores(room)
+    said = api.report(room / "grades", room / "course", jobs=1).differences
+    assert len(said) == len(before) + 1 and "was changed by somebody else" in said[-1]
+    exported = api.export("csv", room / "grades", room / "course", output=room / "out.csv")
+    assert any("was changed by somebody else" in line for line in exported.problems)
+
+
+def test_a_line_nested_too_deeply_is_not_passed_over(room: Path) -> None:
+    """Whether one can be read depends on who reads it."""
+    with (room / "grades" / JOURNAL).open("a") as journal:
+        journal.write('{"a":' + "[" * 100_000 + "]" * 100_000 + "}\n")
+    with pytest.raises(RefusedError, match="is not sealed"):
+        grade(room)
 
 
 def test_without_a_place_for_the_key_a_run_works_and_says_so(state: Path, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from autograder.records import InfrastructureError
 from autograder.sandbox.doctor import doctor
 from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
 from autograder.sandbox.outside import launcher
+from autograder.sandbox.outside.command import Layout
 from autograder.sandbox.outside.launcher import Sandbox
 from autograder.sandbox.outside.unavailable import SandboxUnavailableError
 from autograder.sandbox.outside.worker_process import Ending, WorkerProcess
@@ -234,6 +235,21 @@ def test_python_and_its_packages_can_be_read(any_tier):
             return [open("/dev/null").read(), len(open("/dev/urandom", "rb").read(4))]
     """
     assert attempt(any_tier, text) == {"value": ["", 4]}
+
+
+@pytest.mark.skipif(
+    not Layout.of_this_python().hidden, reason="this environment uses the interpreter's packages"
+)
+def test_packages_beside_the_interpreter_are_not_there(namespaces) -> None:
+    """A virtual environment does not use them, and what an author has installed there is nobody's business."""
+    text = """
+        import os
+        def attempt(folders):
+            return [os.listdir(folder) for folder in folders if os.path.isdir(folder)]
+        """
+    layout = Layout.of_this_python()
+    inside = ["/python" / folder.relative_to(layout.base) for folder in layout.hidden]
+    assert attempt(namespaces, text, list(map(str, inside)))["value"] == [[]] * len(inside)
 
 
 def test_namespaces_show_an_empty_machine(namespaces):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import pkgutil
+import random
 import re
 import shutil
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from autograder.feedback.live_pages import LivePages
 from autograder.gradebook.final_scores import ClassList
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import OpenRun
+from autograder.nbgrader.inbound import Inbound
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.runs import watching
 from autograder.runs.pool import Plan
@@ -60,7 +63,7 @@ class Room:
         place.write_text(text, "utf-8")
         return place
 
-    def start(self) -> Watching:
+    def start(self, inbound: Inbound | None = None) -> Watching:
         pages = LivePages(
             self.grades,
             self.course,
@@ -68,11 +71,12 @@ class Room:
             self.problems.append,
             lambda grade: self.lines.append(grade.student),
             self.postponed.append,
+            inbound.publish if inbound else lambda *_: None,
         )
         pages.write_all()
         return Watching(
             Plan(self.course, 0),
-            ClassFolder(self.submitted, self.course, None),
+            inbound or ClassFolder(self.submitted, self.course, None),
             Journal(self.grades),
             pages,
             clock=lambda: self.seconds,
@@ -362,6 +366,104 @@ def test_clock_that_is_set_leaves_all_work_graded(room: Room, step: int) -> None
     room.hand_in("ada", "x = 2\n")
     room.run(8, grading)
     assert len(room.journal()) == 2 and room.seconds > before
+
+
+# ---------------------------------------------------------------------- one never ends it for all
+
+
+def fail_for_bob(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Let a function that serves bob among others meet an error that nobody thought of."""
+    owner, _, name = place.rpartition(".")
+    real = getattr(pkgutil.resolve_name(owner), name)
+
+    def fault(*given: Any) -> Any:
+        if "bob" in repr(given):
+            raise UnicodeEncodeError("utf-8", "bob", 0, 1, "surrogates not allowed")
+        return real(*given)
+
+    monkeypatch.setattr(pkgutil.resolve_name(owner), name, fault)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "autograder.gradebook.texts.submission_digest",
+        "autograder.runs.watching.look_at",
+        "autograder.feedback.html.write_student_page",
+        "autograder.feedback.live_pages.feedback_path",
+        "autograder.feedback.live_pages.write_class_report",
+        "autograder.runs.watching.grade_anew",
+    ],
+)
+def test_fault_with_one_student_is_told_and_ends_it_for_nobody(
+    room: Room, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    if place.endswith("grade_anew"):
+        failing(room, 10, ValueError("bob"))
+    else:
+        fail_for_bob(monkeypatch, place)
+    for student in ("ada", "bob", "cleo"):
+        room.hand_in(student)
+    grading = room.run(3)
+    room.hand_in("dora")
+    room.run(7, grading)
+    room.run(3)
+    graded = {student for student, _ in room.journal()}
+    assert graded - {"bob"} == {"ada", "cleo", "dora"}
+    assert (room.grades / f"feedback/dora/{NAME}.html").is_file()
+    faults = [problem for problem in room.problems if "fault of the autograder" in problem]
+    assert faults and ("bob" in faults[0] or "class_report" in place)
+
+
+def odd_names(chance: random.Random) -> Iterator[str]:
+    """Names that are no text, or that text, paths and screens are hurt by."""
+    letters = [byte for byte in range(1, 256) if byte != ord("/")]
+    for length in (1, 3, 20, 90):
+        yield os.fsdecode(bytes(chance.choices(letters, k=length)))
+    yield from (
+        "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape"),
+        "\x1b[2J",
+    )
+    yield from ("..", "-rf", "\u202eada", "a\nb", "con", "a+b", "+", "x" * 200)
+
+
+@pytest.mark.parametrize("is_inbound", [False, True])
+def test_names_of_random_bytes_stop_nobody(room: Room, is_inbound: bool) -> None:
+    """In each place where a student chooses a name."""
+    inbound = None
+    if is_inbound:
+        room.submitted.rmdir()
+        folder = room.folder / "exchange" / "inbound"
+        (folder.parent / "outbound").mkdir(parents=True)
+        folder.mkdir()
+        inbound = Inbound(folder, room.course, tell=room.problems.append)
+    for number, name in enumerate(odd_names(random.Random(1))):
+        if inbound:
+            file = "submission_secret.txt"
+            places = [
+                inbound.root / f"{name}+{NAME}+{number}",
+                inbound.root / f"s{number}+{NAME}+{name}",
+            ]
+        else:
+            file = "adding.py"
+            places = [room.submitted / f"_{name}" / NAME, room.submitted / f"s{number}" / NAME]
+        for place in places:
+            place.mkdir(parents=True, exist_ok=True)
+            (place / file).write_text("x = 1\n", "utf-8")
+            (place / f"_{name}.ipynb").write_text("{}", "utf-8")
+    grading = room.run(3, room.start(inbound))
+    if inbound:
+        place = inbound.root / f"zoe+{NAME}+2026"
+        place.mkdir()
+        (place / "submission_secret.txt").write_text("secret")
+        (place / "adding.py").write_text("x = 1\n")
+    else:
+        room.hand_in("zoe")
+    room.run(7, grading)
+    room.run(3, room.start(inbound))
+    assert [student for student, _ in room.journal()].count("zoe") == 1
+    assert (room.grades / f"feedback/zoe/{NAME}.html").is_file()
+    assert not [problem for problem in room.problems if "fault" in problem], room.problems
 
 
 # ---------------------------------------------------------------------- the status page

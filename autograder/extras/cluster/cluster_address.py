@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, LocalCluster
@@ -134,13 +133,11 @@ def batch_cluster(file: Path) -> Any:
 
 
 def _check_running(address: str) -> Security:
-    host = urlsplit(address).hostname or ""
     if address.startswith("tcp://"):
-        if host in ("localhost", "127.0.0.1", "::1"):
-            return Security(require_encryption=False)
         raise RefusedError(
-            f"--cluster {address} is refused: without encryption, everybody on the network could run programs as "
-            "you. Start the cluster with certificates and write tls:// (docs/cluster.md shows how)."
+            f"--cluster {address} is refused: without encryption, everybody on the network, and every user of "
+            "this machine, could run programs as you. Write `local:4` for this machine; elsewhere, start the cluster "
+            "with certificates and write tls:// (docs/cluster.md shows how)."
         )
     if not all(
         dask.config.get(f"distributed.comm.tls.{name}", None) for name in ("ca-file", "client.cert")

@@ -20,6 +20,7 @@ from autograder.extras.git.work import Work, released_blobs, work_in
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.extras.lms.identity import anything
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.gradebook.seals import refuse_links
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
@@ -88,6 +89,7 @@ def collect_from_git(
     report = GitReport(options.output, repositories=len(groups))
     report.odd += [f"{label}: {other.nobodys}" for other in repositories if not other.student]
     folder = stores_of(options.output)
+    refuse_links(folder)
     on_repository(0, len(groups))
     with (
         held(folder, "collects into it") as lock,

@@ -33,6 +33,7 @@ _TOO_LARGE = ("signal 25", "File too large", "write error")
 _CUT_OFF = "invalid index-pack output"  # also after the end of index-pack at a file's largest size
 _TOO_SLOW = "signal 24"
 _NO_MEMORY = ("Out of memory", "out of memory", "Cannot allocate memory")
+_REDIRECTED = re.compile(r"returned error: 30[12378]\b")
 _SAID = re.compile(r"^(?:remote: )?(?:fatal|error): (.+)$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -143,6 +144,11 @@ class Git:
             return self._too_slow
         if any(words in problem for words in _NO_MEMORY):
             return f"reading it takes more than {self.limits.memory // MEGABYTE} MB of memory."
+        if _REDIRECTED.search(problem):
+            return (
+                "it leads to another address, and none is followed. If the repository was renamed, put the "
+                "address that its forge shows now into the table."
+            )
         lines = _SAID.findall(problem) or problem.strip().splitlines()[-1:] or [f"exit code {code}"]
         said = "".join(
             c if c.isprintable() else "\N{REPLACEMENT CHARACTER}"

@@ -12,7 +12,7 @@ from threading import Event
 
 from autograder.extras.git.command import Limits
 from autograder.records import RefusedError
-from autograder.text.files import check_folder
+from autograder.text.files import check_folder, make_folder
 
 LOCK = ".lock"
 SECONDS = 20.0  # in which the processes of a killed command end
@@ -31,7 +31,7 @@ def held(folder: Path, what: str) -> Iterator[int]:
     import fcntl  # not on Windows, where nothing is graded
 
     check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     descriptor = os.open(
         folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
     )

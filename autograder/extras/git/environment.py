@@ -20,7 +20,20 @@ _KEPT = (
     "https_proxy",
     "no_proxy",
 )
-_SSH = "ssh -o BatchMode=yes"
+_SSH = "ssh"
+# nothing of this machine is lent to a host: no keys, windows, ports or tickets
+_SSH_OPTIONS = "".join(
+    f" -o {option}"
+    for option in (
+        "BatchMode=yes",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "ClearAllForwardings=yes",
+        "Tunnel=no",
+        "PermitLocalCommand=no",
+        "GSSAPIDelegateCredentials=no",
+    )
+)
 _SETTINGS = {
     "core.hooksPath": NOWHERE,
     "core.fsmonitor": "false",
@@ -30,6 +43,7 @@ _SETTINGS = {
     "core.bigFileThreshold": "1m",  # larger files go to the disk, not into memory
     "credential.helper": "",
     "credential.interactive": "false",
+    "http.followRedirects": "false",  # with the token of the place to which they lead
     "protocol.ext.allow": "never",
     "fetch.recurseSubmodules": "no",
     "submodule.recurse": "false",
@@ -51,6 +65,7 @@ _SETTINGS = {
 # machine.
 _ON_THIS_MACHINE = (
     f"git -c core.hooksPath={NOWHERE} -c core.fsmonitor=false -c core.alternateRefsCommand=true "
+    "-c core.bare=true -c receive.denyCurrentBranch=refuse "  # nothing is checked out
     "-c receive.autoGC=false -c gc.auto=0 "
     "-c core.packedGitWindowSize=16m -c core.packedGitLimit=128m"  # within the limit of memory
 )
@@ -79,7 +94,7 @@ def environment(url: str, store: str) -> dict[str, str]:
         "GIT_ASKPASS": "",
         "SSH_ASKPASS": "",
         "SSH_ASKPASS_REQUIRE": "never",
-        "GIT_SSH_COMMAND": os.environ.get("GIT_SSH_COMMAND") or _SSH,
+        "GIT_SSH_COMMAND": (os.environ.get("GIT_SSH_COMMAND") or _SSH) + _SSH_OPTIONS,
         "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS),
         "GIT_PROTOCOL_FROM_USER": "0",
         "GIT_TEMPLATE_DIR": "",

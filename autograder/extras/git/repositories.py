@@ -27,8 +27,13 @@ PLACEHOLDER = "{student}"
 ACCOUNT = "{github}"
 ADDRESS_LENGTH = 200  # in messages
 _SITE = "github"
-_SSH = re.compile(r"[\w.+]+@[\w.][\w.-]*:(?![-/])\S+", re.ASCII)
-_ADDRESS = re.compile(rf"(?:{'|'.join(PROTOCOLS)})://(?![-:/@])\S+|file:///\S+", re.ASCII)
+# every reader takes these apart alike: there is no second @, and no escape in a name that ssh gets
+_HOST = r"(?P<host>[\w.][\w.-]*(?::\d+)?)"
+_HTTPS = re.compile(rf"https://(?:[\w.+~%:-]+@)?{_HOST}/\S+", re.ASCII)
+_SSH = re.compile(rf"ssh://(?:[\w.+]+@)?{_HOST}/\S+", re.ASCII)
+_SHORT_SSH = re.compile(r"[\w.+]+@(?P<host>[\w.][\w.-]*):(?![-/])\S+", re.ASCII)
+_ON_THIS_MACHINE = re.compile(r"file:///\S+", re.ASCII)
+_REMOTE = {"https": (_HTTPS, ":443"), "ssh": (_SSH, ":22")}
 _BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|\.lock(?:/|$)|/\.|@\{))[\w./+@-]+(?<![/.])")
 
 
@@ -71,7 +76,7 @@ def read_repositories(
     """
     if PLACEHOLDER in source or ACCOUNT in source:
         named = _of_pattern(source, roster)
-    elif "://" in source or _SSH.fullmatch(source):
+    elif "://" in source or _SHORT_SSH.fullmatch(source):
         raise RefusedError(
             f"The address {shown(source)} has no {PLACEHOLDER} where each student's name belongs."
         )
@@ -169,7 +174,7 @@ def _check(repositories: Sequence[Repository]) -> None:
             raise RefusedError(
                 f"The name {whose} begins with a hyphen, and git could take it for an option."
             )
-        if not (_ADDRESS.fullmatch(repository.url) or _SSH.fullmatch(repository.url)):
+        if not _place(repository.url):
             raise RefusedError(
                 f"{whose}: {repository.shown_url} is not the address of a repository. It begins with "
                 f"{', '.join(f'{name}://' for name in PROTOCOLS)} or is like git@forge.example:course/ada.git."
@@ -184,3 +189,36 @@ def _check(repositories: Sequence[Repository]) -> None:
             what = f" for {repository.assignment}" if repository.assignment else ""
             raise RefusedError(f"{whose} has two repositories{what}; one of them must count.")
         taken[repository.student, repository.assignment] = repository
+    _check_places(repositories)
+
+
+def _check_places(repositories: Sequence[Repository]) -> None:
+    """Refuse addresses at several places: your token or key for one would meet what somebody else named there."""
+    students: dict[str, list[str]] = {}
+    for repository in repositories:
+        students.setdefault(_place(repository.url), []).append(shown(repository.student))
+    if len(students) > 1:
+        places = [_whose(place, names) for place, names in students.items()]
+        raise RefusedError(
+            f"The addresses lead to several places: {'; '.join(places)}. Your token or key for one of them could "
+            "be used for an address that somebody else chose. Correct the addresses, or name each place in a "
+            "table of its own."
+        )
+
+
+def _whose(place: str, students: Sequence[str]) -> str:
+    more = f" and {len(students) - 1} more" if len(students) > 1 else ""
+    return f"{shown(place)} ({students[0]}{more})"
+
+
+def _place(url: str) -> str:
+    """Return the protocol and the host of an address, for which the same token or key counts; else an empty text."""
+    if _ON_THIS_MACHINE.fullmatch(url):
+        return "this machine"
+    protocol = url.partition("://")[0] if "://" in url else "ssh"
+    pattern, usual_port = _REMOTE.get(protocol, (_HTTPS, ""))
+    address = pattern.fullmatch(url) if "://" in url else _SHORT_SSH.fullmatch(url)
+    if not address:
+        return ""
+    host = address["host"].removesuffix(usual_port).casefold().rstrip(".")
+    return f"{protocol}://{host}"

@@ -13,9 +13,10 @@ from autograder.extras.git.command import Git, Limits
 from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.feedback_tree import feedback_files
 from autograder.extras.git.repositories import Repository, by_url, digest_of
-from autograder.extras.git.store import Store, clear
+from autograder.extras.git.store import Store
 from autograder.feedback.html import StudentPages
 from autograder.gradebook.final_scores import Effective
+from autograder.gradebook.seals import refuse_links
 from autograder.records import Grade, RefusedError
 from autograder.text.names import graded_name, shown
 
@@ -71,6 +72,7 @@ def return_to_git(
     limits: Limits = Limits(),  # noqa: B008
 ) -> Returned:
     """Push the feedback in a folder of grades to these repositories; at most one branch of each changes."""
+    refuse_links(folder)
     groups = by_url(repository for repository in repositories if repository.student)
     returned = Returned(problems=[other.nobodys for other in repositories if not other.student])
     place = folder.absolute() / FOLDER
@@ -79,7 +81,6 @@ def return_to_git(
         held(place, "returns feedback from it") as lock,
         repository_threads(limits) as (pool, stopped),
     ):
-        clear(place)  # of a killed command
         giving = _Giving(
             Git(place, "", limits, stopped, (lock,)),
             StudentPages(folder, course),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograder.extras.git.command import Git, size_of
 from autograder.extras.git.environment import REMOTE
+from autograder.extras.git.on_this_machine import check_local
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.text.files import write_whole
@@ -74,7 +75,11 @@ class Store:
         self._busy = git.store / _BUSY
 
     def prepare(self) -> None:
-        """Make the store if there is none that can be used."""
+        """Make the store if there is none that can be used.
+
+        Raises RefusedError for a repository on this machine in which git must not work.
+        """
+        check_local(self.git.url)
         if self._busy.exists() or size_of(self.git.store) > self.git.limits.bytes // 2:
             shutil.rmtree(self.git.store)
         self._algorithm = _algorithm_in(self.git.store / "config")
@@ -238,12 +243,6 @@ def _algorithm_in(config: Path) -> str:
         if config.read_text("utf-8", "replace") == _CONFIG["sha256"]:
             return "sha256"
     return "sha1"
-
-
-def clear(folder: Path) -> None:
-    """Remove all stores in a folder."""
-    for store in folder.glob("*.git"):
-        shutil.rmtree(store)
 
 
 def _local(ref: str) -> str:

@@ -48,7 +48,7 @@ _ID = re.compile(
     r"(?:(?<![^\W_])|user|student|net|sis|u|(?-i:(?<=[a-zA-Z])(?=ID)))ids?(?![^\W\d_])",
     re.IGNORECASE,
 )
-_PARTICIPANT = re.compile(r"(?P<word>\D*[^\W\d_]\D*?)(?P<gap>\s*)(?P<number>\d+)")
+_PARTICIPANT = re.compile(r"(?P<word>(?=\D*[^\W\d_])\D*(?<!\s))(?P<gap>\s*)(?P<number>\d+)")
 _BETWEEN_SECTIONS = re.compile(r",? (?:and|und|et|y|e|en|och|og|i|ja) |[,;] ?")
 
 

@@ -17,7 +17,9 @@ MANY_LINES = 18  # functions that are only called are left out beyond them
 LONGEST_LINE = 118
 _TOKEN = re.compile(r"\$\w+|\w+|[^\w\s]")
 # a name with attributes, an index or arguments
-_ANY = r"[A-Za-z_][\w.]*(?:\[[^\[\]]*\]|\([^()]*\))*(?:\.\w+)*"
+# each letter belongs to one loop, and all loops are short: the text is a student's
+_ANY = r"[A-Za-z_]\w{0,79}(?:\.\w{1,80}|\[[^\[\]]{0,100}\]|\([^()]{0,100}\)){0,8}"
+MOST_LETTERS = 100_000  # of a text that is searched
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -145,6 +147,8 @@ class OwnCode:
     def _changed(self, edit: Edit) -> Change | None:
         begin = 0
         end = len(self.text)
+        if end > MOST_LETTERS:
+            return None
         if edit.place is not None:
             node = self._nodes.get(edit.place)
             if node is None:
@@ -187,9 +191,13 @@ class OwnCode:
         if tree is None or self._tree is None or ast.dump(tree) == ast.dump(self._tree):
             return None
         rows = text.split("\n")
-        for old, new in _replaced(self._rows, rows):
-            shown = " ".join(_without_remark(row).strip() for row in rows[new.start : new.stop])
-            return Change(text, self.line(old.start + 1), shown or "(nothing)")
+        first = _equal_at_the_begin(self._rows, rows)
+        last = _equal_at_the_begin(self._rows[:first:-1], rows[:first:-1])
+        before = self._rows[first : len(self._rows) - last]
+        after = rows[first : len(rows) - last]
+        for old, new in _replaced(before, after):
+            shown = " ".join(_without_remark(row).strip() for row in after[new.start : new.stop])
+            return Change(text, self.line(first + old.start + 1), shown or "(nothing)")
         return None
 
     def _region(self, node: ast.AST) -> tuple[int, int]:
@@ -226,6 +234,15 @@ def function_of(solution: str, changed: str) -> str:
     )
     around = [name for name, node in definitions(ast.parse(solution)) if first in _span(node)]
     return around[-1] if around else ""
+
+
+def _equal_at_the_begin(some: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many lines are the same."""
+    pairs = zip(some, others)
+    return next(
+        (number for number, (line, other) in enumerate(pairs) if line != other),
+        min(len(some), len(others)),
+    )
 
 
 def _replaced(old: list[str], new: list[str]) -> Iterable[tuple[range, range]]:

@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import shutil
+import site
 import sys
 import sysconfig
 import threading
@@ -68,6 +69,16 @@ class Layout:
     @property
     def base_is_system(self) -> bool:
         return self.base.is_relative_to("/usr")
+
+    @property
+    def hidden(self) -> list[Path]:
+        """Return the folders of packages beside the interpreter that this environment does not use."""
+        beside = map(Path, site.getsitepackages([sys.base_prefix]))
+        return [
+            folder
+            for folder in dict.fromkeys(path.resolve() for path in beside if path.is_dir())
+            if not any(path.is_relative_to(folder) for path in (*self.packages, self.engine))
+        ]
 
     @property
     def shown(self) -> list[Path]:
@@ -150,6 +161,10 @@ def _bubblewrap_command(
     command += ["--perms", "1777", "--tmpfs", SCRATCH]
     for source, target in binds:
         command += ["--ro-bind", str(source), str(target)]
+    for folder in layout.hidden:
+        if folder.is_relative_to(layout.base):
+            place = str(base / folder.relative_to(layout.base))
+            command += ["--perms", "0555", "--tmpfs", place, "--remount-ro", place]
     for name, value in layout.environment(base).items():
         command += ["--setenv", name, value]
     command += ["--remount-ro", "/", "--chdir", "/"]

@@ -25,7 +25,7 @@ NAME = re.compile(
     r"(?P<head>.+?)_attempt_(?P<time>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)",
     re.DOTALL | re.ASCII,
 )
-_STUDENT = re.compile(r"[^:]*:\s*(?P<name>.*?)\s*\((?P<login>[^()]+)\)\s*")
+_STUDENT = re.compile(r"[^:]*:(?P<name>.*)\((?P<login>[^()]+)\)\s*")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _told(head: str, text: File) -> _Student | None:
     match = _STUDENT.fullmatch(_first_line(text))
     if match is None or not head.endswith(f"_{match['login']}"):
         return None
-    return _Student(match["login"], match["name"])
+    return _Student(match["login"], match["name"].strip())
 
 
 def _last(head: str) -> str:

@@ -20,7 +20,7 @@ from autograder.source.gate import MEGABYTE
 from autograder.submissions.below import files_below
 from autograder.submissions.files import Entry, File, Odd
 from autograder.text.names import shown
-from autograder.text.yaml_loader import LOADER
+from autograder.text.yaml_loader import LOADER, check_shape
 
 FILE_NAME = "submission_metadata.yml"
 FOLDER = "submission_"
@@ -106,7 +106,9 @@ def _metadata(entries: Sequence[Entry], source: Path) -> dict[Any, Any]:
         raise RefusedError(f"{FILE_NAME} is not a file.")
     data = entry.read(METADATA_BYTES)
     try:
-        metadata = yaml.load(data.decode("utf-8-sig"), _Tolerant)
+        text = data.decode("utf-8-sig")
+        check_shape(text)
+        metadata = yaml.load(text, _Tolerant)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RefusedError(
             f"{FILE_NAME} in {source} cannot be read: {' '.join(str(error).split())[:200]}."

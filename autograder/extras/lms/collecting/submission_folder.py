@@ -19,7 +19,7 @@ from autograder.submissions.hand_in import (
     released_contents,
     work_among,
 )
-from autograder.text.files import check_folder, write_whole
+from autograder.text.files import check_folder, make_folder, open_as_its_folder, write_whole
 from autograder.text.moments import instant
 
 EARLIER = ".earlier"
@@ -61,7 +61,7 @@ class SubmissionFolder:
         if status == "replaced" or (status == "unchanged" and there != digests):
             for name, digest in there.items():
                 aside = self.folder / EARLIER / place.parent.name / place.name / digest[:12]
-                aside.mkdir(parents=True, exist_ok=True)
+                make_folder(aside, mode=None)
                 (place / name).replace(aside / name)
         try:
             for name, data in files.items():
@@ -111,6 +111,7 @@ class SubmissionFolder:
         )
 
     def save(self) -> None:
+        make_folder(self.folder)
         write_collected(self.folder, self.known.values())
         (self.folder / BEGUN).unlink(missing_ok=True)
 
@@ -118,8 +119,10 @@ class SubmissionFolder:
         """Note what will be written, so that a killed command's files are known as its own."""
         line = json.dumps([str(place.relative_to(self.folder)), sorted(digests.values())])
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with (self.folder / BEGUN).open("a", encoding="utf-8") as notes:
+            make_folder(self.folder)
+            with open(
+                self.folder / BEGUN, "a", encoding="utf-8", opener=open_as_its_folder
+            ) as notes:
                 notes.write(f"{line}\n")
         except OSError as error:
             raise unusable(f"{self.folder} cannot be written", error) from None

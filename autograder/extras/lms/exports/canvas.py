@@ -19,7 +19,7 @@ from autograder.text.numbers import read_number
 from autograder.text.wording import listed
 
 SITE = "canvas"
-_NUMBERED = re.compile(r"\s*\((\d+)\)$")
+_NUMBERED = re.compile(r"(?<!\s)\s*\((\d+)\)$")
 
 
 class CanvasExport(Exporter):

@@ -402,13 +402,14 @@ def test_chunk_that_dask_gave_up_ends_the_run(status, error):
     ("address", "sentence"),
     [
         *[
-            pytest.param(
-                address, "without encryption", id=f"plain tcp to another machine, {address}"
-            )
+            pytest.param(address, "without encryption", id=f"plain tcp, {address}")
             for address in (
                 "tcp://10.0.0.7:8786",
                 "tcp://scheduler:1",
                 "tcp://127.evil.example:8786",
+                "tcp://127.0.0.1:8786",
+                "tcp://localhost:8786",
+                "tcp://[::1]:8786",
             )
         ],
         *[

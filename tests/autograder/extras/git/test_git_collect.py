@@ -545,7 +545,9 @@ def test_address_is_filled_in_from_the_roster(tmp_path: Path, course: Course) ->
 NO_ADDRESSES = [
     *("--upload-pack=touch /tmp/x", "ext::sh -c id", "ssh://-oProxyCommand=id/x"),
     *("git://forge.example/a.git", "http://forge.example/a.git", "git@forge.example:-x"),
-    "/srv/ada.git",
+    *("/srv/ada.git", "file://elsewhere/ada.git", "https://evil.example#@forge.example/a.git"),
+    *("https://evil.example\\@forge.example/a", "https://a@b@forge.example/a"),
+    *("ssh://%24%28id%29@forge.example/a", "ssh://git@$(id)/a", "git@a.example:b://c"),
 ]
 
 
@@ -568,6 +570,25 @@ def test_what_git_could_misunderstand_is_refused(
     table = tmp_path / "repositories.csv"
     table.write_text(f"student,url,assignment,branch,path\n{row}\n", "utf-8")
     with pytest.raises(RefusedError, match=sentence.replace("..", r"\.\.")):
+        repositories(course, str(table))
+
+
+FORGE = "https://forge.example/course"
+PLACES = [
+    *("https://evil.example", "https://forge.example:8443", "https://forge.example.evil.example"),
+    *("ssh://git@forge.example", "git@forge.example:x", "file:///srv"),
+]
+
+
+@pytest.mark.parametrize("other", PLACES)
+def test_addresses_of_a_table_lead_to_one_place(tmp_path: Path, course: Course, other: str) -> None:
+    """A token or a key is for the place that the instructor named; a student's row names no further one."""
+    table = tmp_path / "repositories.csv"
+    rows = [f"ada,{FORGE}/ada.git", "ben,https://x@Forge.Example.:443/ben.git"]
+    table.write_text("\n".join(["student,url", *rows]), "utf-8")
+    assert len(repositories(course, str(table))) == 2
+    table.write_text("\n".join(["student,url", *rows, f"eve,{other}/eve.git"]), "utf-8")
+    with pytest.raises(RefusedError, match=r"forge.example \(ada and 1 more\).* \(eve\)"):
         repositories(course, str(table))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -158,7 +159,84 @@ def alternates(scene: Scene) -> Outcome:
     (scene.repository.path / "objects/info").mkdir(exist_ok=True)
     (scene.repository.path / "objects/info/alternates").write_text(f"{other.path}/objects\n")
     scene.repository.git("config", "core.alternateRefsCommand", str(scene.trap))
-    return Outcome()
+    return Outcome(failed="it borrows its objects from another repository.")
+
+
+def checked_out_where_it_says(scene: Scene) -> Outcome:
+    """A push would check the feedback out, through a filter of the repository's own."""
+    filters(scene)
+    repository = scene.repository
+    (scene.trap.parent / "tree").mkdir()
+    (repository.path / "HEAD").write_text("ref: refs/heads/feedback\n", "utf-8")
+    values = {
+        "core.bare": "false",
+        "receive.denyCurrentBranch": "updateInstead",
+        "filter.evil.required": "true",
+        "core.worktree": str(scene.trap.parent / "tree"),
+    }
+    for key, value in values.items():
+        repository.git("config", "--file", "config", key, value)
+    return Outcome(branch="main")
+
+
+def private_repository(scene: Scene) -> Path:
+    """A repository of the instructor's with work that would count."""
+    return make_repository(scene.trap.parent / "private", "course", WORK).path
+
+
+def leads_to_the_private(scene: Scene, place: str) -> Outcome:
+    """Let a part of the repository be a link to the instructor's."""
+    scene.repository.commit(WORK)
+    private = private_repository(scene)
+    link = scene.repository.path / place
+    shutil.rmtree(link)
+    link.symlink_to(private / place)
+    return Outcome(failed=f"{place} in it is a link")
+
+
+def link_for_objects(scene: Scene) -> Outcome:
+    return leads_to_the_private(scene, "objects")
+
+
+def link_for_refs(scene: Scene) -> Outcome:
+    return leads_to_the_private(scene, "refs")
+
+
+def link_for_the_repository(scene: Scene) -> Outcome:
+    path = scene.repository.path
+    path.rename(path.with_name("moved"))
+    path.symlink_to(private_repository(scene))
+    return Outcome(failed="eve.git is not the repository itself")
+
+
+def file_that_names_a_folder(scene: Scene) -> Outcome:
+    (scene.repository.path / ".git").write_text(f"gitdir: {private_repository(scene)}\n", "utf-8")
+    return Outcome(failed=".git is not the repository itself")
+
+
+def another_repository_s_tree(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    (scene.repository.path / "commondir").write_text(f"{private_repository(scene)}\n", "utf-8")
+    return Outcome(failed="it shares its objects and settings with another repository")
+
+
+def folder_that_others_write(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    scene.repository.path.chmod(0o777)
+    return Outcome(failed="other users of this machine may write")
+
+
+def settings_that_others_write(scene: Scene) -> Outcome:
+    scene.repository.commit(WORK)
+    (scene.repository.path / "config").chmod(0o666)
+    return Outcome(failed="other users of this machine may write")
+
+
+def folder_above_that_others_write(scene: Scene) -> Outcome:
+    shared = scene.trap.parent / "shared"
+    repository = make_repository(shared, "eve", WORK)
+    shared.chmod(0o777)
+    return Outcome(failed="other users of this machine may write", address=repository.url)
 
 
 def included_settings(scene: Scene) -> Outcome:
@@ -241,6 +319,30 @@ def question_for_a_password(scene: Scene) -> Outcome:
     scene.ending.callback(server.shutdown)
     return Outcome(
         failed="git says: could not read Username",
+        address=f"http://127.0.0.1:{server.server_port}/eve.git",
+    )
+
+
+def redirection(scene: Scene) -> Outcome:
+    """The student's server leads to the forge, with a token in .netrc that is for the forge."""
+
+    class Leads(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/private.git"):
+                scene.trap.with_name("sprung").touch()
+            self.send_response(302)
+            self.send_header("Location", f"/private.git{self.path.removeprefix('/eve.git')}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = scene.ending.enter_context(ThreadingHTTPServer(("127.0.0.1", 0), Leads))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    scene.ending.callback(server.shutdown)
+    return Outcome(
+        failed="it leads to another address, and none is followed",
         address=f"http://127.0.0.1:{server.server_port}/eve.git",
     )
 
@@ -461,9 +563,23 @@ def slow_server(scene: Scene) -> Outcome:
     )
 
 
-ONE_OF_A_KIND = [hooks, link, path_outside, tree_of_trees, inflated]
+ONE_OF_A_KIND = [
+    hooks,
+    redirection,
+    checked_out_where_it_says,
+    folder_that_others_write,
+    link,
+    path_outside,
+    tree_of_trees,
+    inflated,
+]
+LOCAL = [
+    *(link_for_objects, link_for_refs, link_for_the_repository, file_that_names_a_folder),
+    *(another_repository_s_tree, settings_that_others_write, folder_above_that_others_write),
+    alternates,
+]
 FURTHER = [
-    *(settings, file_system_monitor, alternates, included_settings, settings_among_the_work),
+    *(settings, file_system_monitor, included_settings, settings_among_the_work),
     *(filters, large_files_elsewhere, submodules, submodule_with_a_command),
     *(question_for_a_password, protocol_of_a_program),
     *(link_to_a_folder, submodule_in_place_of_work, path_of_the_machine, hidden_repository),
@@ -476,7 +592,8 @@ FURTHER = [
 
 
 @pytest.mark.parametrize(
-    "prepare", [*ONE_OF_A_KIND, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)]
+    "prepare",
+    [*ONE_OF_A_KIND, *LOCAL, *(pytest.param(each, marks=pytest.mark.slow) for each in FURTHER)],
 )
 def test_repository_runs_nothing_fills_nothing_and_stops_nobody(
     tmp_path: Path,
@@ -527,8 +644,8 @@ def test_repository_runs_nothing_fills_nothing_and_stops_nobody(
 def feedback_to(folder: Path, address: str, limits: Limits) -> str:
     """Push feedback to a repository; return what became of it."""
     store = Store(Git(folder / "returned.git", address, limits, threading.Event()))
-    store.prepare()
     try:
+        store.prepare()
         return push(store, "feedback", {"README.md": b"well done"}, MOMENT)
     except RefusedError as problem:
         return str(problem)
@@ -575,5 +692,10 @@ def test_environment_of_git_is_made_from_nothing(monkeypatch: pytest.MonkeyPatch
     assert {made[name] for name in ("GIT_ASKPASS", "SSH_ASKPASS", "GIT_TEMPLATE_DIR")} == {""}
     assert (made["GIT_TERMINAL_PROMPT"], made["GIT_CONFIG_NOSYSTEM"]) == ("0", "1")
     assert made["GIT_CONFIG_GLOBAL"] == os.devnull
+    for own_command in ("", "ssh -i key -A"):
+        monkeypatch.setenv("GIT_SSH_COMMAND", own_command)
+        command = environment_for("ssh://forge.example/a.git", "/store")["GIT_SSH_COMMAND"]
+        for lent in ("ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes"):
+            assert lent in command.split()
     names = [value for name, value in made.items() if name.startswith("GIT_CONFIG_KEY_")]
     assert len(names) == len(set(names)) == int(made["GIT_CONFIG_COUNT"])

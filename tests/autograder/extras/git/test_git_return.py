@@ -303,7 +303,7 @@ class Rendered(HTMLParser):
         self.text = ""
         self.code = ""
         self._in_code = 0
-        renderer = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        renderer = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
         self.feed(renderer.render(markdown))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -337,6 +337,39 @@ def test_text_of_a_student_becomes_no_markup(tmp_path: Path, course: Course, mes
     assert sum(tag in ("h1", "h2", "li", "blockquote", "hr") for tag in page.tags) == sum(
         tag in ("h1", "h2", "li", "blockquote", "hr") for tag in plain.tags
     )
+
+
+NEIGHBOURS = [
+    *("`a`@b`![x](https://evil.example/t.png)", "`a`@b`[Log-in](https://evil.example)"),
+    *("`a`@b`@octo-org/everybody", "`a`@b`<h1>", "`a`@b`<details>", "`a``b`@c`<img src=x>"),
+    *("``a`@b`", "x`a`@b`` `<b>", "`a`#1`!2`@c`![x](y)", "@a`b`@c", "`a`\\`@b`<i>`"),
+]
+REFERENCES = [
+    *("closes GH-1", "fixes TICKET-12", "see 892308a8b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5", ":skull:"),
+    *("octo/repo#1", "892308a8...97071e0a", '~"label"', "&12", "[vulnerability:1]", "@ada"),
+]
+
+
+@pytest.mark.parametrize("text", NEIGHBOURS)
+def test_pieces_that_are_escaped_apart_stay_text_together(text: str) -> None:
+    for whole in (text, f"{text} {text}", f"- {text}", f"`{text}`"):
+        page = Rendered(escaped(whole))
+        assert set(page.tags) <= {"p", "code"} and page.targets == [], escaped(whole)
+
+
+@pytest.mark.parametrize("text", REFERENCES)
+def test_what_a_forge_could_take_for_a_reference_is_code(text: str) -> None:
+    assert not any(word in Rendered(escaped(text)).text for word in text.split()[-1:])
+
+
+@given(
+    st.lists(st.sampled_from(["`", "``", "@a", "<b>", "![x](y)", "[x](y)", "\\", "a", " ", "#1"]))
+)
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_neighbours_of_any_kind_are_only_text(pieces: list[str]) -> None:
+    page = Rendered(escaped("".join(pieces)))
+    assert set(page.tags) <= {"p", "code"} and page.targets == []
+    assert not any(mark in page.text for mark in ("@a", "#1"))
 
 
 @given(st.text(alphabet="ab1.-+*_`<>[]()#!|~&$^=@:/\\'\"{} \t\n\u202e\u0000", max_size=60))
