@@ -217,7 +217,7 @@ def export(
         roster=roster_of(loaded, path_of(roster), Path(grades)),
         output=path_of(output),
         hidden=hidden,
-        repositories=repositories,
+        repositories=os.fspath(repositories) if repositories else None,
         branch=branch,
         replace=replace,
         on_step=on_step or _ignore,
