@@ -5,9 +5,9 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.records import RefusedError, Submission
+from autograder.submissions.entries import label
 from autograder.submissions.files import DiskFolder
 from autograder.submissions.find import find_submissions
-from autograder.submissions.take import label
 from autograder.text.names import student_name
 
 

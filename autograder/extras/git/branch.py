@@ -11,6 +11,7 @@ from autograder.extras.git.store import Head, Store
 from autograder.records import RefusedError
 
 AUTHOR = "Autograder"
+BRANCH = "feedback"  # if no other one is named
 ADDRESS = "feedback@autograder.invalid"
 SUBJECT = "Feedback"
 Pushed = Literal["pushed", "unchanged"]

@@ -11,8 +11,8 @@ from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.records import RefusedError, Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.below import files_below
+from autograder.submissions.entries import label
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.take import label
 from autograder.text.names import shown, student_name
 
 # the end of the folder's name that `gh classroom clone student-repos` makes
@@ -39,6 +39,7 @@ def read(
         entry = originals.get(submission.student)
         called = (label(entry) if entry else submission.student).removeprefix(slug)
         files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
+        findings.notes += [f"{shown(called)}: {note}" for note in submission.notes]
         findings.handed.append(
             RawSubmission(
                 called,
