@@ -186,7 +186,6 @@ ROOMS = (
 OTHERS_FILES = {
     "extras/git/concurrency.py": "written by a command, in the folder of the stores",
     "extras/git/seen.py": "written by `collect`: when a commit was first seen",
-    "extras/git/work.py _blob": "the course's own files, as students receive them",
     "extras/lms/collecting/submission_folder.py _begin": "what `collect` is about to write",
     "source/gate.py": "the gate itself",
     "submissions/archives.py _fill": "reads from a stream of the gate",

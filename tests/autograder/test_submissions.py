@@ -128,7 +128,7 @@ def test_files_named_like_students_and_the_module_are_found(tmp_path: Path, cour
     files = {
         "Ada Lovelace - adding.py": CODE,
         "ben_adding.py": CODE,
-        "ben_adding (1).py": f"{CODE}# again\n",
+        "ben_adding (1).py": f"{CODE}again = 1\n",
     }
     class_folder = write(tmp_path / "class", files)
     submissions = {
@@ -317,16 +317,16 @@ def test_released_files_are_not_submissions(tmp_path: Path, course: Course, give
 def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     several = {
         "two files": {"01_adding/a.py": CODE, "01_adding/b.py": TOTAL},
-        "file and folder": {"adding.py": CODE, "01_adding/adding.py": CODE},
+        "file and folder": {"adding.py": CODE, "01_adding/adding.py": TOTAL},
         "folder and archive": {
             "01_adding/adding.py": CODE,
-            "01_adding.zip": zipped({"adding.py": CODE}),
+            "01_adding.zip": zipped({"adding.py": TOTAL}),
         },
         "odd file and archive": {
             "01_adding/a.py": CODE,
             "01_adding/b.zip": zipped({"adding.py": CODE}),
         },
-        "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": CODE},
+        "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": TOTAL},
     }
     for title, files in several.items():
         folder = write(
@@ -392,7 +392,7 @@ def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
     write(
         tmp_path,
         {
-            "c/ada/01_ading/adding.py": CODE,
+            "c/ada/01_ading/mine.py": CODE,
             "c/ada/02_totals/totals.py": TOTAL,
             "c/ada/data/x.csv": "1",
         },
@@ -418,10 +418,20 @@ def test_many_assignments_are_not_listed_in_each_refusal(tmp_path: Path, course:
 
 
 def test_two_misspelt_folders_are_refused_separately(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/01_addin/adding.py": CODE})
+    write(tmp_path, {"c/ada/01_ading/mine.py": CODE, "c/ada/01_addin/mine.py": CODE})
     submissions = found(tmp_path / "c", course)
     assert list(submissions) == [("ada", "01_adding"), ("ada", "01_ading")]
     assert all(submission.problem for submission in submissions.values())
+
+
+def test_a_file_of_the_modules_name_tells_the_assignment_in_any_folder(
+    tmp_path: Path, course: Course
+) -> None:
+    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ben/work/week 2/totals.py": TOTAL})
+    assert list(texts(found(tmp_path / "c", course))) == [
+        ("ada", "01_adding"),
+        ("ben", "02_totals"),
+    ]
 
 
 def test_folder_of_another_assignment_is_ignored(tmp_path: Path, course: Course) -> None:
