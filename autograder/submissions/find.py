@@ -200,7 +200,9 @@ class _Search:
         has_folders = any(not kinds.is_source(entry) for entry in inner)
         has_several_names = len({kinds.label(entry) for entry in inner}) > 1
         is_class = has_folders or has_several_names
-        return entries[0] if is_class and not self._is_of_one_student(inner) else root
+        has_assignment = any(self.course.find(kinds.label(entry)) for entry in inner)
+        is_student = has_assignment or self._is_of_one_student(inner)
+        return entries[0] if is_class and not is_student else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
         sections = self._sections(entries)

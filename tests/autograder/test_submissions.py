@@ -218,6 +218,16 @@ def test_archive_of_one_student_is_read(
     assert submission.files[0].text == CODE
 
 
+@pytest.mark.parametrize("option", [None, "01_adding"])
+def test_archive_of_one_student_with_another_folder_is_no_class(
+    tmp_path: Path, course: Course, option: str | None
+) -> None:
+    write(
+        tmp_path, {"week.zip": zipped({"ada/01_adding/adding.py": CODE, "ada/src/adding.py": CODE})}
+    )
+    assert list(found(tmp_path / "week.zip", course, option)) == [("ada", "01_adding")]
+
+
 def test_submissions_are_read_one_at_a_time(tmp_path: Path, course: Course) -> None:
     folder = write(tmp_path / "class", {"ada.py": CODE, "ben.py": CODE})
     submissions = find_submissions(folder, course, "01_adding")
