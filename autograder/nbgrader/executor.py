@@ -38,8 +38,8 @@ from autograder.nbgrader.settings import upgrade_hint
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import Plan
 from autograder.submissions.below import files_below
+from autograder.submissions.choose import submission_of, wanted_of
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of, wanted_of
 from autograder.text.names import safe_name, shown
 
 

@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 from autograder.course.config import Course
 from autograder.records import RefusedError, Submission
 from autograder.source import gate
+from autograder.submissions.choose import Wanted, submission_of, wanted_of
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import Wanted, submission_of, wanted_of
 from autograder.text.files import write_whole
 from autograder.text.moments import FIRST_YEAR, instant, read_named_time
 from autograder.text.names import shown, student_name

@@ -6,7 +6,8 @@ import re
 import sys
 import time
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,14 @@ from autograder.course.markers import UNWRITTEN
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
 from autograder.source.magics import parse, plain_cell, plain_script
-from autograder.source.stub import UNKNOWN, ReleasedStub, is_same_code, source_files
+from autograder.source.stub import UNKNOWN, ReleasedStub
 from autograder.source.text import notebook_cells
+from autograder.submissions.choose import ANOTHER, Chosen, NothingThereError, Tree, Wanted, choose
+from autograder.submissions.entries import is_given, is_source, is_work, label
+from autograder.submissions.files import SOURCES, DiskFolder
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import LISTED, joined
 
-SOURCES = (".py", ".ipynb")
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
 FOLDERS_UP = 2  # from an assignment's folder to the course's
 _PART_CELL = re.compile(r"""^# %% .*\bpart="(\w+)"|^\s*check\(["'](\w+)["']\)""", re.MULTILINE)
@@ -43,7 +46,7 @@ class Work:
 
     @property
     def folder(self) -> Path:
-        return self.file.parent
+        return self.test_file.parent
 
     def is_untouched(self) -> bool:
         """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
@@ -125,7 +128,12 @@ def _stem_without_tests(folder: Path) -> str:
     """Return the stem of an assignment's stub in a folder without its tests; nothing if there is none."""
     if _test_files(folder) or not (folder / "hints.json").is_file():
         return ""
-    stems = {file.stem for file in _sources(folder, _released_stub(folder))}
+    given = _released_stub(folder).given
+    entries = [entry for entry in DiskFolder(folder).entries() if entry.name not in given]
+    own = [
+        entry for entry in entries if is_source(entry) and is_work(entry) and not is_given(entry)
+    ]
+    stems = {label(entry) for entry in own}
     by_folder = folder.resolve().name.partition("_")[2]
     return by_folder if by_folder in stems else next(iter(sorted(stems)), "")
 
@@ -144,16 +152,19 @@ def _work_of_file(path: Path) -> Work:
             f"There is no test_{path.stem}.py beside {path.name}: the tests belong in the same folder."
         )
     test = (named_like_it or tests)[0]
-    stem = test.stem.removeprefix("test_")
-    stub = _released_stub(path.parent)
-    answers = [
-        file.name
-        for file in map(_readable, _sources(path.parent, stub))
-        if file and stub.is_answer(file)
-    ]
-    others = [name for name in answers if name != path.name and Path(name).stem != stem]
-    note = _stub_note([path.name], others) if others and path.name not in answers else ""
-    return Work(path, test, note=note)
+    return Work(path, test, note=_answer_elsewhere(path, test))
+
+
+def _answer_elsewhere(path: Path, test: Path) -> str:
+    """Return a sentence if a file that was named holds no answer, and another one does."""
+    wanted = _wanted(test)
+    try:
+        _, chosen = _choice(path.parent, wanted)
+        if chosen.has_answer and not wanted.stub.is_answer(_source(path)):
+            return f"There is no answer in {path.name}; your work is in {joined(chosen.paths, LISTED)}."
+    except RefusedError:
+        pass  # it is said when the file is read
+    return ""
 
 
 def _works_in(folder: Path) -> list[Work]:
@@ -167,67 +178,72 @@ def _works_in(folder: Path) -> list[Work]:
 
 
 def _work_in(folder: Path) -> Work | None:
-    for test in _test_files(folder):
-        stem = test.stem.removeprefix("test_")
-        called = [file for file in (folder / f"{stem}{kind}" for kind in SOURCES) if file.is_file()]
-        work = _chosen(folder, test, called)
-        if work is not None:
-            return work
-    return None
+    works = map(_chosen, _test_files(folder))
+    return next(filter(None, works), None)
 
 
-def _chosen(folder: Path, test: Path, called: Sequence[Path]) -> Work | None:
-    """Choose the student's file by the grader's rule: of the `called` ones, or of those that hold an answer."""
-    stub = _released_stub(folder)
-    other_files = [file for file in _sources(folder, stub) if not _is_among(file, called)]
-    others = [file for file in map(_readable, other_files) if file and stub.is_answer(file)]
-    if not called and not others:
+def _chosen(test: Path) -> Work | None:
+    """Return the files that count by the grader's rule, beside the tests or else in the folder of the course."""
+    wanted = _wanted(test)
+    try:
+        root, chosen = _choice(test.parent, wanted)
+    except NothingThereError:
         return None
-    named = [file for file in map(_readable, called) if file]
-    unread = [file for file in called if file.name not in [source.name for source in named]]
-    if unread:
-        return Work(unread[0], test)  # reading it again tells the reason
-    chosen = stub.choose(named, others)
-    answers = [file for file in chosen if stub.is_answer(file)] or chosen
-    files = [folder / file.name for file in answers]
-    kinds = {file.is_notebook: file for file in answers}
-    if any(not is_same_code(file, kinds[file.is_notebook]) for file in answers):
-        names = joined([file.name for file in answers], LISTED)
-        problem = f"{names} have different contents, and each may be your answer. Keep only one of them here, or name it."
-        return Work(files[0], test, problem=problem)
-    files = [folder / file.name for file in kinds.values()]
+    except RefusedError as refusal:
+        called = [test.parent / f"{wanted.stem}{kind}" for kind in SOURCES]
+        file = next((file for file in called if file.is_file()), called[0])
+        return Work(file, test, problem=str(refusal))
+    files = [root / path for path in chosen.paths]
+    if not chosen.has_answer and not any(wanted.is_called(file.name) for file in files):
+        return None
+    if chosen.has_answer:
+        files = [file for file in files if wanted.stub.is_answer(_source(file))]
     if len(files) == 2:
-        files = _further_first(*sorted(files, key=lambda file: file.suffix == ".ipynb"))
-    further = [file.name for file in stub.further_answers(answers, others)]
-    note = ""
-    if files[0] not in called and called:
-        note = _stub_note([file.name for file in called], [files[0].name])
-    elif further and any(map(stub.is_answer, named)):
-        note = f"There is another answer in {joined(further, LISTED)}. To check that one, name it."
+        files = _further_first(*files)
+    note = " ".join(chosen.notes)
+    if ANOTHER in note:
+        note = f"{note} To check that one, name it."
     return Work(files[0], test, files[1] if len(files) == 2 else None, note=note)
 
 
-def _is_among(file: Path, others: Sequence[Path]) -> bool:
-    """Whether a file is one of the others; where case is ignored, under a name in other letters."""
-    return file.exists() and any(file.samefile(other) for other in others)
+def _choice(folder: Path, wanted: Wanted) -> tuple[Path, Chosen]:
+    """Return what counts, and the folder in which it lies: the assignment's, or the course's if only an answer is there.
+
+    Archives are those that `pack` made. Raises RefusedError.
+    """
+    here: Chosen | None = None
+    with suppress(NothingThereError):
+        here = choose(Tree.below(DiskFolder(folder)).without_archives, wanted)
+        if here.has_work:
+            return folder, here
+    course = _course_around(folder, wanted)
+    if course is not None:
+        with suppress(NothingThereError):
+            around = choose(Tree.below(DiskFolder(course)).without_archives, wanted)
+            if around.has_answer:
+                return course, around
+    if here is None:
+        raise NothingThereError(f"There is no {wanted.expected} in {folder}.")
+    return folder, here
 
 
-def _stub_note(called: Sequence[str], answers: Sequence[str]) -> str:
-    return f"There is no answer in {joined(called, LISTED)}; your work is in {joined(answers, LISTED)}."
+def _wanted(test: Path) -> Wanted:
+    """Return the assignment to which a test file belongs, as far as a student's folders tell."""
+    here = test.parent.resolve()
+    others = set[str]()
+    for other in here.parent.glob("*/test_*.py"):
+        if other.parent != here:
+            others |= {other.parent.name, other.stem.removeprefix("test_")}
+    stem = test.stem.removeprefix("test_")
+    return Wanted(here.name, stem, _released_stub(here), frozenset(others - {here.name, stem}))
 
 
-def _sources(folder: Path, stub: ReleasedStub) -> list[Path]:
-    """Return the sources in a folder that can be the student's own."""
-    here = folder.resolve()
-    given = {*stub.given, "pictures.py"}
-    for test in here.parent.glob("*/test_*.py"):
-        if test.parent != here:
-            given.update(f"{test.stem.removeprefix('test_')}{kind}" for kind in SOURCES)
-    return [
-        file
-        for file in source_files(folder)
-        if file.name not in given and not file.name.startswith(("test_", "."))
-    ]
+def _course_around(folder: Path, wanted: Wanted) -> Path | None:
+    """Return the student's folder of the whole course; None for a single assignment, and for the author."""
+    parent = folder.resolve().parent
+    course = parent.parent if parent.name == "assignments" else parent
+    is_course = parent.name == "assignments" or wanted.others
+    return course if is_course and not (course / "course.yml").exists() else None
 
 
 def needed_packages(folder: Path) -> tuple[str, ...]:
@@ -250,13 +266,6 @@ def _released_stub(folder: Path) -> ReleasedStub:
 
 def _source(file: Path) -> SourceFile:
     return SourceFile(file.name, read(file))
-
-
-def _readable(file: Path) -> SourceFile | None:
-    try:
-        return _source(file)
-    except RefusedError:
-        return None
 
 
 def _further_first(script: Path, notebook: Path) -> list[Path]:

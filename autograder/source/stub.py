@@ -6,7 +6,7 @@ A text is neither parsed nor run here, so that hostile files can be compared in 
 import hashlib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,32 +84,6 @@ class ReleasedStub:
         pattern = rf"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(?:{names})\b|^(?:{names})[ \t]*(?::[^=\n]*)?=[^=]"
         return re.search(pattern, _code(file), re.MULTILINE) is not None
 
-    def choose(
-        self, called: Sequence[SourceFile], others: Sequence[SourceFile]
-    ) -> list[SourceFile]:
-        """Return the files that count: those with answers among the files `called` like the module, or else the others.
-
-        Several of one kind are several answers. A file of a kind without answers is kept, as its
-        prose may count.
-        """
-        answers = self._answers(called) or self._answers(others)
-        kinds = {file.is_notebook for file in answers}
-        rest = [file for file in called if file.is_notebook not in kinds]
-        return [*answers, *rest] or list(others)
-
-    def further_answers(
-        self, chosen: Sequence[SourceFile], others: Iterable[SourceFile]
-    ) -> list[SourceFile]:
-        """Return the answers among the `others` whose code is not that of a chosen file."""
-        return [
-            file
-            for file in self._answers(others)
-            if not any(is_same_code(file, counted) for counted in chosen)
-        ]
-
-    def _answers(self, files: Iterable[SourceFile]) -> list[SourceFile]:
-        return [file for file in files if self.is_answer(file)]
-
 
 UNKNOWN = ReleasedStub()
 
@@ -127,9 +101,14 @@ def released_stub(course: Course, assignment: Assignment) -> ReleasedStub:
     )
 
 
-def is_same_code(first: SourceFile, other: SourceFile) -> bool:
-    """Whether two files have the same code, apart from comments, blank lines and the notebook's own calls."""
-    return _lines(first) == _lines(other)
+def is_same_work(first: SourceFile, other: SourceFile, with_prose: bool = False) -> bool:
+    """Whether two files have the same code, apart from comments, blank lines and the notebook's own calls.
+
+    With `with_prose`, comments and the text of a notebook are compared, too: answers can stand there.
+    """
+    if _lines(first) != _lines(other):
+        return False
+    return not with_prose or _prose(first) == _prose(other)
 
 
 def _digest(text: str) -> str:
@@ -166,3 +145,14 @@ def _code(file: SourceFile) -> str:
         return "\n".join(cell_source(cell) for cell in cells if cell.get("cell_type") == "code")
     except (ValueError, RecursionError):
         return ""
+
+
+def _prose(file: SourceFile) -> list[str]:
+    """Return all lines of a script, or of a notebook's cells."""
+    if not file.is_notebook:
+        return file.text.splitlines()
+    try:
+        cells = [cell for cell in notebook_cells(file.text) if isinstance(cell, dict)]
+        return "\n".join(map(cell_source, cells)).splitlines()
+    except (ValueError, RecursionError):
+        return []

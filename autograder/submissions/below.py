@@ -1,10 +1,11 @@
 """All files below a folder, whatever they are for; each is still unread."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.records import RefusedError
+from autograder.submissions.entries import is_furniture
 from autograder.submissions.files import CLASS_ENTRIES, DEPTH, Entry, File, Folder, Odd
-from autograder.submissions.take import is_furniture
 from autograder.text.names import shown
 
 
@@ -14,14 +15,14 @@ def visible(folder: Folder) -> list[Entry]:
 
 
 def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
-    """Yield all files in a folder and its subfolders; unreadable entries are added to `odd`."""
+    """Yield all files in a folder, named by the way from it; unreadable entries are added to `odd`."""
     count = 0
-    waiting = list[tuple[int, Entry]]([(0, folder)])
+    waiting = list[tuple[int, str, Entry]]([(0, "", folder)])
     while waiting:
-        (depth, entry) = waiting.pop()
+        (depth, way, entry) = waiting.pop()
         count = count + 1
         if isinstance(entry, File):
-            yield entry
+            yield replace(entry, name=way)
         elif isinstance(entry, Odd):
             odd.append(f"{shown(entry.name)} is {entry.what}.")
         elif depth > DEPTH or count > CLASS_ENTRIES:
@@ -32,4 +33,7 @@ def files_below(folder: Folder, odd: list[str]) -> Iterator[File]:
             except RefusedError as refusal:
                 odd.append(str(refusal))
             else:
-                waiting += [(depth + 1, inner) for inner in reversed(inside)]
+                before = f"{way}/" if way else ""
+                waiting += [
+                    (depth + 1, f"{before}{inner.name}", inner) for inner in reversed(inside)
+                ]

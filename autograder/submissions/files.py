@@ -5,9 +5,8 @@ No link is followed, no code is run.
 
 import os
 import re
-import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -128,7 +127,6 @@ class PackedFolder:
     problem: str | None = None
     count: int = 0
     size: int = 0
-    _spellings: dict[str, str] = field(default_factory=dict)
 
     def entries(self) -> "list[Entry]":
         if self.problem:
@@ -177,25 +175,36 @@ class PackedFolder:
 
     def _put(self, entry: "Entry") -> None:
         if entry.name in self.children:
-            self._spoil(entry.name, "in the archive twice")
+            self._spoil(entry.name)
             return
         self.children[entry.name] = entry
-        key = unicodedata.normalize("NFC", entry.name).casefold()
-        other = self._spellings.setdefault(key, entry.name)
-        if other != entry.name:
-            self._spoil(other, "in the archive twice, in uppercase and in lowercase")
-            self._spoil(entry.name, "in the archive twice, in uppercase and in lowercase")
 
-    def _spoil(self, name: str, what: str) -> None:
+    def _spoil(self, name: str) -> None:
         entry = self.children[name]
         if isinstance(entry, PackedFolder):
-            entry.problem = f"{shown(name)} is {what}."
+            entry.problem = f"{shown(name)} is in the archive twice."
         else:
-            self.children[name] = Odd(name, what)
+            self.children[name] = Odd(name, "in the archive twice")
 
 
 Folder = DiskFolder | PackedFolder
 Entry = File | Odd | Folder
+
+
+def folder_of(entries: Iterable[tuple[str, File | Odd]], name: str = "") -> PackedFolder:
+    """Return files, each with its way, as a folder in memory; of two with the same way, the last one is in it."""
+    root = PackedFolder(name)
+    for way, entry in entries:
+        folder = root
+        *parents, name_there = way.split("/")
+        for parent in parents:
+            inner = folder.children.get(parent)
+            if not isinstance(inner, PackedFolder):
+                inner = PackedFolder(parent)
+                folder.children[parent] = inner
+            folder = inner
+        folder.children[name_there] = replace(entry, name=name_there)
+    return root
 
 
 def disk_file(path: Path, root: Path | None = None) -> File:

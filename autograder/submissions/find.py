@@ -1,6 +1,8 @@
 """Find the submissions in a file, a folder or an archive, and yield them one at a time."""
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -8,10 +10,20 @@ from pathlib import Path
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.records import RefusedError, Submission
-from autograder.submissions import take
+from autograder.submissions import entries as kinds
 from autograder.submissions.archives import open_archive
+from autograder.submissions.choose import (
+    Tree,
+    Wanted,
+    assignment_called,
+    assignments_in,
+    choose,
+    has_attempts,
+    submission_in,
+    submission_of,
+    wanted_of,
+)
 from autograder.submissions.files import (
-    COUNTED,
     SOURCES,
     DiskFolder,
     Entry,
@@ -26,10 +38,15 @@ from autograder.submissions.files import (
 from autograder.submissions.labels import attempt_of_address, without_copy
 from autograder.text.names import safe_name, shown, student_name
 from autograder.text.spelling import closest
+from autograder.text.wording import joined
 
 JOURNAL = "grades.jsonl"  # in a folder of grades
 MOST_LETTERS = 200  # of a name to compare with those of the assignments
 MOST_NAMES = 4  # maximum number of assignments in a message
+_SECTION = re.compile(  # what the parts of a class are called
+    r"(?:sections?|sec|groups?|grp|tutorials?|tut|labs?|class|cohort|seminar|team|batch|kurs|"
+    r"gruppe|übung|uebung|tutorium|klasse|abschnitt|groupe|grupo|gruppo)[ ._-]*\w{0,3}"
+)
 
 
 def find_submissions(
@@ -86,7 +103,7 @@ class _Search:
     wanted: Assignment | None
     names: Collection[str] | None = None
     # the assignments that were needed so far
-    released: dict[str, take.Wanted] = field(default_factory=dict)
+    released: dict[str, Wanted] = field(default_factory=dict)
 
     def at(self, path: Path) -> Iterator[Submission]:
         if path.is_dir():
@@ -99,24 +116,24 @@ class _Search:
                 raise RefusedError(
                     f"The assignment of {path.name} is unknown. Pass --assignment, or name the file like the assignment."
                 )
-            yield take.submission_of(
+            yield submission_of(
                 student, self._released(assignment), [disk_file(path, Path(path.anchor))]
             )
-        elif path.is_file() and take.is_archive(disk_file(path)):
+        elif path.is_file() and kinds.is_archive(disk_file(path)):
             yield from self._archive_at(path)
         else:
             raise RefusedError(f"{path} is not a folder, a .py or .ipynb file, or a zip archive.")
 
-    def _released(self, assignment: Assignment) -> take.Wanted:
+    def _released(self, assignment: Assignment) -> Wanted:
         if assignment.name not in self.released:
-            self.released[assignment.name] = take.wanted_of(self.course, assignment.name)
+            self.released[assignment.name] = wanted_of(self.course, assignment.name)
         return self.released[assignment.name]
 
     def _meant(self, path: Path) -> tuple[str, Assignment | None]:
         """Return the student and the assignment of a file that is given alone."""
         name = stem(path.name)
         folder = path.parent
-        by_name = self._match(name)
+        by_name = assignment_called(name, self.course)
         by_folder = self.course.find(folder.name)
         if by_name is None:
             return student_name(name), self.wanted or by_folder
@@ -129,7 +146,7 @@ class _Search:
             folder = self._without_wrapper(root)
             entries = self._visible(folder)
             if assignment and not entries:
-                yield take.submission_of(student, self._released(assignment), [folder])
+                yield submission_of(student, self._released(assignment), [folder])
             yield from self._top(folder, entries, path.parent.name)
 
     def _top(self, folder: Folder, entries: Sequence[Entry], parent: str) -> Iterator[Submission]:
@@ -138,16 +155,16 @@ class _Search:
         student = student_name(parent if named and parent else folder.name)
         packed = not isinstance(folder, DiskFolder)
         if search.wanted and (
-            take.is_one_file(entries, search.wanted.stem, packed)
+            kinds.is_one_file(entries, search.wanted.stem, packed)
             or (entries and all(map(search._is_stray, entries)))
         ):
-            yield take.submission_of(student, self._released(search.wanted), [folder])
+            yield submission_of(student, self._released(search.wanted), [folder])
         elif self._is_of_one_student(entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
-            files = [entry for entry in entries if take.is_source(entry)]
+            files = [entry for entry in entries if kinds.is_source(entry)]
             raise RefusedError(
-                f"The assignment of the files in {folder.name} ({take.names(files)}) is unknown. Pass --assignment."
+                f"The assignment of the files in {folder.name} ({kinds.names(files)}) is unknown. Pass --assignment."
             )
         else:
             yield from search._class([*entries, *filter(_is_dotted, folder.entries())])
@@ -156,21 +173,23 @@ class _Search:
         """Return what can be students' work, without the course's tests and folders of grades."""
         given = {f"test_{assignment.stem}.py" for assignment in self.course.assignments}
         work = [
-            entry for entry in folder.entries() if take.is_work(entry) and entry.name not in given
+            entry for entry in folder.entries() if kinds.is_work(entry) and entry.name not in given
         ]
         return [entry for entry in work if not _is_of_grades(entry)]
 
     def _is_of_one_student(self, entries: Sequence[Entry]) -> bool:
         """Whether all folders here are named like assignments or, without folders, a file is."""
-        holders = [entry for entry in entries if not take.is_source(entry)]
+        holders = [entry for entry in entries if not kinds.is_source(entry)]
         if holders:
-            return all(self._match(take.label(entry)) for entry in holders)
-        return self.wanted is None and any(self._match(take.label(entry)) for entry in entries)
+            return all(assignment_called(kinds.label(entry), self.course) for entry in holders)
+        return self.wanted is None and any(
+            assignment_called(kinds.label(entry), self.course) for entry in entries
+        )
 
     def _is_of_lost_files(self, entries: Sequence[Entry]) -> bool:
         """Whether there are files without a known assignment here, and no student's folder."""
-        holders = [entry for entry in entries if not take.is_source(entry)]
-        return len(holders) < len(entries) and not any(map(take.holds_work, holders))
+        holders = [entry for entry in entries if not kinds.is_source(entry)]
+        return len(holders) < len(entries) and not any(map(kinds.holds_work, holders))
 
     def _without_wrapper(self, root: Folder) -> Folder:
         """Return the only folder of an archive if it holds a class, else the archive itself."""
@@ -178,14 +197,19 @@ class _Search:
         if len(entries) != 1 or isinstance(entries[0], File | Odd):
             return root
         inner = self._visible(entries[0])
-        has_folders = any(not take.is_source(entry) for entry in inner)
-        has_several_names = len({take.label(entry) for entry in inner}) > 1
+        has_folders = any(not kinds.is_source(entry) for entry in inner)
+        has_several_names = len({kinds.label(entry) for entry in inner}) > 1
         is_class = has_folders or has_several_names
-        return entries[0] if is_class and not self._is_of_one_student(inner) else root
+        has_assignment = any(self.course.find(kinds.label(entry)) for entry in inner)
+        is_student = has_assignment or self._is_of_one_student(inner)
+        return entries[0] if is_class and not is_student else root
 
     def _class(self, entries: Sequence[Entry]) -> Iterator[Submission]:
+        sections = self._sections(entries)
+        if sections and self.names is None:
+            raise RefusedError(next(iter(sections.values())))
         by_student: dict[str, dict[tuple[int, ...], list[Entry]]] = {}
-        label = self._label_before_stem if self._all_end_in_stem(entries) else take.label
+        label = self._label_before_stem if self._all_end_in_stem(entries) else kinds.label
         for entry in entries:
             student, attempt = attempt_of_address(label(entry))
             attempts = by_student.setdefault(student_name(student), {})
@@ -195,7 +219,10 @@ class _Search:
             if self.names is not None and not any(entry.name in self.names for entry in every):
                 continue
             newest = attempts[max(attempts)]
-            note = f"{take.names(newest)} counts, the last of {len(attempts)} attempts."
+            if student in sections:
+                yield self._refused(student, newest[0], sections[student])
+                continue
+            note = f"{kinds.names(newest)} counts, the last of {len(attempts)} attempts."
             for submission in self._of_student(student, newest):
                 notes = (*submission.notes, note) if len(attempts) > 1 else submission.notes
                 yield replace(submission, notes=notes)
@@ -210,25 +237,74 @@ class _Search:
 
     def _is_stray(self, entry: Entry) -> bool:
         """Whether this is a file of nobody: its name tells no assignment, or only that, such as `Copy of bank.ipynb`."""
-        if not take.is_source(entry):
+        if not kinds.is_source(entry):
             return False
         return self.wanted is None or without_copy(plain_stem(entry.name)) == self.wanted.stem
 
+    def _sections(self, entries: Sequence[Entry]) -> dict[str, str]:
+        """Return a sentence for each folder that seems to be a section's or a group's, by its name as a student."""
+        holders = [entry for entry in entries if not isinstance(entry, File | Odd)]
+        people = {holder.name: self._people_in(holder) for holder in holders}
+        people = {name: inside for name, inside in people.items() if inside}
+        all_names = list(itertools.chain.from_iterable(people.values()))
+        are_people = len(people) > 1 and 2 * len(set(all_names)) > len(all_names)
+        if not are_people or 2 * len(people) < len(holders):
+            named = [name for name in people if _SECTION.fullmatch(name.lower())]
+            people = {name: people[name] for name in named}
+        return {
+            student_name(name): f"{shown(name)} seems to hold the work of several students "
+            f"({joined(list(map(shown, inside)), kinds.LISTED)}), which would be mixed up. Name that "
+            "folder itself, and each one like it, or move the students' folders side by side."
+            for name, inside in people.items()
+        }
+
+    def _people_in(self, holder: Folder) -> list[str]:
+        """Return the names in a folder if each can be that of a student: the same file lies in each of them."""
+        try:
+            work = [entry for entry in holder.entries() if kinds.is_work(entry)]
+            work = [entry for entry in work if not kinds.is_given(entry)]
+            if len(work) < 2 or any(self._is_assignment(kinds.label(entry)) for entry in work):
+                return []
+            if all(isinstance(entry, File) for entry in work):
+                labels = sorted({kinds.label(entry) for entry in work})
+                return labels if len(labels) > 1 and _SECTION.fullmatch(holder.name.lower()) else []
+            if any(isinstance(entry, File | Odd) for entry in work) or has_attempts(work):
+                return []
+            trees = [Tree.below(entry) for entry in work if not isinstance(entry, File | Odd)]
+        except RefusedError:
+            return []
+        shapes = [
+            {
+                (len(leaf.folders), kinds.label(leaf.entry))
+                for leaf in tree.leaves
+                if self._is_assignment(kinds.label(leaf.entry))
+            }
+            for tree in trees
+        ]
+        same = max(Counter(itertools.chain.from_iterable(shapes)).values(), default=0)
+        return [entry.name for entry in work] if same > 1 and 2 * same > len(work) else []
+
+    def _is_assignment(self, name: str) -> bool:
+        """Whether a name is that of the assignment, or of any if none is wanted."""
+        if self.wanted is None:
+            return assignment_called(name, self.course) is not None
+        return self._released(self.wanted).is_called(name)
+
     def _all_end_in_stem(self, entries: Sequence[Entry]) -> bool:
         """Whether each file here is called like a student and the module: "Ada Lovelace - adding"."""
-        sources = [e for e in entries if take.is_source(e) and not self._is_stray(e)]
+        sources = [e for e in entries if kinds.is_source(e) and not self._is_stray(e)]
         return bool(sources) and all(
-            self._label_before_stem(entry) != take.label(entry) for entry in sources
+            self._label_before_stem(entry) != kinds.label(entry) for entry in sources
         )
 
     def _label_before_stem(self, entry: Entry) -> str:
         """Return a file's name without the module's, and without the number of a duplicate."""
-        if self.wanted is None or not take.is_source(entry):
-            return take.label(entry)
+        if self.wanted is None or not kinds.is_source(entry):
+            return kinds.label(entry)
         name = without_copy(plain_stem(entry.name))
         before = name.removesuffix(self.wanted.stem)
         student = before.rstrip(" _-–")
-        return student if student != before else take.label(entry)
+        return student if student != before else kinds.label(entry)
 
     def _work(self, student: str, entries: list[Entry]) -> Iterator[Submission]:
         if _is_dotted(entries[0]):
@@ -237,11 +313,11 @@ class _Search:
                 "Rename it if it is a student's, otherwise remove it."
             )
             yield self._refused(student, entries[0], problem)
-        elif self.wanted and all(take.is_source(entry) for entry in entries):
-            yield take.submission_of(student, self._released(self.wanted), entries)
+        elif self.wanted and all(kinds.is_source(entry) for entry in entries):
+            yield submission_of(student, self._released(self.wanted), entries)
         elif len(entries) > 1:
             yield self._refused(
-                student, entries[0], f"Found {take.names(entries)}; hand in only one of them."
+                student, entries[0], f"Found {kinds.names(entries)}; hand in only one of them."
             )
         else:
             yield from self._holder(student, entries[0])
@@ -257,7 +333,7 @@ class _Search:
     def _holder(self, student: str, entry: Entry) -> Iterator[Submission]:
         with ExitStack() as stack:
             try:
-                folder = self._inner(stack.enter_context(take.opened(entry)))
+                folder = self._inner(stack.enter_context(kinds.opened(entry)))
             except RefusedError as refusal:
                 yield self._refused(student, entry, str(refusal))
                 return
@@ -268,7 +344,7 @@ class _Search:
         if isinstance(folder, DiskFolder):
             return folder
         folder.inspect()
-        entries = [entry for entry in folder.entries() if take.is_work(entry)]
+        entries = [entry for entry in folder.entries() if kinds.is_work(entry)]
         if len(entries) != 1:
             return folder
         only = entries[0]
@@ -278,88 +354,70 @@ class _Search:
 
     def _student(self, student: str, folder: Folder) -> Iterator[Submission]:
         try:
-            folder.inspect()
-            entries = [
-                entry
-                for entry in folder.entries()
-                if take.is_work(entry) and not take.is_given(entry)
-            ]
+            tree = Tree.of([folder])
+            claimed = assignments_in(tree, self.course)
+            on_top = assignments_in(Tree(tree.entries, ()), self.course)
         except RefusedError as refusal:
             yield self._refused(student, folder, str(refusal))
             return
-        by_assignment: dict[str, list[Entry]] = {}
-        strays: list[Entry] = []
-        for entry in entries:
-            assignment = self._match(take.label(entry))
-            if assignment:
-                by_assignment.setdefault(assignment.name, []).append(entry)
-            else:
-                strays.append(entry)
+        work = [entry for entry in tree.entries if kinds.is_work(entry)]
+        work = [entry for entry in work if not kinds.is_given(entry)]
+        unknown = self._unknown_in(work, claimed)
         wanted = self.wanted
-        if wanted and wanted.name in by_assignment:
-            yield take.submission_of(
-                student, self._released(wanted), by_assignment[wanted.name], strays
-            )
-        elif wanted and not by_assignment:
-            yield take.submission_of(student, self._released(wanted), [folder])
-        elif wanted:
-            misspelt = [entry for entry in strays if self._close(take.label(entry)) == wanted.name]
-            for entry in misspelt[:1]:
-                yield Submission(
-                    student, wanted.name, problem=self._unknown(entry), path=entry.path
-                )
-        elif not by_assignment and len(strays) == 1 and take.is_archive(strays[0]):
-            yield from self._holder(student, strays[0])
-        else:
-            submissions = self._all(student, by_assignment, strays)
-            first = next(submissions, None)
-            yield first or self._refused(student, folder, _nothing_to_grade(folder))
-            yield from submissions
-
-    def _all(
-        self, student: str, by_assignment: dict[str, list[Entry]], strays: list[Entry]
-    ) -> Iterator[Submission]:
-        """Yield every submission of a student; a misspelt name is refused under the missing assignment's name."""
-        unknown: dict[str, Entry] = {}
-        for entry in strays:
-            name = safe_name(take.label(entry))
-            close = self._close(take.label(entry))
-            if close and close not in by_assignment and close not in unknown:
-                name = close
-            if close or (not by_assignment and take.holds_work(entry)):
-                unknown[name] = entry
-        for name in sorted({*by_assignment, *unknown}):
-            if name in by_assignment:
-                wanted = self._released(self.course.assignment(name))
-                yield take.submission_of(student, wanted, by_assignment[name], strays)
-            else:
+        if wanted is None and not claimed and len(work) == 1 and kinds.is_archive(work[0]):
+            yield from self._holder(student, work[0])
+            return
+        names = sorted({*claimed, *unknown}) if wanted is None else [wanted.name]
+        for name in names:
+            if name in claimed or (wanted and (not on_top or self._has_answer(tree, wanted))):
+                released = self._released(self.course.assignment(name))
+                yield submission_in(student, released, tree, self._place_of(name, work, folder))
+            elif name in unknown:
                 entry = unknown[name]
                 yield Submission(student, name, problem=self._unknown(entry), path=entry.path)
+        if not names:
+            yield self._refused(student, folder, _nothing_to_grade(folder))
+
+    def _place_of(self, name: str, work: Sequence[Entry], folder: Folder) -> Path | None:
+        """Return the path of what is named like the assignment in a student's folder, or else of the folder."""
+        for entry in work:
+            assignment = assignment_called(kinds.label(entry), self.course)
+            if assignment and assignment.name == name:
+                return entry.path
+        return folder.path
+
+    def _has_answer(self, tree: Tree, wanted: Assignment) -> bool:
+        """Whether a file with another name holds an answer, beside the folders of other assignments."""
+        try:
+            return choose(tree, self._released(wanted)).has_answer
+        except RefusedError:
+            return False
+
+    def _unknown_in(self, work: Sequence[Entry], claimed: Sequence[str]) -> dict[str, Entry]:
+        """Return the entries that are refused for their names; a misspelt one under the name of the assignment."""
+        unknown: dict[str, Entry] = {}
+        for entry in work:
+            name = kinds.label(entry)
+            if assignment_called(name, self.course) is None:
+                close = self._close(name)
+                key = close if close and close not in (*claimed, *unknown) else safe_name(name)
+                if (close and close not in claimed) or (not claimed and kinds.holds_work(entry)):
+                    unknown[key] = entry
+        return unknown
 
     def _refused(self, student: str, entry: Entry, problem: str) -> Submission:
-        assignment = self.wanted or self._match(take.label(entry))
-        name = assignment.name if assignment else safe_name(take.label(entry))
+        assignment = self.wanted or assignment_called(kinds.label(entry), self.course)
+        name = assignment.name if assignment else safe_name(kinds.label(entry))
         return Submission(student, name, problem=problem, path=entry.path)
 
     def _unknown(self, entry: Entry) -> str:
-        close = self._close(take.label(entry))
+        close = self._close(kinds.label(entry))
         names = [assignment.name for assignment in self.course.assignments]
         all_names = ", ".join(names)
         if len(names) > MOST_NAMES:
             all_names = f"{len(names)}, from {names[0]} to {names[-1]}"
         hint = f"; did you mean `{close}`?" if close else f"; there are {all_names}."
-        return f"The course has no assignment `{shown(take.label(entry))}`{hint}"
-
-    def _match(self, name: str) -> Assignment | None:
-        """Return the assignment with this name, or the only one whose module has it; a number suffix is ignored."""
-        named = self.course.find(name)
-        if named:
-            return named
-        of_module = [a for a in self.course.assignments if a.stem == name]
-        if len(of_module) == 1:
-            return of_module[0]
-        without_number = COUNTED.sub("", name)
-        return None if without_number == name else self._match(without_number)
+        return f"The course has no assignment `{shown(kinds.label(entry))}`{hint}"
 
     def _close(self, name: str) -> str | None:
         """Return the assignment whose name, or that of its module, is nearly this one."""
@@ -370,7 +428,7 @@ class _Search:
 
 def _nothing_to_grade(folder: Folder) -> str:
     entries = folder.entries()
-    there = f"there is only {take.names(entries)}" if entries else "it is empty"
+    there = f"there is only {kinds.names(entries)}" if entries else "it is empty"
     return f"Nothing in the folder {shown(folder.name)} can be graded: {there}."
 
 
@@ -379,7 +437,7 @@ def _is_of_grades(entry: Entry) -> bool:
     if isinstance(entry, File | Odd):
         return False
     try:
-        return JOURNAL in {inner.name for inner in entry.entries()} and not take.holds_work(entry)
+        return JOURNAL in {inner.name for inner in entry.entries()} and not kinds.holds_work(entry)
     except RefusedError:
         return False
 
@@ -389,5 +447,5 @@ def _is_dotted(entry: Entry) -> bool:
     return (
         entry.name.startswith(".")
         and not isinstance(entry, File | Odd)
-        and not take.is_furniture(entry.name)
+        and not kinds.is_furniture(entry.name)
     )

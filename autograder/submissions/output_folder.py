@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from autograder.records import RefusedError, Submission
+from autograder.submissions.entries import holds_work
 from autograder.submissions.files import SOURCES, DiskFolder, suffix
-from autograder.submissions.take import holds_work
 from autograder.text.names import student_name
 
 

@@ -91,10 +91,10 @@ HOSTILE_ZIPS: dict[str, tuple[Callable[[], bytes], str]] = {
     "lies about its size": (declared_small, "broken"),
     "a zero byte in a name": (lambda: zipped({"adding.pyXtxt": CODE}).replace(*NULL_NAME), "invalid name"),
     "one name twice": (named_twice, "archive twice"),
-    "a name in other letters": (lambda: zipped({"adding.py": CODE, "Adding.py": "x"}), "uppercase"),
+    "a name in other letters": (lambda: zipped({"adding.py": CODE, "Adding.py": "x"}), "different contents"),
     "a folder in other letters": (
-        lambda: zipped({"01_adding/adding.py": CODE, "01_Adding/adding.py": CODE}),
-        "uppercase",
+        lambda: zipped({"01_adding/adding.py": CODE, "01_Adding/adding.py": "x"}),
+        "different contents",
     ),
     "an archive inside": (lambda: zipped({"inner.zip": zipped({"adding.py": CODE})}), "archive inside an archive"),
     "the assignment's archive inside": (

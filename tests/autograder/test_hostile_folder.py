@@ -188,7 +188,6 @@ OTHERS_FILES = {
     "extras/git/seen.py": "written by `collect`: when a commit was first seen",
     "extras/git/store.py _algorithm_in": "the settings of a store, written by `collect`",
     "submissions/hand_in.py released_contents": "the files that students received",
-    "extras/git/work.py released_blobs": "the course's own files, as students receive them",
     "extras/lms/collecting/submission_folder.py _begin": "what `collect` is about to write",
     "source/gate.py": "the gate itself",
     "submissions/archives.py _fill": "reads from a stream of the gate",

@@ -147,7 +147,7 @@ def test_files_named_like_students_and_the_module_are_found(tmp_path: Path, cour
     files = {
         "Ada Lovelace - adding.py": CODE,
         "ben_adding.py": CODE,
-        "ben_adding (1).py": f"{CODE}# again\n",
+        "ben_adding (1).py": f"{CODE}again = 1\n",
     }
     class_folder = write(tmp_path / "class", files)
     submissions = {
@@ -235,6 +235,16 @@ def test_archive_of_one_student_is_read(
     submission = only(tmp_path / name, course, option)
     assert (submission.student, submission.assignment) == ("ada", "01_adding")
     assert submission.files[0].text == CODE
+
+
+@pytest.mark.parametrize("option", [None, "01_adding"])
+def test_archive_of_one_student_with_another_folder_is_no_class(
+    tmp_path: Path, course: Course, option: str | None
+) -> None:
+    write(
+        tmp_path, {"week.zip": zipped({"ada/01_adding/adding.py": CODE, "ada/src/adding.py": CODE})}
+    )
+    assert list(found(tmp_path / "week.zip", course, option)) == [("ada", "01_adding")]
 
 
 def test_submissions_are_read_one_at_a_time(tmp_path: Path, course: Course) -> None:
@@ -336,16 +346,16 @@ def test_released_files_are_not_submissions(tmp_path: Path, course: Course, give
 def test_several_candidates_are_refused(tmp_path: Path, course: Course) -> None:
     several = {
         "two files": {"01_adding/a.py": CODE, "01_adding/b.py": TOTAL},
-        "file and folder": {"adding.py": CODE, "01_adding/adding.py": CODE},
+        "file and folder": {"adding.py": CODE, "01_adding/adding.py": TOTAL},
         "folder and archive": {
             "01_adding/adding.py": CODE,
-            "01_adding.zip": zipped({"adding.py": CODE}),
+            "01_adding.zip": zipped({"adding.py": TOTAL}),
         },
         "odd file and archive": {
             "01_adding/a.py": CODE,
             "01_adding/b.zip": zipped({"adding.py": CODE}),
         },
-        "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": CODE},
+        "folder and second folder": {"01_adding/adding.py": CODE, "01_adding (1)/adding.py": TOTAL},
     }
     for title, files in several.items():
         folder = write(
@@ -411,7 +421,7 @@ def test_unknown_assignments_are_named(tmp_path: Path, course: Course) -> None:
     write(
         tmp_path,
         {
-            "c/ada/01_ading/adding.py": CODE,
+            "c/ada/01_ading/mine.py": CODE,
             "c/ada/02_totals/totals.py": TOTAL,
             "c/ada/data/x.csv": "1",
         },
@@ -437,10 +447,20 @@ def test_many_assignments_are_not_listed_in_each_refusal(tmp_path: Path, course:
 
 
 def test_two_misspelt_folders_are_refused_separately(tmp_path: Path, course: Course) -> None:
-    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ada/01_addin/adding.py": CODE})
+    write(tmp_path, {"c/ada/01_ading/mine.py": CODE, "c/ada/01_addin/mine.py": CODE})
     submissions = found(tmp_path / "c", course)
     assert list(submissions) == [("ada", "01_adding"), ("ada", "01_ading")]
     assert all(submission.problem for submission in submissions.values())
+
+
+def test_a_file_of_the_modules_name_tells_the_assignment_in_any_folder(
+    tmp_path: Path, course: Course
+) -> None:
+    write(tmp_path, {"c/ada/01_ading/adding.py": CODE, "c/ben/work/week 2/totals.py": TOTAL})
+    assert list(texts(found(tmp_path / "c", course))) == [
+        ("ada", "01_adding"),
+        ("ben", "02_totals"),
+    ]
 
 
 def test_folder_of_another_assignment_is_ignored(tmp_path: Path, course: Course) -> None:

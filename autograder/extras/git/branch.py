@@ -12,6 +12,7 @@ from autograder.records import RefusedError
 from autograder.text.names import shown
 
 AUTHOR = "Autograder"
+BRANCH = "feedback"  # if no other one is named
 ADDRESS = "feedback@autograder.invalid"
 SUBJECT = "Feedback"
 Pushed = Literal["pushed", "unchanged"]

@@ -1,9 +1,9 @@
 """Collect from repositories: look at all heads, fetch those that changed, and store the work as from an archive."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -11,23 +11,25 @@ from threading import Event
 from typing import Any
 
 from autograder.course.config import Course
+from autograder.extras.git.branch import BRANCH
 from autograder.extras.git.command import Git, Limits
 from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen, Sightings
-from autograder.extras.git.store import NotHandedInError, Store, TreeEntry
-from autograder.extras.git.work import Work, released_blobs, work_in
+from autograder.extras.git.store import Head, NotHandedInError, Store
+from autograder.extras.git.work import Commit, FetchError, Work
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.extras.lms.identity import anything
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.gradebook.seals import refuse_links
 from autograder.records import RefusedError
-from autograder.source.gate import FILE_BYTES, too_large
-from autograder.submissions.files import NOTEBOOK_BYTES, File, suffix
-from autograder.submissions.hand_in import content_digest, released_contents, work_among
+from autograder.submissions.choose import Wanted, wanted_of
+from autograder.submissions.hand_in import released_contents
 from autograder.text.files import remove_drafts
 from autograder.text.names import safe_name, shown, student_name
+from autograder.text.wording import joined
 
+LISTED = 4  # maximum number of names in a message
 SEEN = "seen"  # the folder with the times of hand-in, beside that of the stores
 
 
@@ -99,8 +101,8 @@ def collect_from_git(
         remove_drafts(folder / SEEN)
         remove_drafts(options.output)
         sightings = Sightings(folder / SEEN)
-        released = released_blobs(course)
-        look = partial(_Look, folder, course, released, sightings, limits, stopped, lock, clock)
+        wanted = {a.name: wanted_of(course, a.name) for a in course.assignments}
+        look = partial(_Look, folder, course, wanted, sightings, limits, stopped, lock, clock)
         looks = [pool.submit(look(group).result) for group in groups]
         for done, finished in enumerate(as_completed(looks), start=1):
             fetched = finished.result()
@@ -119,7 +121,7 @@ class _Look:
 
     folder: Path
     course: Course
-    released: Mapping[str, Collection[str]]
+    wanted: Mapping[str, Wanted]
     sightings: Sightings
     limits: Limits
     stopped: Event
@@ -146,84 +148,79 @@ class _Look:
             try:
                 store.prepare()
                 seen = self.sightings.of(safe_name(repository.student), address)
-                commit, came = self._head(store, seen, repository)
+                head, came = self._head(store, seen, repository)
                 fetched = fetched or came
-                works = self._work(store, commit, repository)
-                handed += self._submissions(store, seen, commit, repository, works)
+                commit = Commit(store, head.commit, self.course, repository.path)
+                works = commit.works(self.wanted, repository.assignment)
+                seen.note_work(head.commit, {work.assignment: self._digest(work) for work in works})
+                handed += _submissions(seen, head, repository, works)
                 notes += [
-                    f"{shown(repository.student)}: {work.note}" for work in works if work.note
+                    f"{shown(repository.student)}: {note}"
+                    for note in _notes(repository, head, commit, works)
                 ]
             except NotHandedInError as reason:
                 notes.append(
                     f"{shown(repository.student)} has handed in nothing at {repository.shown_url}: {reason}"
                 )
-            except RefusedError as problem:
+            except (RefusedError, FetchError) as problem:
                 store.discard()
                 problems.append(
                     f"{shown(repository.student)}: {repository.shown_url} was not collected: {problem}"
                 )
         return _Fetched(handed, notes, problems, fetched)
 
-    def _head(self, store: Store, seen: Seen, repository: Repository) -> tuple[str, bool]:
-        """Return the commit that counts, and whether it was fetched just now."""
+    def _head(self, store: Store, seen: Seen, repository: Repository) -> tuple[Head, bool]:
+        """Return the head that counts, and whether it was fetched just now."""
         now = self.clock()
         head = store.head(repository.branch)
         seen.note(head.ref, head.commit, now)
         if store.commit_of(head.ref) == head.commit:
-            return head.commit, False
+            return head, False
         commit = store.fetch(head)
         seen.note(head.ref, commit, self.clock())  # pushed since
-        return commit, True
+        return replace(head, commit=commit), True
 
-    def _work(self, store: Store, commit: str, repository: Repository) -> list[Work]:
-        assignment = (
-            self.course.assignment(repository.assignment) if repository.assignment else None
-        )
-        return work_in(store.tree(commit), self.course, assignment, repository.path, self.released)
-
-    def _submissions(
-        self, store: Store, seen: Seen, commit: str, repository: Repository, works: Sequence[Work]
-    ) -> list[RawSubmission]:
-        entries = [entry for work in works for entry in work.entries]
-        sizes = store.sizes({entry.oid for entry in entries})
-        small = {entry.oid for entry in entries if sizes[entry.oid] <= _limit(entry)}
-        contents = store.contents({oid: sizes[oid] for oid in small})
-        seen.note_work(commit, {work.assignment: self._digest(work, contents) for work in works})
-        return [
-            RawSubmission(
-                repository.student,
-                tuple(_file(entry, contents.get(entry.oid)) for entry in work.entries),
-                anything(repository.student),
-                assignment=work.assignment,
-                submitted_at=seen.handed_in(commit, work.assignment),
-                where=student_name(repository.student),
-                problem=work.problem,
-            )
-            for work in works
-        ]
-
-    def _digest(self, work: Work, contents: Mapping[str, bytes]) -> str:
-        """Return a digest that changes when a student's own files do, whatever these are called."""
-        whole = (
-            content_digest(contents[entry.oid]) if entry.oid in contents else entry.oid
-            for entry in work.entries
-        )
+    def _digest(self, work: Work) -> str:
         released = released_contents(self.course, self.course.assignment(work.assignment))
-        facts = [*sorted(work_among(whole, released)), work.problem]
-        return content_digest("\n".join(facts).encode("utf-8", "surrogateescape"))
+        return work.digest(released)
 
 
-def _file(entry: TreeEntry, content: bytes | None) -> File:
-    """Return a file of a commit; reading it raises RefusedError if it is too large, and so was not read."""
-    name = entry.path.rpartition("/")[2]
+def _submissions(
+    seen: Seen, head: Head, repository: Repository, works: Sequence[Work]
+) -> list[RawSubmission]:
+    return [
+        RawSubmission(
+            repository.student,
+            work.files,
+            anything(repository.student),
+            assignment=work.assignment,
+            submitted_at=seen.handed_in(head.commit, work.assignment),
+            where=student_name(repository.student),
+            problem=work.problem,
+        )
+        for work in works
+    ]
 
-    def load(limit: int) -> bytes:
-        if content is None:
-            raise RefusedError(too_large(name, _limit(entry)))
-        return content[: limit + 1]
 
-    return File(name, load)
-
-
-def _limit(entry: TreeEntry) -> int:
-    return NOTEBOOK_BYTES if suffix(entry.path) == ".ipynb" else FILE_BYTES
+def _notes(
+    repository: Repository, head: Head, commit: Commit, works: Sequence[Work]
+) -> Iterator[str]:
+    """Yield what was passed over in a repository: files, and branches."""
+    for work in works:
+        yield from work.notes
+    if any(work.is_own for work in works):
+        return
+    strange = commit.strange()
+    if strange and not repository.assignment:
+        yield (
+            f"{joined([shown(path) for path in strange], LISTED)} is not named like an assignment; "
+            "name the assignment with --assignment."
+        )
+    others = [name for name in head.other_branches if name != BRANCH]
+    if others:
+        branch = head.ref.removeprefix("refs/heads/")
+        yield (
+            f"{shown(branch)} at {repository.shown_url} holds no work of the student's own, but there "
+            f"are other branches: {joined([shown(name) for name in others], LISTED)}. If one of them "
+            "is the hand-in, name it with --branch or in the column `branch`."
+        )

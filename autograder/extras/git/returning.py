@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.course.config import Course
-from autograder.extras.git.branch import push
+from autograder.extras.git.branch import BRANCH, push
 from autograder.extras.git.command import Git, Limits
 from autograder.extras.git.concurrency import OnProgress, held, repository_threads
 from autograder.extras.git.feedback_tree import feedback_files
@@ -20,7 +20,6 @@ from autograder.gradebook.seals import refuse_links
 from autograder.records import Grade, RefusedError
 from autograder.text.names import graded_name, shown
 
-BRANCH = "feedback"
 FOLDER = "return"  # in the folder of grades
 _LONG_AGO = datetime(2020, 1, 1, tzinfo=timezone.utc)
 

@@ -15,6 +15,7 @@ from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.text.files import write_whole
 
+_BRANCHES = "refs/heads/"
 _HEADS_BYTES = 1 * MEGABYTE
 _PATH_BYTES = 400  # of a tree's entry with its path, on average
 _HEAD = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\t(\S+)")
@@ -48,10 +49,14 @@ class TreeEntry:
 
 @dataclass(frozen=True)
 class Head:
-    """A branch or a tag, and the commit at which it stands."""
+    """A branch or a tag, and the commit at which it stands.
+
+    `other_branches` are those with other commits, if the repository itself chose.
+    """
 
     ref: str
     commit: str
+    other_branches: tuple[str, ...] = ()
 
 
 def object_name(algorithm: str, kind: str, content: bytes) -> str:
@@ -215,17 +220,25 @@ class Store:
         return {oid: int(rest[1]) for oid, *rest in facts if len(rest) == 2 and rest[0] == "blob"}
 
     def _default(self) -> Head:
-        lines = self.git.run("ls-remote", "--symref", REMOTE, "HEAD", most=_HEADS_BYTES).decode(
-            "utf-8", "replace"
-        )
+        asked = ("ls-remote", "--symref", REMOTE, "HEAD")
+        try:
+            listed = self.git.run(*asked, f"{_BRANCHES}*", most=_HEADS_BYTES)
+        except RefusedError as problem:
+            if "sends more" not in str(problem):
+                raise
+            listed = self.git.run(*asked, most=_HEADS_BYTES)  # there are too many branches
+        lines = listed.decode("utf-8", "replace")
         pointer = _POINTER.search(lines)
         commits = {
             match[2]: match[1] for match in filter(None, map(_HEAD.fullmatch, lines.splitlines()))
         }
         if "HEAD" not in commits:
             raise NotHandedInError("there is no commit yet.")
-        ref = pointer[1] if pointer and pointer[1].startswith("refs/heads/") else "HEAD"
-        return Head(ref, commits["HEAD"])
+        ref = pointer[1] if pointer and pointer[1].startswith(_BRANCHES) else "HEAD"
+        head = commits["HEAD"]
+        others = [name for name, commit in commits.items() if commit != head]
+        others = [name.removeprefix(_BRANCHES) for name in others if name.startswith(_BRANCHES)]
+        return Head(ref, head, tuple(sorted(others)))
 
     def _settle(self) -> None:
         """Take back what git wrote into the store's settings: a missing object is not fetched unasked."""

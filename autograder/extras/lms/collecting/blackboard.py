@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.identity import Described, Id
-from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, in_attempts
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError
 from autograder.submissions.files import Entry, File
@@ -66,13 +66,14 @@ class BlackboardCollector(Collector):
             where = student.name or student.login
             if len(by_time) > 1:
                 findings.notes.append(
-                    f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+                    f"{shown(where)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts, "
+                    "unless only an earlier one holds an answer."
                 )
             names = (student.name,) if student.name else ()
             findings.handed.append(
                 RawSubmission(
                     student.login,
-                    tuple(by_time[latest]),
+                    in_attempts(by_time),
                     Described((Id(student.login, SITE),), names),
                     SITE,
                     name=student.name,

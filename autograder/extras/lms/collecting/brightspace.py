@@ -14,7 +14,7 @@ from pathlib import Path
 from autograder.extras.lms.collecting.collector import Collector
 from autograder.extras.lms.collecting.times import month_of
 from autograder.extras.lms.identity import Described, Id
-from autograder.extras.lms.raw_submission import Findings, RawSubmission
+from autograder.extras.lms.raw_submission import Findings, RawSubmission, in_attempts
 from autograder.extras.lms.roster import Roster
 from autograder.submissions.below import files_below
 from autograder.submissions.files import Entry, File, Odd
@@ -62,12 +62,13 @@ class BrightspaceCollector(Collector):
             latest = max(by_time)
             if len(by_time) > 1:
                 findings.notes.append(
-                    f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts."
+                    f"{shown(name)} has {counted(len(by_time), 'attempt')}; the one of {latest} counts, "
+                    "unless only an earlier one holds an answer."
                 )
             findings.handed.append(
                 RawSubmission(
                     student,
-                    tuple(by_time[latest]),
+                    in_attempts(by_time),
                     Described((Id(student, SITE),), (name,)),
                     SITE,
                     name=name,

@@ -179,4 +179,5 @@ def _handed(student: str, items: list[tuple[Reading, File]]) -> RawSubmission:
         late=newest.late,
         attempt=newest.number or None,
         where=newest.name or student,
+        is_in_order=True,
     )

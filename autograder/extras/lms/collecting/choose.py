@@ -1,15 +1,26 @@
 """Assign a student's files to assignments, and choose the names under which they are stored."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.raw_submission import TYPED, RawSubmission
 from autograder.records import RefusedError
-from autograder.submissions.files import SOURCES, File, plain_stem, stem, suffix
-from autograder.submissions.take import NOTE, is_given, is_work, names
+from autograder.submissions.choose import (
+    NOTE,
+    Chosen,
+    Leaf,
+    Tree,
+    Wanted,
+    assignments_in,
+    wanted_of,
+)
+from autograder.submissions.choose import choose as choose_from
+from autograder.submissions.entries import is_archive, is_given, is_work, names
+from autograder.submissions.files import SOURCES, File, Odd, folder_of, plain_stem, stem, suffix
 from autograder.text.files import numbered
 from autograder.text.names import safe_name, shown
 
@@ -46,13 +57,10 @@ def named_in(text: str, course: Course) -> Assignment | None:
 
 def the_only_one(submissions: Iterable[RawSubmission], course: Course) -> Assignment | None:
     """Return the assignment of all files with a known name, if there is exactly one."""
-    stems = _stems(course)
-    names: set[str] = set()
-    for submission in submissions:
-        work = filter(is_work, submission.files)
-        names.update(stem(_plainly_named(file, stems).name) for file in work)
-    assignments = {stems[name] for name in names if name in stems}
-    return course.assignment(assignments.pop()) if len(assignments) == 1 else None
+    names = set[str]()
+    for raw in submissions:
+        names.update(assignments_in(_tree(raw, course), course))
+    return course.assignment(names.pop()) if len(names) == 1 else None
 
 
 def choose(
@@ -68,24 +76,112 @@ def choose(
     meant = assignment or meant
     choice = Choice()
     where = shown(raw.where)
-    work = [file for file in raw.files if is_work(file) and not is_given(file)]
+    tree = _tree(raw, course)
+    entries = _files(leaf.entry for leaf in tree.leaves)
+    work = [entry for entry in entries if is_work(entry) and not is_given(entry)]
     if raw.problem and assignment is not None:
         choice.odd.append(f"{where}, {assignment.name}: {raw.problem}")
-        _keep_unusable(raw.files, assignment.name, choice, raw.problem)
+        _keep_unusable(entries, assignment.name, choice, raw.problem)
         return choice
     if not work:
-        there = _only(raw.files)
+        there = _only(entries)
         kept = " It is kept, and `grade` refuses it." if meant else _NOT_TOLD
         choice.odd.append(f"{where}: {there}; a .py, an .ipynb or an archive is needed.{kept}")
         if meant is not None:
-            _keep_unusable(raw.files, meant.name, choice)
-    for target, files in _by_assignment(work, course, assignment, where, choice).items():
-        taken = _read(files, where, choice)
-        if taken:
-            choice.files[target] = taken
-        else:
-            _keep_unusable(files, target, choice)
+            _keep_unusable(entries, meant.name, choice)
+        return choice
+    named = {leaf.path: assignments_in(_alone(leaf), course) for leaf in tree.leaves}
+    counting = set[str]()
+    for target in [assignment.name] if assignment else assignments_in(tree, course):
+        wanted = wanted_of(course, target)
+        chosen = _outcome(tree, wanted)
+        paths = set(chosen.paths) if isinstance(chosen, Chosen) else set()
+        counting |= paths
+        files = [
+            leaf.entry
+            for leaf in tree.leaves
+            if leaf.entry in work
+            and (assignment or leaf.path in paths or target in named[leaf.path])
+        ]
+        _store(files, tree, wanted, chosen, where, choice)
+    if assignment is None:
+        for leaf in tree.leaves:
+            if leaf.entry in work and not named[leaf.path] and leaf.path not in counting:
+                choice.odd.append(
+                    f"{where}: {shown(leaf.entry.name)} is not named like an assignment; "
+                    "name the assignment with --assignment."
+                )
     return choice
+
+
+def _tree(raw: RawSubmission, course: Course) -> Tree:
+    """Return a student's files as a tree, in which earlier files of a name lie in folders of attempts."""
+    stems = {assignment.stem for assignment in course.assignments}
+    stems |= {assignment.name for assignment in course.assignments}
+    by_way: dict[str, list[File]] = {}
+    for file in raw.files:
+        way = _plain_way(file.name, stems) if raw.is_in_order else file.name
+        by_way.setdefault(way, []).append(file)
+    placed = list[tuple[str, File]]()
+    for way, same in by_way.items():
+        for number, file in enumerate(same[:-1], start=1):
+            duplicate = f"{stem(way)} ({number}){suffix(way)}"
+            placed.append((f"{number}/{way}" if raw.is_in_order else duplicate, file))
+        is_attempt = raw.is_in_order and len(same) > 1
+        placed.append((f"{len(same)}/{way}" if is_attempt else way, same[-1]))
+    return Tree.below(folder_of(placed))
+
+
+def _files(entries: Iterable[File | Odd]) -> list[File]:
+    return [entry for entry in entries if isinstance(entry, File)]
+
+
+def _alone(leaf: Leaf) -> Tree:
+    return Tree((), (leaf,))
+
+
+def _outcome(tree: Tree, wanted: Wanted) -> Chosen | str:
+    """Return what counts, or the reason that nothing does; `grade` opens archives."""
+    try:
+        return choose_from(tree.without_archives, wanted)
+    except RefusedError as refusal:
+        return str(refusal)
+
+
+def _store(
+    files: Sequence[File],
+    tree: Tree,
+    wanted: Wanted,
+    chosen: Chosen | str,
+    where: str,
+    choice: Choice,
+) -> None:
+    """Keep all of a student's files if `grade` chooses the same among them, otherwise only those that count."""
+    stored, replaced = _read(files, wanted, where, choice)
+    among_them = _outcome(Tree.below(folder_of(_in_memory(stored))), wanted)
+    if isinstance(chosen, str):
+        if stored and (among_them == chosen or any(map(is_archive, files))):
+            choice.files[wanted.name] = stored
+        else:
+            if stored:
+                choice.odd.append(f"{where}: {chosen}")
+            _keep_unusable(files, wanted.name, choice, chosen if stored else "")
+        return
+    texts = [file.text for file in chosen.files]
+    if not isinstance(among_them, Chosen) or [file.text for file in among_them.files] != texts:
+        counting = [leaf.entry for leaf in tree.leaves if leaf.path in chosen.paths]
+        stored, replaced = _read(_files(counting), wanted, where, choice)
+    choice.notes += [f"{where}: {note}" for note in chosen.notes or replaced]
+    choice.files[wanted.name] = stored
+
+
+def _in_memory(stored: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
+    for name, data in stored.items():
+        yield name, File(name, partial(_first, data))
+
+
+def _first(data: bytes, limit: int) -> bytes:
+    return data[: limit + 1]
 
 
 def _only(files: Sequence[File]) -> str:
@@ -124,54 +220,35 @@ def _free_name(name: str, data: bytes, kept: dict[str, bytes]) -> str:
     return next(candidate for candidate in free if kept.get(candidate, data) == data)
 
 
-def _by_assignment(
-    work: Sequence[File], course: Course, assignment: Assignment | None, where: str, choice: Choice
-) -> dict[str, list[File]]:
-    stems = _stems(course)
-    files = [_plainly_named(file, stems) for file in work]
-    if assignment is not None:
-        # `grade` decides which of them holds the work
-        return {assignment.name: files} if files else {}
-    grouped: dict[str, list[File]] = {}
-    for file in files:
-        if stem(file.name) in stems:
-            grouped.setdefault(stems[stem(file.name)], []).append(file)
-        else:
-            choice.odd.append(
-                f"{where}: {shown(file.name)} is not named like an assignment; name the assignment with --assignment."
-            )
-    return grouped
+def _plain_way(way: str, stems: Collection[str]) -> str:
+    """Return the way to a file whose name is a module's with the number of a duplicate, without that number."""
+    folder, slash, name = way.rpartition("/")
+    if stem(name) in stems or plain_stem(name) not in stems:
+        return way
+    return f"{folder}{slash}{plain_stem(name)}{suffix(name)}"
 
 
-def _stems(course: Course) -> dict[str, str]:
-    return {name: a.name for a in course.assignments for name in (a.stem, a.name)}
-
-
-def _plainly_named(file: File, stems: dict[str, str]) -> File:
-    whole = stem(file.name)
-    plain = plain_stem(file.name)
-    if whole in stems or plain not in stems:
-        return file
-    return replace(file, name=f"{plain}{suffix(file.name)}")
-
-
-def _read(files: Sequence[File], where: str, choice: Choice) -> dict[str, bytes]:
+def _read(
+    entries: Sequence[File], wanted: Wanted, where: str, choice: Choice
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return the contents of files by the names under which they are stored, and which names stand for several."""
     taken: dict[str, bytes] = {}
-    for file in files:
+    replaced = list[str]()
+    for entry in entries:
         try:
-            data = file.read()
-            if not data and suffix(file.name) not in SOURCES:
+            data = entry.read()
+            if not data and suffix(entry.name) not in SOURCES:
                 raise RefusedError(
-                    f"{shown(file.name)} cannot be taken out of this archive; unpack it first."
+                    f"{shown(entry.name)} cannot be taken out of this archive; unpack it first."
                 )
         except RefusedError as refusal:
             choice.odd.append(f"{where}: {refusal}")
             continue
-        name = _plain_file(file.name)
+        name = _plain_file(_plain_way(entry.name, (wanted.stem, wanted.name)))
         if taken.get(name, data) != data:
-            choice.notes.append(f"{where}: {name} is there more than once; the last one counts.")
+            replaced.append(f"{name} is there more than once; the last one counts.")
         taken[name] = data
-    return taken
+    return taken, replaced
 
 
 def _plain_file(name: str) -> str:

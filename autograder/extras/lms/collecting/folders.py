@@ -13,8 +13,8 @@ from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError, Submission
 from autograder.submissions import find_submissions
 from autograder.submissions.below import files_below
+from autograder.submissions.entries import label
 from autograder.submissions.files import Entry, File, Odd
-from autograder.submissions.take import label
 from autograder.text.names import shown, student_name
 
 # the end of the folder's name that `gh classroom clone student-repos` makes
@@ -47,6 +47,7 @@ def read(
         entry = originals.get(submission.student)
         called = (label(entry) if entry else submission.student).removeprefix(slug)
         files = _files(submission) if entry is None or not problem else tuple(_kept(entry, name))
+        findings.notes += [f"{shown(called)}: {note}" for note in submission.notes]
         reading = roster.reading(called)
         raw = RawSubmission(
             called, files, reading.described, assignment=name, where=shown(called), problem=problem

@@ -16,8 +16,8 @@ from autograder.extras.lms.exports.gradescope import SETTINGS
 from autograder.gradebook.run_state import fresh_seed
 from autograder.gradebook.visibility import with_full_messages
 from autograder.records import Grade, InfrastructureError, Submission, TestResult
+from autograder.submissions.choose import submission_of, wanted_of
 from autograder.submissions.files import DiskFolder
-from autograder.submissions.take import submission_of, wanted_of
 from autograder.version import __version__
 
 RESULTS = Path("results", "results.json")

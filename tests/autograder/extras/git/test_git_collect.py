@@ -428,27 +428,6 @@ def test_released_files_that_nobody_touched_are_no_hand_in(
     assert ("ada", NAME) in read_collected(tmp_path / "submitted")
 
 
-def test_folder_of_the_assignment_counts_before_others(tmp_path: Path, gather: Gather) -> None:
-    files = {
-        "adding.py": answer(1),
-        f"a/b/{NAME}/adding.py": answer(2),
-        "02_taking/adding.py": answer(3),
-    }
-    report = gather({"ada": make_repository(tmp_path, "ada", files)})
-    assert text_of(tmp_path, "ada") == answer(2)
-    assert "the work in a/b/01_adding counts; there is more in the top folder." in " ".join(
-        report.notes
-    )
-
-
-def test_file_of_another_name_is_collected_for_a_named_assignment(
-    tmp_path: Path, gather: Gather
-) -> None:
-    files = {"my_work.py": answer(1), "README.md": "hello"}
-    gather({"ada": make_repository(tmp_path, "ada", files)}, assignment=NAME)
-    assert [file.name for file in (tmp_path / "submitted/ada" / NAME).iterdir()] == ["my_work.py"]
-
-
 def test_repository_without_work_is_refused_when_graded(
     tmp_path: Path, course: Course, gather: Gather
 ) -> None:

@@ -356,17 +356,17 @@ def protocol_of_a_program(scene: Scene) -> Outcome:
 
 def link(scene: Scene) -> Outcome:
     scene.repository.commit({"adding.py": (LINK, "/etc/passwd")})
-    return Outcome(problem="adding.py is a link. Put the file itself there.")
+    return Outcome(problem="adding.py is a link, not a file; hand in the file itself.")
 
 
 def link_to_a_folder(scene: Scene) -> Outcome:
     scene.repository.commit({NAME: (LINK, "/etc")})
-    return Outcome(problem="01_adding is a link. Put the files themselves there.")
+    return Outcome(problem="01_adding is a link; hand in the file itself.")
 
 
 def submodule_in_place_of_work(scene: Scene) -> Outcome:
     scene.repository.commit({NAME: (SUBMODULE, "1" * 40)})
-    return Outcome(problem="01_adding is a submodule. Put the files themselves there.")
+    return Outcome(problem="01_adding is a submodule; hand in the file itself.")
 
 
 def stand_at_tree(scene: Scene, tree: str) -> None:
