@@ -161,7 +161,7 @@ def share_of_locks_derived_again(course: Course, assignment: Assignment) -> floa
     choose another grid.
     """
     committed = json.loads((course.release_folder(assignment) / FILE_NAME).read_text())["tests"]
-    derived, _, _ = survey(course, assignment)
+    derived, _ = survey(course, assignment)
     ours, theirs = (
         {
             (test, index)
