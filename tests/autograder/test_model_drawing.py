@@ -13,9 +13,9 @@ from torch import nn
 
 from autograder.course.config import load_course
 from autograder.notebook import draw_model
+from autograder.sandbox.inside.shell import silent_notebook
 from autograder.selfcheck.model_drawing import WIDTH, ModelDrawing
 from autograder.selfcheck.workspace import run_text
-from autograder.source.text import silent_notebook
 
 SVG = "{http://www.w3.org/2000/svg}"
 

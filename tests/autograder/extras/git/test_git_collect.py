@@ -200,16 +200,19 @@ def test_commit_that_changes_other_files_is_no_new_hand_in(tmp_path: Path, gathe
 
 
 STUB = "def add(a, b):\n    raise NotImplementedError\n"
+CELL = {"cell_type": "code", "source": STUB, "metadata": {}, "outputs": [], "execution_count": None}
+NOTEBOOK = json.dumps({"cells": [CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @pytest.fixture
 def released(course: Course) -> Iterator[None]:
     """The stub and the notebook as students received them."""
     assignment = course.assignment(NAME)
-    files = (course.stub_file(assignment), course.notebook_file(assignment))
+    texts = {course.stub_file(assignment): STUB, course.notebook_file(assignment): NOTEBOOK}
+    files = list(texts)
     files[0].parent.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        file.write_text(STUB, "utf-8")
+    for file, text in texts.items():
+        file.write_text(text, "utf-8")
     yield
     for file in files:
         file.unlink()
@@ -249,7 +252,7 @@ ROADS: dict[str, Callable[[StudentRepository], StudentRepository]] = {
     "a branch is renamed": renamed_branch,
     "another branch with the same work is the first": another_branch,
     "an untouched notebook comes beside it": committed(
-        adding_py=answer(1), **{"adding.ipynb": STUB}
+        adding_py=answer(1), **{"adding.ipynb": NOTEBOOK}
     ),
     "the untouched stub lies in a folder beside it": committed(
         adding_py=answer(1), x__adding_py=STUB
