@@ -237,13 +237,12 @@ def silent_notebook() -> types.ModuleType:
     """Return a replacement for `autograder.notebook` with functions that do nothing."""
     module = types.ModuleType("autograder.notebook")
     module.__dict__.update(
-        {function.__name__: function for function in _NOTEBOOK_FUNCTIONS},
-        NotGradedHereError=type("NotGradedHereError", (Exception,), {}),
+        _NOTEBOOK_FUNCTIONS, NotGradedHereError=type("NotGradedHereError", (Exception,), {})
     )
     return module
 
 
-def check(part: str = "", questions: bool | None = None) -> Any:
+def check(part: str = "") -> Any:
     return Nothing()
 
 
@@ -251,11 +250,11 @@ def hint(part: str = "", again: bool = False) -> Any:
     return Nothing()
 
 
-def catch(part: str = "", make_input: Any = None, give_up: str = "") -> Any:
+def try_input(part: str = "", make_input: Any = None, give_up: str = "") -> Any:
     return None
 
 
-def catch_all(file: str) -> None: ...
+def try_file(file: str) -> None: ...
 
 
 def answers(assignment: str = "") -> None: ...
@@ -289,7 +288,17 @@ def watch_training(
     return watch
 
 
-_NOTEBOOK_FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(answers, catch, catch_all, check, draw_model, earlier_work, hint),
-    *(open_assignment, pack, picture, progress, watch_training),
-)
+_NOTEBOOK_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "answers": answers,
+    "catch": try_input,
+    "catch_all": try_file,
+    "check": check,
+    "draw_model": draw_model,
+    "earlier_work": earlier_work,
+    "hint": hint,
+    "open_assignment": open_assignment,
+    "pack": pack,
+    "picture": picture,
+    "progress": progress,
+    "watch_training": watch_training,
+}
