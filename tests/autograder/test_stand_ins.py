@@ -511,7 +511,7 @@ IN_NOTEBOOKS = {
     "the notebook's functions": (
         """
         from autograder.notebook import check, hint, watch_training
-        r = check('mask', questions=False)
+        r = check('mask')
         hint('mask', again=True); watch_training(3, title='x')(1, 2.0)
         found = r.passed
         """,
