@@ -237,7 +237,7 @@ def test_09_masked_language_model(solution):
     )
 
 
-def test_10_ready_made():
+def test_10_ready_made(solution):
     word = tensor(1, 1, 1, 1.02)
     variance = word.var(correction=0)
     assert f"{variance:.6f}" == "0.000075"
@@ -248,8 +248,15 @@ def test_10_ready_made():
     one = torch.ones((), dtype=torch.float64)
     assert (f"{F.gelu(one):.6f}", f"{F.gelu(one, approximate='tanh'):.6f}") == ("0.841345", "0.841192")
     assert f"{F.gelu(one) - F.gelu(one, approximate='tanh'):.5f}" == "0.00015"
-    text = "aaab␣aaab"
-    assert [sum(text[i : i + 2] == pair for i in range(8)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
+    bpe, tea = solution("10"), "tea no tea sea tea"
+    assert [tea.count(pair) for pair in ("ea", "te", " t", " n", " s")] == [4, 3, 2, 1, 1]
+    assert bpe.train_bpe(tea, 3) == [(b"e", b"a"), (b"t", b"ea"), (b" ", b"tea")]
+    assert (len(tea), "|".join(map(bytes.decode, bpe.encode(tea, bpe.train_bpe(tea, 3))))) == (
+        18, "tea| |n|o| tea| |s|ea| tea")
+    pairs = [pair for word in ("aaab", "␣aaab") for pair in zip(word, word[1:])]
+    assert [pairs.count(tuple(pair)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
+    assert bpe.train_bpe("aaab aaab", 2) == [(b"a", b"a"), (b"a", b"b")]
+    assert (len("é".encode()), len("🙂".encode())) == (2, 4)
     says(
         "10",
         "0.000075",
@@ -258,7 +265,8 @@ def test_10_ready_made():
         "0.841345",
         "0.841192",
         "The difference of 0.00015",
-        "`a a` four times, `a b` twice",
+        "`aaab aaab`, the pair (a, a) stands 4 times, (a, b) twice, (␣, a) once",
+        "the 18 bytes of the text have become 9 tokens: `tea`, `␣`, `n`, `o`, `␣tea`, `␣`, `s`, `ea`, `␣tea`",
     )
 
 
