@@ -348,6 +348,19 @@ def test_13_grouped_queries(solution):
     says("13", "The largest of these models has a smaller cache than one a tenth of its size.", "100 numbers together")
 
 
+def test_13_blocks(solution):
+    module = solution("13")
+    q, k, v = torch.ones(1, 1), torch.tensor([[1.0], [3.0], [6.0]]).log(), torch.tensor([[10.0], [20.0], [30.0]])
+    assert module.blockwise_attention(q, k, v, 2).item() == pytest.approx(25)
+    assert (4 / 3 / 2 + 1, 70 / 3 / 2 + 30, (5 / 3, 125 / 3)) == (5 / 3, pytest.approx(125 / 3), (5 / 3, 125 / 3))
+    assert module.bytes_moved(4, 6, 2, 3, 2) == ((16 + 24 + 96) * 2, (24 + 2 * (24 + 16)) * 2) == (272, 208)
+    whole, blocks = module.bytes_moved(4096, 4096, 128, 512, 2)
+    assert (round(whole / 1e6), round(blocks / 1e6)) == (138, 28)
+    assert module.bytes_moved(4096, 4096, 128, 64, 2)[1] > whole > module.bytes_moved(4096, 4096, 128, 128, 2)[1]
+    assert (round(4096 * 4096 * 2 / 1e6), 4096 * 64 * 2 / 1e6) == (34, pytest.approx(0.5, abs=0.03))  # in the answer
+    says("13", "it is 138 million bytes against 28 million", "ten billion of them")
+
+
 def test_13_sizes_are_those_of_the_published_models():
     """The defaults of Hugging Face's configurations are GPT-2 small, Falcon 7B, and a Llama as wide as Llama 2."""
     transformers = pytest.importorskip("transformers")

@@ -143,7 +143,8 @@ def turned_weights_and_twins(student) -> Figure:
 def tokens_for_a_hundred_letters(student, merges: int = 80) -> Figure:
     """The English curve begins at 100, where every letter is a token, and falls to about 20. The German one hardly falls.
 
-    It begins above 100, because ä and ö are two bytes. Below, the English sentence is cut with all the merges: frequent words are one token, with the space before them.
+    It begins above 100, because ä and ö are two bytes. Below, the English sentence is cut with all the merges: frequent
+    words are one token, with the space before them.
     """
     learned = student.train_bpe(TEXT, merges)
     counts = range(len(learned) + 1)

@@ -84,7 +84,7 @@ def test_merges_by_hand(student):
 
 @task("bpe", 0.25)
 def test_overlaps_and_ties_by_hand(student):
-    """"aaab aaab" teaches (a, a), which stands there 4 times, and then the smaller of two pairs that stand there twice."""
+    """"aaab aaab" teaches (a, a), which stands there 4 times, and then the smaller of two pairs that stand twice."""
     merges = student.train_bpe("aaab aaab", 2)
     checks.equal(merges, [(b"a", b"a"), (b"a", b"b")], 'train_bpe("aaab aaab", 2)')
 
