@@ -220,7 +220,7 @@ def flattened(vectors: Tensor) -> Tensor:
 def frozen_and_not(student) -> Figure:
     """Accuracy on dishes without a labelled card: the fine-tuned encoder and LoRA should leave the frozen one far behind.
 
-    LoRA trains a few hundred numbers, one in twenty. The dashed line is a model that spots every question and tosses a coin for the rest.
+    LoRA trains one number in twelve. The dashed line is a model that spots every question and tosses a coin for the rest.
     """
     (ids, labels), (held_out, classes) = some_cards(student)
     weights, pad = pretrained(student), student.PAD

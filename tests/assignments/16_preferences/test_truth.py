@@ -129,7 +129,26 @@ def test_divergence_by_hand(told):
         "0.144",
     ]
     assert (of_three(math.log(2)), of_three(math.log(1.5))) == ("0.693", "0.405")
+    logits = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    policy, weights = logits.log_softmax(dim=0), logits.detach().softmax(dim=0)
+    penalties = torch.stack([told.kl_penalty(policy[i : i + 1], theirs[i : i + 1]) for i in (0, 1)])
+    there = (policy.exp() * (policy - theirs)).sum()
+    back = (theirs.exp() * (theirs - policy)).sum()
+    slopes = [torch.autograd.grad(loss, logits, retain_graph=True)[0][0] for loss in
+              ((weights * penalties).sum(), there, back)]
+    assert [f"{slope:.4f}" for slope in slopes] == ["0.2500", "0.2747", "0.2500"]
+    says("grows by 0.2747 for each unit, but the gradient of this penalty is 0.25")
     says("counts $0.5 + 0.693 - 1 = 0.193$", "$1.5 - 0.405 - 1 = 0.095$", "Their mean is 0.144", "is 0.144 as well")
+
+
+def test_token_by_token_by_hand(told):
+    assert round(100 * (1.02**12 - 1)) == 27 and 1.02**9 < 1.2 < 1.02**10
+    answer = torch.tensor([[True, True, False], [True, True, True]])
+    ratios = torch.tensor([[1.5, 1.0, 1.0], [0.5, 1.0, 1.0]], dtype=torch.float64)
+    loss = told.token_clipped_loss(ratios.log(), torch.zeros(2, 3), numbers(1.0, -1.0), answer)
+    counts = (1.2, 1.0, -0.8, -1.0, -1.0)
+    assert (of_three(loss), of_three(sum(counts[2:]) / 3), f"{-sum(counts) / 5:.2f}") == ("-0.083", "-0.933", "0.12")
+    says("$-(1.1 - 0.933)/2 = -0.083$", "would give 0.12", "the answer has become 27 % likelier")
 
 
 # ---------------------------------------------------------------- what the prose says about the whole run
