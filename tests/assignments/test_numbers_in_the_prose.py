@@ -270,6 +270,19 @@ def test_10_ready_made(solution):
     )
 
 
+def test_11_a_fair_test(solution):
+    module = solution("11")
+    assert module.overlap([1, 2, 3, 4], [2, 3, 4, 3, 2, 3], 2) == 0.6
+    right_a, right_b = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
+    rows = torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0], [1, 1, 2, 2]])
+    assert module.difference(right_a, right_b, rows) == pytest.approx((0.25, 0.0125, 0.9625))
+    assert f"{100 * math.sqrt(0.8 * 0.2 / 200):.1f}" == "2.8" and (160 / 200, 154 / 200) == (0.8, 0.77)
+    one, two = tensor(1, 0, 0.5, 0.5), tensor(0.5, 0.5, 0, 1)
+    assert (one @ one, two @ two, one @ two) == (1.5, 1.5, 1)
+    assert f"{F.cosine_similarity(one, two, dim=0):.3f}" == "0.667"
+    says("11", "so the overlap is $3/5 = 0.6$", "at 0.0125, and the 97.5 % point at 0.9625", "2.8 points higher", "$1 / 1.5 = 0.667$")
+
+
 def test_11_spot_the_cheat():
     assert (f"{math.log(28):.3f}", 16 * 28) == ("3.332", 448)
     assert (tensor(3, 4) - tensor(3, 3.9)).norm() / tensor(3, 4).norm() == pytest.approx(0.02)
