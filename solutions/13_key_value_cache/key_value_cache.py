@@ -377,9 +377,9 @@ if __name__ == "__main__":
 # kept head is lent to all heads of its group. *After* it has gone into the cache: whoever keeps the copies has saved
 # nothing.
 #
-# **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five words
-# leave keys and values of shape `(1, 2, 5, 5)` each, 100 numbers together and not 200. Heads 0 and 1 use kept head 0,
-# heads 2 and 3 use kept head 1.
+# **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five
+# words leave keys and values of shape `(1, 2, 5, 5)` each, 100 numbers together and not 200. Heads 0 and 1 use kept
+# head 0, heads 2 and 3 use kept head 1.
 #
 # (Recent versions of PyTorch lend the heads by themselves if you ask for it, with `enable_gqa=True`. Write the line
 # yourself first, then see whether both agree.)
@@ -507,16 +507,17 @@ class GroupedQueryAttention(nn.Module):
 # 25, as it should be: $(1 \cdot 10 + 3 \cdot 20 + 6 \cdot 30) / 10$.
 #
 # Masks need care in two places. A query may be forbidden **every key of its first block**: then $m$ is still $-\infty$,
-# and $-\infty - (-\infty)$ is no number. And a query that may attend to **nothing at all** ends with $l = 0$; its output
-# is zeros, not $0 / 0$.
+# and $-\infty - (-\infty)$ is no number. And a query that may attend to **nothing at all** ends with $l = 0$; its
+# output is zeros, not $0 / 0$.
 #
 # **What is saved?** Memory first: of the table, only $T \cdot \text{block}$ numbers exist at a time. But not only that.
 # A processor computes so fast that it mostly waits for numbers to come from the large, slow memory and go back to it,
 # so those journeys are worth counting. The whole table: read $Q$ and $K$, write the scores; read them, write the
-# weights; read these and $V$, write the output. In blocks: read $K$ and $V$ once; and for each block, read $Q$, and read
-# and write $o$, $m$ and $l$. With values as wide as keys, that is
+# weights; read these and $V$, write the output. In blocks: read $K$ and $V$ once; and for each block, read $Q$, and
+# read and write $o$, $m$ and $l$. With values as wide as keys, that is
 #
-# $$(2TD + 2SD + 4TS) \cdot b \qquad\text{and}\qquad \left(2SD + \lceil S / \text{block} \rceil \cdot (3TD + 4T)\right) \cdot b$$
+# $$(2TD + 2SD + 4TS) \cdot b \qquad\text{and}\qquad
+#   \left(2SD + \lceil S / \text{block} \rceil \cdot (3TD + 4T)\right) \cdot b$$
 #
 # bytes for $b$ bytes a number. (The scores of one block fit into the small, fast memory beside the processor. How many
 # do decides the size of a block.)
@@ -554,7 +555,7 @@ def blockwise_attention(q: Tensor, k: Tensor, v: Tensor, block: int, mask: Tenso
     if block < 1:
         raise ValueError(f"block must be at least 1, but it is {block}.")
     m = q.new_full((*q.shape[:-1], 1), -math.inf)                                       # (..., T, 1)
-    l = torch.zeros_like(m)                                                             # (..., T, 1)
+    sums = torch.zeros_like(m)  # l                                                     # (..., T, 1)
     o = q.new_zeros(*q.shape[:-1], v.shape[-1])                                         # (..., T, E)
     for begin in range(0, k.shape[-2], block):
         keys, values = k[..., begin : begin + block, :], v[..., begin : begin + block, :]
@@ -565,10 +566,10 @@ def blockwise_attention(q: Tensor, k: Tensor, v: Tensor, block: int, mask: Tenso
         new = torch.maximum(m, scores.amax(dim=-1, keepdim=True))                       # (..., T, 1)
         base = new.masked_fill(new == -math.inf, 0.0)  # no key so far: e^(-inf - 0) is 0
         shrink, heights = torch.exp(m - base), torch.exp(scores - base)                 # (..., T, 1), (..., T, block)
-        l = l * shrink + heights.sum(dim=-1, keepdim=True)
+        sums = sums * shrink + heights.sum(dim=-1, keepdim=True)
         o = o * shrink + heights @ values
         m = new
-    return o / l.masked_fill(l == 0, 1.0)
+    return o / sums.masked_fill(sums == 0, 1.0)
     ### END SOLUTION
 
 

@@ -385,11 +385,12 @@ class Classifier(nn.Module):
 #
 # $$\text{output} = W x + \text{bias} + \frac{\alpha}{\text{rank}} \, B A x$$
 #
-# The rank is small, 8 for example: $A$ asks `rank` questions about $x$, and $B$ says what follows from the answers. Adding
-# $B A$ is adding a matrix to $W$, but one with few numbers. At the start $B$ is **zero**, so the model begins as exactly
-# what pre-training has left. $A$ is **not**: the gradient of each of the two is multiplied by the other, and two zeros
-# would never leave each other. After training, $W + \frac{\alpha}{\text{rank}} B A$ can be *merged* into one ordinary matrix, and the
-# model is as fast as before. For the next task, keep $W$ and train another $A$ and $B$: a few megabytes a task.
+# The rank is small, 8 for example: $A$ asks `rank` questions about $x$, and $B$ says what follows from the answers.
+# Adding $B A$ is adding a matrix to $W$, but one with few numbers. At the start $B$ is **zero**, so the model begins as
+# exactly what pre-training has left. $A$ is **not**: the gradient of each of the two is multiplied by the other, and two
+# zeros would never leave each other. After training, $W$ and $\frac{\alpha}{\text{rank}} B A$ can be *merged* into one
+# ordinary matrix, their sum, and the model is as fast as before. For the next task, keep $W$ and train another $A$ and
+# $B$: a few megabytes a task.
 #
 # **One number by hand.** A layer of 768 inputs and outputs has 768 · 768 + 768 = 590,592 numbers. With rank 8, A and B
 # have 8 · 768 + 768 · 8 = 12,288, one in 48. And a product: with A = (1 2), B = (3), rank 1, α = 2 and x = (10, 100),
@@ -451,7 +452,7 @@ class LoRALinear(nn.Module):
 
         Both are independent from then on: whatever happens to one of them does not change the other.
         """
-        # TODO: a copy of the layer, with B A added to its weight on the right scale     # (out, in)
+        # TODO: a copy of the layer, with B A added to its weight on the right scale    # (out, in)
         ### BEGIN SOLUTION
         layer = copy.deepcopy(self.linear)
         with torch.no_grad():

@@ -982,4 +982,5 @@ if __name__ == "__main__":
 # - **Rafailov et al., *Direct Preference Optimization: Your Language Model Is Secretly a Reward Model* (2023).**
 #   Section 4 derives Part 3 in a page. Look for what the gradient weights each pair by.
 # - **Shao et al., *DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models* (2024).** Parts 4
-#   to 7 together, under the name GRPO, with Part 6 in place of Part 5. Look for the drawing that shows which of PPO's four models it saves.
+#   to 7 together, under the name GRPO, with Part 6 in place of Part 5. Look for the drawing that shows which of PPO's
+#   four models it saves.

@@ -280,7 +280,8 @@ def test_11_a_fair_test(solution):
     one, two = tensor(1, 0, 0.5, 0.5), tensor(0.5, 0.5, 0, 1)
     assert (one @ one, two @ two, one @ two) == (1.5, 1.5, 1)
     assert f"{F.cosine_similarity(one, two, dim=0):.3f}" == "0.667"
-    says("11", "so the overlap is $3/5 = 0.6$", "at 0.0125, and the 97.5 % point at 0.9625", "2.8 points higher", "$1 / 1.5 = 0.667$")
+    says("11", "so the overlap is $3/5 = 0.6$", "at 0.0125, and the 97.5 % point at 0.9625", "2.8 points higher")
+    says("11", "$1 / 1.5 = 0.667$")
 
 
 def test_11_spot_the_cheat():

@@ -417,7 +417,11 @@ def test_layer_is_as_before(student):
 ))
 def test_similarity_of_random_heads(student):
     """For random layers and batches, each entry is the cosine of two heads' weights, in the number type of x."""
-    for (B, T, C, H), dtype in (((3, 7, 20, 5), torch.float64), ((1, 5, 6, 2), torch.float32), ((2, 3, 4, 1), torch.float64)):
+    for B, T, C, H, dtype in (
+        (3, 7, 20, 5, torch.float64),
+        (1, 5, 6, 2, torch.float32),
+        (2, 3, 4, 1, torch.float64),
+    ):
         mha, twin = layers(student, C, H, (1.0,) * H)
         mha.to(dtype)
         x = 3 * torch.randn(B, T, C, dtype=dtype)
@@ -469,7 +473,8 @@ def test_overlap_of_random_texts(student, reference, seed):
 def test_overlap_of_short_texts(student):
     """A training text that is too short gives 0.0, and the whole text counts as one n-gram; other n are refused."""
     test = random.sample(range(50), 6)
-    for train, n, expected in (([], 1, 0.0), (test[:3], 4, 0.0), (test, 6, 1.0), (test[1:], 6, 0.0), (test[:4], 4, 1 / 3)):
+    shorter = (([], 1, 0.0), (test[:3], 4, 0.0), (test[1:], 6, 0.0), (test[:4], 4, 1 / 3))
+    for train, n, expected in (*shorter, (test, 6, 1.0)):
         found = student.overlap(list(train), list(test), n)
         checks.true(type(found) is float, "overlap does not return a plain float.")
         checks.between(found, expected - 1e-9, expected + 1e-9, f"overlap({train}, {test}, {n})")
@@ -495,7 +500,7 @@ def test_difference_of_random_models(student, reference, seed):
 
 @task("evaluation", 0.5, promise="Returns three plain floats")
 def test_difference_of_few_draws(student):
-    """One draw puts both bounds at its own difference; the three numbers are floats, and the arguments stay as they were."""
+    """One draw puts both bounds at its own difference; the three numbers are floats, and the arguments stay."""
     right_a, right_b = torch.rand(5) < 0.5, torch.rand(5) < 0.5
     right_a[0], right_b[0] = True, False
     rows = torch.zeros(1, 5, dtype=torch.long)

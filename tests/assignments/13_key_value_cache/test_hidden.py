@@ -529,7 +529,7 @@ def some_mask(*shape):
     "No tensor that is made on the way is larger than the largest of the inputs, the output and (..., T, block).",
 ))
 def test_blocks_of_any_size(student):
-    """Blocks that divide S or do not, without a batch, with one, and with heads: nothing changes, and no table is made."""
+    """Blocks that divide S or do not, without a batch, with one, with heads: nothing changes, and no table is made."""
     inputs = some_attention(2, 3, T=29, S=41, D=7, E=5)
     for block in (1, 3, 10):
         blocks_agree(student, inputs, block)
@@ -594,8 +594,8 @@ def test_gradients_of_attention_in_blocks(student):
     mask[random.randrange(31)] = False
     for given in (None, mask):
         checks.gradients_close(
-            lambda q, k, v: student.blockwise_attention(q, k, v, 7, given),
-            lambda q, k, v: whole_table(q, k, v, given),
+            lambda q, k, v, given=given: student.blockwise_attention(q, k, v, 7, given),
+            lambda q, k, v, given=given: whole_table(q, k, v, given),
             *inputs,
         )
 

@@ -292,7 +292,7 @@ def test_output_for_any_rank(student):
     "with the number type and on the device of the layer's",
 ))
 def test_who_learns_beside_a_layer(student):
-    """At the start B is zero and nothing changes; gradients reach A and B and never the layer; the number type is kept."""
+    """At the start B is zero and nothing changes; gradients reach A and B, never the layer; the number type is kept."""
     for dtype in (torch.float32, torch.float64):
         linear = a_linear_layer(student, 11, 7).to(dtype)
         layer = student.LoRALinear(linear, 3, 4.0)

@@ -95,9 +95,9 @@ def generate(model, ids, max_new_tokens):
 def blockwise_attention(q, k, v, block, mask=None):
     if block <= 0:
         raise ValueError(f"{block=} is not positive")
-    T, S = q.shape[-2], k.shape[-2]
+    S = k.shape[-2]
     m = torch.full(q.shape[:-1], -torch.inf, dtype=q.dtype, device=q.device)
-    l, o = torch.zeros_like(m), torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
+    weight, o = torch.zeros_like(m), torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
     masks = [None] * S if mask is None else mask.expand(*mask.shape[:-1], S).split(block, dim=-1)
     for keys, values, allowed in zip(k.split(block, dim=-2), v.split(block, dim=-2), masks):
         scores = einsum("...td,...sd->...ts", q, keys) * q.shape[-1] ** -0.5
@@ -108,10 +108,11 @@ def blockwise_attention(q, k, v, block, mask=None):
             safe = torch.where(higher.isinf(), torch.zeros_like(higher), higher)
             old = (m - safe).exp()
         heights = (scores - safe[..., None]).exp()
-        l = l * old + heights.sum(-1)
+        weight = weight * old + heights.sum(-1)
         o = o * old[..., None] + einsum("...ts,...se->...te", heights, values)
         m = higher
-    return torch.where(l[..., None] > 0, o / l.clamp(min=1e-300 if q.dtype == torch.float64 else 1e-30)[..., None], 0.0)
+    least = torch.finfo(q.dtype).tiny
+    return torch.where(weight[..., None] > 0, o / weight.clamp(min=least)[..., None], 0.0)
 
 
 def bytes_moved(T, S, D, block, bytes_per_number):

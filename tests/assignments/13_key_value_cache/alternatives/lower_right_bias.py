@@ -107,8 +107,8 @@ def blockwise_attention(q, k, v, block, mask=None):
         with_ones = torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)
         carried = carried * (m - shift).exp() + (s - shift).exp() @ with_ones
         m = top
-    o, l = carried.split([E, 1], dim=-1)
-    return o / (l + (l == 0))
+    o, weight = carried.split([E, 1], dim=-1)
+    return o / (weight + (weight == 0))
 
 
 def bytes_moved(T, S, D, block, bytes_per_number):

@@ -131,7 +131,7 @@ def add_lora(model, names, rank, alpha):
             raise ValueError(f"there is no module {name}") from None
         if any(isinstance(model.get_submodule(place), nn.MultiheadAttention) for place in above):
             raise ValueError(f"{name} is part of an attention")
-        if type(layer) != nn.Linear:
+        if type(layer) is not nn.Linear:
             raise ValueError(f"{name} is a {type(layer).__name__}")
         setattr(model.get_submodule(above[-1]), steps[-1], LoRALinear(layer, rank, alpha))
     for name, parameter in model.named_parameters():
