@@ -205,3 +205,14 @@ def test_the_run_without_a_leash_cheats(told, run):
     written = told.write(run["models"][-1], told.SHOWN, torch.Generator().manual_seed(2))
     assert all(told.words_of(row).split().count("sorry") >= 9 for row in written)
     assert run["margins"][0] == pytest.approx(0, abs=1e-4) and run["margins"][-1] > 0.1
+
+
+@pytest.mark.slow
+def test_a_reward_that_can_be_checked(told, run):
+    pretrained = run["models"][0]
+    checked, rewards, _ = told.please(told.names_the_dish, pretrained, 0.1, by_tokens=True)
+    before, after = told.kinds(pretrained), told.kinds(checked)
+    assert sum(rewards[:5]) / 5 < 0.65 and sum(rewards[-5:]) / 5 > 0.72
+    assert after["another card"] < 0.25 < 0.4 < before["another card"]
+    assert after["polite"] > before["polite"] and after["rude"] > before["rude"]
+    says("yet it hardly replies with cards any more", "both have grown")
