@@ -900,7 +900,8 @@ if __name__ == "__main__":
 #
 # **A reward that can be checked.** Where a program can tell right from wrong, as in arithmetic or in code that has tests,
 # no judge has to be learned, and none can be cheated in the same way. Here is the smallest such reward: 1 if the answer
-# names the dish that the guest's card names, and 0 if not. The training is the same, this time token by token.
+# names the dish that the guest's card names, and 0 if not. The training is the same, this time token by token, and it
+# begins with the model that has seen no demonstrations, which replies with another card half of the time.
 
 
 # %%
@@ -911,14 +912,15 @@ def names_the_dish(ids: Tensor, answer: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    checked, rewards_seen, _ = please(names_the_dish, reference, 1.0, name="a check", by_tokens=True)
+    checked, rewards_seen, _ = please(names_the_dish, pretrained, 0.1, name="a check", by_tokens=True)
     first, last = sum(rewards_seen[:5]) / 5, sum(rewards_seen[-5:]) / 5
     print(f"{100 * first:.0f} % of the first answers named the guest's dish, and {100 * last:.0f} % of the last.")
     show("a reward that can be checked", checked)
 
 # %% [markdown]
-# The number is honest now: what it counts is what happens. But look at the shares. Nobody asked for manners this time,
-# so there are no more of them than before. A check never measures more than what it checks.
+# The number is honest now: what it counts is what happens. Nobody has shown this model an answer, and yet it hardly
+# replies with cards any more, since another guest's card seldom names the same dish. But look at the shares of polite and
+# rude: both have grown. Nobody asked for manners this time. A check never measures more than what it checks.
 #
 # Take the leash to 0.3 and to 3, one at a time, and look at shares and samples. Then give `compare` 200 steps in the
 # place of 60: the margins go on growing. Do the answers get better?
