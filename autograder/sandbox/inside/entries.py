@@ -134,9 +134,9 @@ class Entries:
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
 
-    def note_sizes(self, made: Any) -> None:
-        """Record the tensors among an operator's results that are larger than a limit."""
-        for tensor in made if isinstance(made, list | tuple) else [made]:
+    def note_sizes(self, result: Any) -> None:
+        """Record the tensors in an operator's result that are larger than a limit."""
+        for tensor in result if isinstance(result, list | tuple) else [result]:
             if self._limits and isinstance(tensor, Tensor):
                 numbers = _numbers_kept(tensor)
                 self.note(name for name, limit in self._limits.items() if numbers > limit)
@@ -220,9 +220,9 @@ class _Operators(TorchFunctionMode):
         self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         self._entries.note_operator(operator)
-        made = operator(*args, **(kwargs or {}))
-        self._entries.note_sizes(made)
-        return made
+        result = operator(*args, **(kwargs or {}))
+        self._entries.note_sizes(result)
+        return result
 
 
 def _numbers_kept(tensor: Tensor) -> int:
