@@ -9,6 +9,7 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 B, T, S, C, H, FF = 2, 8, 6, 12, 3, 24
 WORDS = ["the", "moon", "told", "a", "story", "of", "the", "sea"]
 SENTENCE = "the counting sun counted words, and the moon listened"
+GERMAN = "die zählende Sonne zählte Wörter, und der Mond hörte zu"
 TEXT = """\
 the sun came in and counted the words on the floor, and the words listened to the sun. the moon came in and told
 the words a story about the sea, and the words listened to the moon. the sun counted, the moon told, and the words
@@ -139,35 +140,26 @@ def turned_weights_and_twins(student) -> Figure:
     return figure
 
 
-def one_sentence_three_tokenizers(student) -> Figure:
-    """From top to bottom the pieces get longer, as the vocabulary grows. Each piece keeps the space before it."""
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
+def tokens_for_a_hundred_letters(student, merges: int = 80) -> Figure:
+    """The English curve begins at 100, where every letter is a token, and falls to about 20. The German one hardly falls.
+
+    It begins above 100, because ä and ö are two bytes. Below, the English sentence is cut with all the merges: frequent
+    words are one token, with the space before them.
+    """
+    learned = student.train_bpe(TEXT, merges)
+    counts = range(len(learned) + 1)
+    figure = Figure(figsize=(8.4, 4.6), layout="constrained")
     axes = figure.subplots()
-    sizes = (256, 280, 330)
-    for row, size in enumerate(sizes):
-        tokenizer = student.train_tokenizer(TEXT, size)
-        ids, place = tokenizer.encode(SENTENCE).ids, 0
-        for number, token in enumerate(ids):
-            piece = tokenizer.decode([token]) or "?"
-            color = ("#CFE3F2", "#F6D9C4")[number % 2]
-            axes.barh(row, len(piece), left=place, height=0.62, color=color, edgecolor="white")
-            axes.text(
-                place + len(piece) / 2,
-                row,
-                piece.replace(" ", "␣"),
-                ha="center",
-                va="center",
-                family="monospace",
-            )
-            place += len(piece)
-        axes.text(place + 0.6, row, f"{len(ids)} tokens", va="center")
-    axes.set_yticks(range(3), [f"V = {size}" for size in sizes])
-    axes.set_xlim(0, len(SENTENCE) + 9)
-    axes.invert_yaxis()
-    axes.set_xticks([])
-    for side in ("top", "right", "bottom", "left"):
+    for sentence, color, style, name in ((SENTENCE, BLUE, "-", "English"), (GERMAN, ORANGE, "--", "German")):
+        lengths = [100 * len(student.encode(sentence, learned[:count])) / len(sentence) for count in counts]
+        axes.plot(counts, lengths, color=color, ls=style, lw=2, label=name)
+        axes.annotate(f" {lengths[-1]:.0f}", (counts[-1], lengths[-1]), va="center", color=color)
+    cut = "|".join(student.decode([token]).replace(" ", "␣") for token in student.encode(SENTENCE, learned))
+    axes.set(xlabel=f"merges\n\n{cut}", ylabel="tokens for a hundred letters", ylim=(0, None))
+    axes.set_title("What training on an English text does to two languages", loc="left")
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.set_title("One sentence, cut by three tokenizers", loc="left")
     return figure
 
 
@@ -176,5 +168,6 @@ PICTURES = {
     "encoder": [four_blocks],
     "decoder": [who_hides_the_future],
     "gpt2": [turned_weights_and_twins],
-    "tokenizer": [one_sentence_three_tokenizers],
+    "bpe": [tokens_for_a_hundred_letters],
 }
+SLIDERS = {tokens_for_a_hundred_letters: {"merges": (20, 40, 80)}}

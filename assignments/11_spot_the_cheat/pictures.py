@@ -162,8 +162,38 @@ def choir(student, loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, lis
     return layer, torch.randn(3, 7, H * D), (loudness / loudness.norm()).tolist()
 
 
+def tests_and_luck(student) -> Figure:
+    """Left, the text with a copied passage stays above 0 when n grows. Right, the interval shrinks, and leaves 0 behind.
+
+    With few questions, the better model may even look worse.
+    """
+    dice = torch.Generator().manual_seed(6)
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    train = torch.randint(20, (3000,), generator=dice).tolist()
+    new = torch.randint(20, (400,), generator=dice).tolist()
+    copied = new[:340] + train[1000:1060]
+    for test, color, style, name in ((copied, ORANGE, "o-", "with a copied passage"), (new, BLUE, "s--", "new")):
+        left.plot(range(1, 11), [student.overlap(train, test, n) for n in range(1, 11)], style, color=color, label=name)
+    left.set(xlabel="n", ylabel="overlap with the training text", ylim=(-0.03, 1.03))
+    left.legend(frameon=False)
+    counts = [50, 100, 200, 400, 800, 1600, 3200, 6400]
+    luck = torch.rand(counts[-1], generator=dice)
+    right_a, right_b = luck < 0.8, (luck < 0.75) | (luck > 0.98)  # 80 and 77 %
+    for place, count in enumerate(counts):
+        rows = torch.randint(count, (400, count), generator=dice)
+        middle, low, high = student.difference(right_a[:count], right_b[:count], rows)
+        right.plot([place, place], [100 * low, 100 * high], color=BLUE, lw=4, alpha=0.6)
+        right.plot(place, 100 * middle, "o", color=ORANGE)
+    right.axhline(0, color=GREY, lw=1)
+    right.set_xticks(range(len(counts)), [str(count) for count in counts])
+    right.set(xlabel="questions", ylabel="a better than b, in points")
+    return figure
+
+
 PICTURES = {
     "honest": [reported_and_honest],
     "leaks": [four_leak_maps],
     "heads": [one_silent_at_a_time],
+    "evaluation": [tests_and_luck],
 }

@@ -38,7 +38,7 @@
 # | `heads merged with view` | the heads' outputs are joined in a wrong order: words get outputs of other words |
 # | `targets not shifted` | the "next" word in training was the word itself: the model learned to repeat |
 #
-# You are the detective. You cannot look inside: a model is a black box that answers questions. Four tools:
+# You are the detective. You cannot look inside: a model is a black box that answers questions. Five kinds of tools:
 #
 # | part | the question it answers |
 # |---|---|
@@ -46,9 +46,10 @@
 # | 2 · The leak map | which future word has an influence where? |
 # | 3 · The verdict | honest, or which of the three bugs? |
 # | 4 · Silence | and another kind of doubt: does every head do something? |
+# | 5 · A fair test | was the test new to the model, and is the better one better? |
 #
 # Letters for shapes: `B` pieces of text in a batch, `T` words in a piece, `C` numbers in a vector, `V` words in the
-# vocabulary, `L` words in the whole text.
+# vocabulary, `L` words in the whole text, `H` heads of a layer, `N` examples of a test, `R` draws of them.
 #
 # **Not here.** No model is repaired: you find out from outside which one cheats, and how.
 #
@@ -396,7 +397,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Silence
 #
-# 12 minutes, ●●○
+# 14 minutes, ●●○
 #
 # The last doubt is about our own design. We gave the layer many heads because one was not enough. Does each of them
 # *do* something? An orchestra can find out: it plays the same piece again while the second oboe stays silent, and if
@@ -432,6 +433,15 @@ if __name__ == "__main__":
 # heads, switching whole heads off at random in training so that none can rely on another, or giving each head a gate
 # and letting the loss close the gates of those that are not needed.
 #
+# Whether they *are* different can be measured. Called with `average_attn_weights=False`, the layer returns the
+# attention weights of every head, (B, H, T, T). Take all weights of a head as one long vector, and the **cosine** of
+# two such vectors says how alike two heads are: 1 if they attend in the same way. (Weights are never negative, so it is
+# never below 0.) Silence asks whether a head is missed, the cosine whether it does what another does.
+#
+# **One number by hand.** In a text of two words, head 0 attends to $(1, 0)$ and $(0.5, 0.5)$, head 1 to $(0.5, 0.5)$
+# and $(0, 1)$. As vectors these are $(1, 0, 0.5, 0.5)$ and $(0.5, 0.5, 0, 1)$: both have the square length 1.5, their
+# product is 1, and the cosine is $1 / 1.5 = 0.667$.
+#
 # **To think about.** Two heads are exactly alike. Is either of them redundant by our measure? And should one go?
 
 
@@ -458,6 +468,19 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
     raise NotImplementedError("redundant_heads is not written yet.")
 
 
+def head_similarity(mha: nn.MultiheadAttention, x: Tensor) -> Tensor:
+    """How alike the attention weights of each two heads are: the cosine of both, a symmetric table (H, H).
+
+    mha: as above; its weights and its mode are as before afterwards. x: (B, T, C), used as query, key and value, without
+    a mask. All weights of a head, over the whole batch, form one long vector; the table holds the cosine of the vectors
+    of each two heads, 1 on its diagonal. No gradient is needed. The table has the number type of x (float32, float64).
+    Example: for a layer whose head 1 is a copy of head 0, the entries (0, 1) and (1, 0) are 1.
+    """
+    # TODO: the weights of every head, by themselves                                    # (B, H, T, T)
+    # TODO: one vector of length 1 for each head; the products of all pairs             # (H, H)
+    raise NotImplementedError("head_similarity is not written yet.")
+
+
 # %% part="heads"
 # Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
@@ -465,13 +488,84 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# **Another exercise (not scored).** Are the heads of a layer really different? Call `mha(x, x, x,
-# average_attn_weights=False)`: the second item of the pair holds the attention weights of every head, `(B, H, T, T)`.
-# Write `head_similarity(mha, x) -> (H, H)`: flatten each head's weights into one long vector and compute the cosine
-# between each pair of heads. Check it on a layer whose head 1 is a copy of head 0 (copy the rows of `in_proj_weight`
-# and `in_proj_bias` for query, key and value): the entry (0, 1) is 1. Then compare a fresh layer with a trained one:
-# did training make its heads more alike, or less?
+# ## Part 5 · A fair test
 #
+# 13 minutes, ●●○
+#
+# Your tools take the future away from a model. Two doubts about a good number remain, and both are about the test.
+#
+# **Was the test new?** Models read much of the internet, and test questions stand there, too. A model that has seen
+# them need not understand anything; it only has to remember. This is called **contamination**, and it is looked for by
+# comparing the texts themselves: cut the test text into all its *n-grams*, runs of $n$ words that overlap, and count
+# how many of them also stand in the training text. Every occurrence counts: an n-gram that stands in the test twice
+# counts twice. With small $n$ everything occurs everywhere; the authors of GPT-3 took 13 words.
+#
+# **One number by hand.** The training text is `1 2 3 4`, the test text `2 3 4 3 2 3`, and $n = 2$. The test has five
+# pairs: (2, 3), (3, 4), (4, 3), (3, 2) and (2, 3) again. The first two and the last stand in the training text, in this
+# order, so the overlap is $3/5 = 0.6$.
+#
+# **Is the better one better?** Model A answers 160 of 200 questions, model B 154. Had other questions been asked, an
+# accuracy of 80 % could as well have come out 2.8 points higher or lower; that is its standard deviation,
+# $\sqrt{0.8 \cdot 0.2 / 200}$. But both have answered the *same* questions, hard ones and easy ones, and only those
+# count on which they differ. So do not compare two accuracies, but look at the difference on each question, and ask how
+# much it would move with other questions. We have none. What we can do is to draw 200 of ours, **with replacement**, so
+# that some come twice and others not at all, and to look at the difference again; and that a thousand times. The range
+# that holds the middle 95 % of these differences is a *bootstrap interval*. If 0 lies inside, the two may be equally
+# good.
+#
+# The drawn questions are an argument of your function: row $r$ of `rows` holds the numbers of the questions in draw
+# $r$, and both models are judged on these. So your function has no luck of its own, and two people who use the same
+# rows get the same interval.
+#
+# **One number by hand.** Of four questions, A answers the first three and B the first and the last. The difference is
+# $0.75 - 0.5 = 0.25$. The draws `0 1 2 3`, `0 0 0 0` and `1 1 2 2` give 0.25, 0 and 1. Sorted, they are 0, 0.25 and 1;
+# the 2.5 % point lies one twentieth of the way from the first to the second, at 0.0125, and the 97.5 % point at 0.9625.
+#
+# **To think about.** You compare twenty models with yours, each on the same 200 questions, and three of the intervals
+# exclude 0. Are these three different from yours?
+
+
+# %%
+def overlap(train: list[int], test: list[int], n: int) -> float:
+    """The share of the test text's n-grams that also stand in the training text, from 0.0 to 1.0.
+
+    An n-gram is a run of n neighbouring words. Every occurrence in the test text counts, also where two overlap; how
+    often an n-gram stands in the training text does not matter. A training text of fewer than n words has none, which
+    gives 0.0.
+    Raises ValueError that names n and its value if it is below 1 or above the number of words in the test text.
+    Example: overlap([1, 2, 3, 4], [2, 3, 4, 3, 2, 3], 2) is 0.6.
+    """
+    # TODO: refuse an n that does not fit
+    # TODO: the n-grams of both texts; the share of the test's that the training text has
+    raise NotImplementedError("overlap is not written yet.")
+
+
+def difference(right_a: Tensor, right_b: Tensor, rows: Tensor) -> tuple[float, float, float]:
+    """How much better model a is than model b on the same N examples, and between which bounds that lies.
+
+    right_a (N,), right_b (N,): booleans, True where the model's answer is right. rows (R, N): whole numbers, the examples
+    of each draw.
+    Returns three plain floats: the accuracy of a less that of b on all examples; and the 2.5 % and the 97.5 % point of
+    the R differences on the drawn examples, as `torch.quantile` finds them (linear between neighbours). The arguments
+    keep their values.
+    Example: True True True False and True False False True differ by 0.25.
+    """
+    # TODO: the difference on each example, and its mean                                # (N,)
+    # TODO: the mean difference of each draw, and two points of these                   # (R,)
+    raise NotImplementedError("difference is not written yet.")
+
+
+# %% part="evaluation"
+# Written? `autograder check 11_spot_the_cheat` shows how you are doing.
+
+# %% [markdown]
+# On the left, a text with a copied passage and one without, n-gram by n-gram. On the right, two models of which one is
+# three points better, judged on more and more questions: from when on does the interval exclude 0?
+
+# %% picture="evaluation"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
 # ## Harder: find an induction head
 #
 # Not graded; about 30 minutes, ●●○. Some heads copy: they look for the place where the present word stood before, and
@@ -489,8 +583,8 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # The sentence to keep is this: **if a result is too good, it is evidence, and mostly not of what you hoped.**
 # Ask what the model would have needed to know, and then make sure that it could not.
 #
-# **One last question.** Your honest loss takes the future away from the *model*. Suppose some of the unseen text
-# was also in the training text, which with text from the internet is the rule. Would your four tools notice?
+# **One last question.** A test question stands in the training text, but in another language, or in other words. What
+# does your `overlap` say, and what would you do about it?
 #
 # ## Read on
 #
@@ -504,4 +598,8 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 # - Catherine Olsson and others, *In-context Learning and Induction Heads* (2022): the task of two steps from Part 4.
 #   Look for what one-layer models cannot do.
 # - Yanai Elazar and others, *What's In My Big Data?* (2023): how much of well-known test sets stands in the training
-#   text. It belongs to the last question.
+#   text. It belongs to Part 5.
+# - Tom Brown and others, *Language Models are Few-Shot Learners* (2020), the GPT-3 paper: look for the appendix on
+#   contamination, and for what a mistake in the search had made impossible.
+# - Taylor Berg-Kirkpatrick, David Burkett and Dan Klein, *An Empirical Investigation of Statistical Significance in
+#   NLP* (2012): how large a gain has to be, and why that depends on how alike two systems are. Look for the bootstrap.

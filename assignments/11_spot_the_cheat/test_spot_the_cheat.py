@@ -232,3 +232,39 @@ def test_a_quieter_layer_has_the_same_redundant_heads(student):
     for tolerance, heads in zip(tolerances, loud):
         found = student.redundant_heads(mha, x, tolerance)
         checks.equal(found, heads, f"the redundant heads of the quieter layer with tolerance {tolerance:.1f}")
+
+
+@task("heads", 0.25)
+def test_a_copied_head_is_the_same_head(student):
+    """Where head 1 is a copy of head 0, their similarity is 1; every head is like itself, and the others are not."""
+    C, H, D = 12, 3, 4
+    mha = checks.randomize(student.attention_layer(C, H))
+    with torch.no_grad():
+        for first in (0, C, 2 * C):  # query, key and value
+            mha.in_proj_weight[first + D : first + 2 * D] = mha.in_proj_weight[first : first + D]
+            mha.in_proj_bias[first + D : first + 2 * D] = mha.in_proj_bias[first : first + D]
+    table = student.head_similarity(mha, torch.randn(2, 5, C))
+    checks.shape(table, (H, H), "the table of similarities")
+    checks.close(table.diagonal(), torch.ones(H), "the similarity of each head with itself", atol=1e-5)
+    checks.close(table[0, 1], torch.tensor(1.0), "the similarity of head 0 and its copy", atol=1e-5)
+    checks.true(bool(table[0, 2] < 0.999), "Heads 0 and 2 are different, and their similarity is 1.")
+
+
+# Part 5: a fair test
+
+
+@task("evaluation", 0.25)
+def test_overlap_by_hand(student):
+    """Of the five pairs in 2 3 4 3 2 3, three stand in 1 2 3 4."""
+    found = student.overlap([1, 2, 3, 4], [2, 3, 4, 3, 2, 3], 2)
+    checks.between(found, 0.6 - 1e-9, 0.6 + 1e-9, "overlap([1, 2, 3, 4], [2, 3, 4, 3, 2, 3], 2)")
+
+
+@task("evaluation", 0.25)
+def test_difference_by_hand(student):
+    """Three right answers against two of four differ by 0.25, and three draws put it between 0.0125 and 0.9625."""
+    right_a, right_b = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
+    rows = torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0], [1, 1, 2, 2]])
+    found = checks.unpack(student.difference(right_a, right_b, rows), ("a - b", "low", "high"), "difference(...)")
+    for value, expected, what in zip(found, (0.25, 0.0125, 0.9625), ("a - b", "the 2.5 % point", "the 97.5 % point")):
+        checks.between(value, expected - 1e-6, expected + 1e-6, what)

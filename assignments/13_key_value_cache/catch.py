@@ -82,6 +82,13 @@ def writing(program, ids, max_new_tokens=3, training=False):
     return {"the text": text, "the mode of the model": "training" if model.training else "eval"}
 
 
+def blocks(program, q, k, v, block, mask=None):
+    """q (T, D), k (S, D), v (S, E), the size of a block, and a mask: the output of blockwise_attention."""
+    if block < 1 or q.ndim < 2 or k.shape[-2] != v.shape[-2] or q.shape[-1] != k.shape[-1]:
+        raise ValueError("block is at least 1, q is (..., T, D), k (..., S, D) and v (..., S, E).")
+    return program.blockwise_attention(q, k, v, block, mask)
+
+
 # Your inputs. These are the examples of the text, where it has one, and none of them catches anything.
 
 INPUTS = {
@@ -89,6 +96,7 @@ INPUTS = {
     "attention": [],
     "writing": lambda: torch.tensor([[1, 2, 3]]),
     "groups": [],
+    "blocks": lambda: (torch.ones(1, 1), torch.tensor([[1.0], [3.0], [6.0]]).log(), torch.tensor([[1.0], [2], [3]]), 2),
 }
 
 # The first idea that everybody has, random numbers of the usual shape. Some programs survive these, too.
@@ -98,6 +106,7 @@ RANDOM_INPUTS = {
     "attention": lambda: torch.randn(2, 3, 4),
     "writing": lambda: torch.randint(0, 10, (2, 5)),
     "groups": lambda: torch.randn(2, 3, 4),
+    "blocks": lambda: (*torch.randn(3, 5, 4), 2, torch.rand(5, 5) < 0.7),
 }
 
 if __name__ == "__main__":

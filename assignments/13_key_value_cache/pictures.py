@@ -211,9 +211,37 @@ def draw_cache(axes: Axes, lengths: list[int], sizes: list[int], colour: str, li
     axes.plot(lengths[-1:], sizes[-1:], "o", color=colour)
 
 
+def keys_by_and_by(student) -> Figure:
+    """The line wanders while keys are read, and ends on the dashed one, where the whole table leads as well.
+
+    Right, the curve falls with the size of a block, and crosses the dashed line of the whole table between 64 and 128.
+    """
+    dice = torch.Generator().manual_seed(11)
+    q, k, v = (torch.randn(size, 3, generator=dice).double() for size in (1, 64, 64))
+    counts = range(4, 65, 4)
+    seen = [student.blockwise_attention(q, k[:count], v[:count], 4)[0, 0].item() for count in counts]
+    whole = (torch.softmax(q @ k.T / 3**0.5, dim=-1) @ v)[0, 0].item()
+    figure = Figure(figsize=(9, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(counts, seen, "o-", color=BLUE, markersize=4)
+    left.axhline(whole, color=ORANGE, linestyle="--")
+    left.text(4, whole, "the whole table", color=ORANGE, va="bottom")
+    left.set(xlabel="keys that were read, in blocks of 4", ylabel="first number of the output")
+    sizes = [2**power for power in range(5, 13)]
+    moved = [student.bytes_moved(4096, 4096, 128, size, 2) for size in sizes]
+    right.plot(sizes, [blocks / 1e6 for _, blocks in moved], "o-", color=BLUE, markersize=4)
+    right.axhline(moved[0][0] / 1e6, color=ORANGE, linestyle="--")
+    right.text(sizes[-1], moved[0][0] / 1e6, "the whole table", color=ORANGE, va="bottom", ha="right")
+    right.set_xscale("log", base=2)
+    right.set_xticks(sizes, [str(size) for size in sizes])
+    right.set(xlabel="keys in a block", ylabel="megabytes moved", ylim=(0, None))
+    return figure
+
+
 PICTURES = {
     "mask": [rectangle_in_the_square],
     "attention": [pieces_against_the_whole],
     "writing": [one_more_word],
     "groups": [who_shares_with_whom, caches_of_models],
+    "blocks": [keys_by_and_by],
 }

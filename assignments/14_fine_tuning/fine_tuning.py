@@ -175,6 +175,8 @@ class Encoder(nn.Module):
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
             for _ in range(n_layers)
         )
+        for layer in self.layers:
+            layer.activation_relu_or_gelu = 0  # no fast path in eval mode, which reads weights without calling layers
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
@@ -344,59 +346,113 @@ class Classifier(nn.Module):
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# ## Part 3 · Freezing
+# ## Part 3 · LoRA: a few numbers beside many
 #
-# 9 minutes, ●○○
+# 24 minutes, ●●○
 #
-# There are two ways to use a pre-trained encoder.
+# There are three ways to use a pre-trained encoder.
 #
 # - **Feature extraction.** The encoder is *frozen*: its numbers stay as pre-training left them, and only the
 #   head learns. This is cheap (no gradients for the encoder, and its vectors could even be computed once and stored),
 #   and the encoder cannot forget anything. But the head has to make do with the features that are there.
 # - **Fine-tuning.** Everything learns. The features adapt to the task, usually with a small learning rate, so
 #   that a few hundred labelled examples do not wipe out what thousands of sentences taught.
+# - **LoRA**, *low-rank adaptation*: everything is frozen, and beside some of its matrices two thin ones learn. Most large
+#   models are fine-tuned in this way today.
 #
 # In PyTorch each parameter carries a flag, `requires_grad`. Where it is False, no gradient is computed, and the
 # optimizer leaves the parameter alone. The flag belongs to the **parameters**: a module is only a box, and a flag
-# on the box changes nothing.
+# on the box changes nothing. Two functions for it are given below.
 #
 # **One number by hand.** BERT-base without its pooler has 108,891,648 numbers. With a frozen encoder and three classes
 # the classifier trains 2,307 of 108,893,955, about one in 47,200. In this notebook it is 195 of 71,363.
 #
+# Now LoRA. Take a linear layer with a frozen weight $W$ (out, in). Beside it stand $A$ (rank, in) and $B$ (out, rank),
+# and what they say is added:
+#
+# $$\text{output} = W x + \text{bias} + \frac{\alpha}{\text{rank}} \, B A x$$
+#
+# The rank is small, 8 for example: $A$ asks `rank` questions about $x$, and $B$ says what follows from the answers.
+# Adding $B A$ is adding a matrix to $W$, but one with few numbers. At the start $B$ is **zero**, so the model begins as
+# exactly what pre-training has left. $A$ is **not**: the gradient of each of the two is multiplied by the other, and two
+# zeros would never leave each other. After training, $W$ and $\frac{\alpha}{\text{rank}} B A$ can be *merged* into one
+# ordinary matrix, their sum, and the model is as fast as before. For the next task, keep $W$ and train another $A$ and
+# $B$: a few megabytes a task.
+#
+# **One number by hand.** A layer of 768 inputs and outputs has 768 · 768 + 768 = 590,592 numbers. With rank 8, A and B
+# have 8 · 768 + 768 · 8 = 12,288, one in 48. And a product: with A = (1 2), B = (3), rank 1, α = 2 and x = (10, 100),
+# A x is 210, B A x is 630, and 1,260 is added to the output.
+#
 # **To think about.** A frozen encoder that is in training mode still applies its dropout. What does that do to
 # the features that the head sees? When would you rather put the encoder into eval mode?
+#
+# **To think about.** Why does nobody compute B A first, in training, and multiply x with the product?
 
 
 # %%
 def freeze(module: nn.Module) -> int:
-    """Stop all training of a module: no parameter in it, however deeply nested, receives a gradient any more.
-
-    Returns how many numbers these parameters hold, as a plain int; parameters that were frozen before count as well.
-    Nothing else changes: not the numbers, not the mode (training or eval), not the parameters outside of module.
-    Example: freezing an `nn.Linear(4, 3)` returns 15.
-    """
-    # TODO: switch the flag of every parameter off, and count their numbers
-    raise NotImplementedError("freeze is not written yet.")
+    """Given: no parameter in the module, however deeply nested, is trained any more; how many numbers they hold."""
+    module.requires_grad_(False)
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def trainable(module: nn.Module) -> int:
-    """How many numbers of a module are still trained, as a plain int; the module stays as it is.
+    """Given: how many numbers of a module are still trained. An `nn.Linear(4, 3)` has 15."""
+    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
-    Example: an `nn.Linear(4, 3)` has 15, and 3 when its weight is frozen.
+
+class LoRALinear(nn.Module):
+    """A linear layer, frozen, with two thin matrices beside it: x (..., in) -> (..., out).
+
+    `linear`: the layer that was passed in; none of its parameters is trained any more.
+    `A` (rank, in) and `B` (out, rank): parameters that are trained, with the number type and on the device of the layer's
+    weight. At the start, B is zero and A is not, so the output is that of the layer alone.
+    forward: linear(x) + alpha / rank · x Aᵀ Bᵀ, the same in training and in eval; x keeps its values.
+    Raises ValueError that names rank and its value if it is below 1 or above the smaller of in and out.
+    Example: LoRALinear(nn.Linear(768, 768), rank=8, alpha=16) trains 12,288 numbers.
     """
-    # TODO: count the numbers of the parameters whose flag is on
-    raise NotImplementedError("trainable is not written yet.")
+
+    def __init__(self, linear: nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__()
+        # TODO: refuse a rank that does not fit
+        # TODO: the three attributes, and what forward needs beside them
+        raise NotImplementedError("LoRALinear.__init__ is not written yet.")
+
+    def forward(self, x: Tensor) -> Tensor:
+        # TODO: the layer's output, and what A and B add                                # (..., out)
+        raise NotImplementedError("LoRALinear.forward is not written yet.")
+
+    def merged(self) -> nn.Linear:
+        """A new, ordinary linear layer with the same answers, in the same number type. This one stays as it was.
+
+        Both are independent from then on: whatever happens to one of them does not change the other.
+        """
+        # TODO: a copy of the layer, with B A added to its weight on the right scale    # (out, in)
+        raise NotImplementedError("LoRALinear.merged is not written yet.")
 
 
-# %% part="freezing"
+def add_lora(model: nn.Module, names: list[str], rank: int, alpha: float) -> int:
+    """Put a LoRALinear in the place of each linear layer that is named, and freeze everything else, in place.
+
+    names: full names, as `model.named_modules()` gives them, for example "layers.0.linear1".
+    Returns how many numbers the A and B of all these layers hold: the sum of rank · (in + out), as a plain int.
+    Raises ValueError that names the name if there is no such module, if it is no plain `nn.Linear` but another class, or
+    if it lies inside an `nn.MultiheadAttention`, which uses the weights of its layers without calling them.
+    Example: add_lora(encoder, ["layers.0.linear1"], 4, 8.0) returns 4 · (64 + 128) = 768 for the encoder above.
+    """
+    # TODO: find and check the layers; freeze the model; put the new layers into the places of the old ones; count
+    raise NotImplementedError("add_lora is not written yet.")
+
+
+# %% part="lora"
 # Written? `autograder check 14_fine_tuning` shows how you are doing.
 
 # %% [markdown]
-# The picture trains two classifiers from the same pre-trained encoder, one frozen with your function and one not,
-# and plots their accuracy on cards about dishes that no labelled card mentions. The dashed line is what
-# you get by spotting every question and tossing a coin for the rest.
+# The picture trains three classifiers from the same pre-trained encoder: one frozen, one with your LoRA beside four of
+# its layers, and one not frozen. It plots their accuracy on cards about dishes that no labelled card mentions. The
+# dashed line is what you get by spotting every question and tossing a coin for the rest.
 
-# %% picture="freezing"
+# %% picture="lora"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
@@ -541,15 +597,16 @@ def macro_f1(confusion: Tensor) -> float:
 # %% [markdown]
 # ## Put it together
 #
-# Twelve dishes may be labelled. Of the 1,152 cards about them, we label one in five: 230 cards. Then three
+# Twelve dishes may be labelled. Of the 1,152 cards about them, we label one in five: 230 cards. Then four
 # classifiers learn from the same 230 cards:
 #
 # - **frozen**: the pre-trained encoder stays as it is, the head learns;
+# - **LoRA**: the head learns, and 3,072 numbers beside four of the encoder's layers;
 # - **fine-tuned**: everything learns;
 # - **from scratch**: everything learns, but the encoder has never read a note.
 #
-# All three are judged on the 1,152 cards about the other twelve dishes. Before you run it, write down your guess.
-# Consider the third one: no amount of labelled cards about other dishes can tell it whether sushi should be hot. It can
+# All four are judged on the 1,152 cards about the other twelve dishes. Before you run it, write down your guess.
+# Consider the last one: no amount of labelled cards about other dishes can tell it whether sushi should be hot. It can
 # spot questions by their word order, but for the rest it can only toss a coin, and so it should end near 75 %.
 
 
@@ -596,14 +653,17 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     models = {
         "frozen": Classifier(copy.deepcopy(pretrained), 64, 3, pooling="mean"),
+        "LoRA": Classifier(copy.deepcopy(pretrained), 64, 3, pooling="mean"),
         "fine-tuned": Classifier(copy.deepcopy(pretrained), 64, 3, pooling="mean"),
         "from scratch": Classifier(Encoder(len(WORDS)), 64, 3, pooling="mean"),
     }
     freeze(models["frozen"].encoder)
+    beside = [f"layers.{layer}.linear{which}" for layer in (0, 1) for which in (1, 2)]
+    add_lora(models["LoRA"].encoder, beside, rank=4, alpha=8.0)
     for name, model in models.items():
         print(f"{name}: {trainable(model):,} numbers to train")
     curves = {
-        name: fit(name, model, labelled, held_out, epochs=12, lr=1e-2 if name == "frozen" else 1e-3)
+        name: fit(name, model, labelled, held_out, epochs=12, lr=1e-2 if name in ("frozen", "LoRA") else 1e-3)
         for name, model in models.items()
     }
 
@@ -613,7 +673,7 @@ if __name__ == "__main__":
 
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
     for (name, curve), (color, style) in zip(
-        curves.items(), (("#0072B2", "--"), ("#D55E00", "-"), ("#555555", ":")), strict=True
+        curves.items(), (("#0072B2", "--"), ("#009E73", "-."), ("#D55E00", "-"), ("#555555", ":")), strict=True
     ):
         axes.plot(range(1, len(curve) + 1), [100 * a for a in curve], style, color=color, lw=2, label=name)
     axes.axhline(75, color="#BBBBBB", lw=1, zorder=0)
@@ -631,12 +691,6 @@ if __name__ == "__main__":
             print(f"{truth:>12}" + "".join(f"{count:11d}" for count in row))
 
 # %% [markdown]
-# ## Harder: fine-tuning with few numbers
-#
-# Not graded; about 40 minutes, ●●○. There is a third way between frozen and not frozen: two thin matrices beside each
-# frozen one. The file `harder.py` beside this one asks for LoRA, which most large models are fine-tuned with today. Run
-# `python harder.py`: it checks what you write there and says in sentences what is missing.
-#
 # ## Look back
 #
 # What did pre-training contribute? Not the task: nobody told the encoder what a complaint is. It contributed the
@@ -661,6 +715,8 @@ if __name__ == "__main__":
 #   head?) and for the feature-based experiment near the end: which layers does it take, and how much does it lose?
 # - Matthew Peters, Sebastian Ruder and Noah Smith, *To Tune or Not to Tune? Adapting Pretrained Representations to
 #   Diverse Tasks* (2019). Frozen or not? Look for the answer: it depends on how similar the two tasks are.
+# - Edward Hu and others, *LoRA: Low-Rank Adaptation of Large Language Models* (2021). Look for the table that says which
+#   matrices are worth adapting, and how small the rank may be.
 # - Nils Reimers and Iryna Gurevych, *Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks* (2019). Look for
 #   the comparison of `[CLS]` and mean pooling, and for how poorly both do before any fine-tuning.
 # - Suchin Gururangan and others, *Annotation Artifacts in Natural Language Inference Data* (2018). Look for what

@@ -24,6 +24,7 @@ MARKERS = ("o", "^", "s")
 INK = "#333333"
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 64, "max_len": 16, "dropout": 0.1}
 LESSONS, EPOCHS = 220, 10
+LORA_LAYERS = [f"layers.{layer}.linear{which}" for layer in range(2) for which in (1, 2)]
 
 
 # ---------------------------------------------------------------- a short pre-training, and a short fine-tuning
@@ -217,18 +218,26 @@ def flattened(vectors: Tensor) -> Tensor:
 
 
 def frozen_and_not(student) -> Figure:
-    """Accuracy on dishes without a labelled card: the fine-tuned encoder should leave the frozen one far behind.
+    """Accuracy on dishes without a labelled card: the fine-tuned encoder and LoRA should leave the frozen one far behind.
 
-    The dashed line is a model that spots every question and tosses a coin for the rest.
+    LoRA trains one number in twelve. The dashed line is a model that spots every question and tosses a coin for the rest.
     """
     (ids, labels), (held_out, classes) = some_cards(student)
     weights, pad = pretrained(student), student.PAD
     figure = Figure(figsize=(6.4, 4), layout="constrained")
     axes = figure.subplots()
-    for name, lr, style, color in (("frozen", 3e-2, "s--", COLORS[0]), ("not frozen", 3e-3, "o-", COLORS[1])):
+    kinds = (
+        ("frozen", 3e-2, "s--", COLORS[0]),
+        ("LoRA", 2e-2, "^-.", "#009E73"),
+        ("not frozen", 3e-3, "o-", COLORS[1]),
+    )
+    for name, lr, style, color in kinds:
         model = a_classifier(student, weights)
         if name == "frozen":
             student.freeze(model.encoder)
+        if name == "LoRA":
+            with alone(4):
+                student.add_lora(model.encoder, LORA_LAYERS, 4, 8.0)
         curve = []
         with alone(5):
             for _ in taught(model, ids, labels, pad, EPOCHS, lr):
@@ -328,7 +337,7 @@ def mean_of(vectors: Tensor, real: Tensor) -> Tensor:
 PICTURES = {
     "pooling": [what_each_position_contributes],
     "classifier": [pooled_vectors],
-    "freezing": [frozen_and_not],
+    "lora": [frozen_and_not],
     "split": [where_the_cards_go],
     "scores": [what_is_taken_for_what],
 }

@@ -224,11 +224,37 @@ def reward_against_divergence(student) -> Figure:
     return figure
 
 
+# ---------------------------------------------------------------- part 6
+
+
+def who_still_learns(student) -> Figure:
+    """Left, every bar beyond nine tokens is gone: the whole answer is cut. Right, they get shorter, and none is cut."""
+    gain, lengths = 0.02, range(1, 25)
+    figure = Figure(figsize=(8.6, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for axes, name in ((left, "one ratio for the answer"), (right, "a ratio for each token")):
+        slopes = []
+        for length in lengths:
+            tokens = torch.full((1, length), gain, dtype=torch.float64, requires_grad=True)
+            old, A = torch.zeros(1, length, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
+            if axes is left:
+                loss = student.clipped_loss(tokens.sum(dim=1), old.sum(dim=1), A)
+            else:
+                loss = student.token_clipped_loss(tokens, old, A, torch.ones(1, length, dtype=torch.bool))
+            loss.backward()
+            slopes.append(-tokens.grad[0, 0].item())
+        axes.bar(lengths, slopes, color=BLUE if axes is left else ORANGE)
+        axes.set_title(name, loc="left", fontsize=11)
+        axes.set(xlabel="tokens of the answer, each 2 % likelier", ylabel="how hard each is pulled on", ylim=(0, 1.4))
+    return figure
+
+
 PICTURES = {
     "answers": [who_is_asked],
     "comparisons": [loss_and_slope],
     "dpo": [margins_before_and_after],
     "advantages": [groups_made_comparable],
     "clipping": [flat_on_one_side],
+    "tokens": [who_still_learns],
     "kl": [reward_against_divergence],
 }

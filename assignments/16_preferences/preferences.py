@@ -45,8 +45,9 @@
 # | 3 · Preferences without a judge | can a model learn from comparisons directly? |
 # | 4 · Compared with the group | when is a reward a good one? |
 # | 5 · A step that is not too long | how far may the model go on what it has just tried? |
-# | 6 · The leash | how far has it gone from where it began? |
-# | 7 · The run | does it work, and how does it cheat? (Your own experiment: no points, all the fun.) |
+# | 6 · Token by token | and with each single word of it? |
+# | 7 · The leash | how far has it gone from where it began? |
+# | 8 · The run | does it work, and how does it cheat? (Your own experiment: no points, all the fun.) |
 #
 # **Not here.** No human being compares anything: a rule of ours decides which answer is polite. Nor does an answer take
 # more than twelve words, and no method is tuned until it wins. What is left out is most of the work on real assistants.
@@ -61,6 +62,7 @@
 import copy
 import itertools
 import random
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -572,7 +574,69 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# ## Part 6 · The leash
+# ## Part 6 · Token by token
+#
+# 15 minutes, ●●○
+#
+# An answer is not written in one piece. Part 5 took one ratio for the whole of it, which is the *product* of the ratios
+# of its tokens. (GSPO, 2025, does so as well, and takes a root of it by the length.) PPO and GRPO look closer: they
+# have **a ratio for each token**, and cut each on its own. The advantage is still that of the whole answer, and the same
+# for all its tokens:
+#
+# $$\text{loss} = -\operatorname*{mean}_{\text{answers}}\ \operatorname*{mean}_{\text{tokens } t}\ \min\bigl(\rho_t A,\
+# \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A\bigr)$$
+#
+# The difference grows with the length. If each of 12 tokens has become 2 % likelier, the answer has become 27 %
+# likelier: with ε = 0.2, Part 5 cuts it off, and no token learns anything any more. Token by token, every ratio is 1.02,
+# and all go on. The other way round, an answer may stand still as a whole while one token has doubled and another has
+# halved; only the ratios of the tokens notice.
+#
+# Mind the **two means**. First over the tokens of an answer, then over the answers, so that a long answer counts as much
+# as a short one. A row without an answer is no answer, and counts in neither.
+#
+# **One number by hand.** With ε = 0.2, an answer of two tokens has A = 1 and the ratios 1.5 and 1. Its tokens count 1.2
+# and 1, in the mean 1.1. An answer of three tokens has A = −1 and the ratios 0.5, 1 and 1. Its tokens count −0.8, −1 and
+# −1, in the mean −0.933. The loss is $-(1.1 - 0.933)/2 = -0.083$. (One mean over all five tokens would give 0.12, with
+# the other sign, since the longer answer has more to say in it.)
+#
+# **To think about.** Two answers are equally bad, A = −1, one of 2 tokens and one of 12. How strongly is a single token
+# of each pushed down in the first step? What will a model learn about the length of its wrong answers? And what does
+# Part 5's loss do in this case?
+
+
+# %%
+def token_clipped_loss(
+    log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, answer: Tensor, epsilon: float = 0.2
+) -> Tensor:
+    """The clipped objective with a ratio for each token, with a minus: a scalar.
+
+    log_probs (B, T), old_log_probs (B, T): the log-probability of each token; advantages (B,): one for each answer;
+    answer (B, T): booleans, True at the tokens of the answer. Whatever stands outside of it, even inf or NaN, matters
+    neither to the loss nor to a gradient.
+    For each token, min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A); the mean over the tokens of each answer,
+    then over the answers that have any; and a minus. If no row has an answer: 0, with gradients of 0.
+    Gradients flow back to log_probs alone; none reaches old_log_probs or advantages, even if they ask for one. No
+    argument is modified.
+    Example: ratios of 1.5 and 1 with A = 1, and of 0.5, 1 and 1 with A = -1, give -0.083.
+    """
+    # TODO: the ratio of each token; 1 outside of the answers                           # (B, T)
+    # TODO: the smaller of both products                                                # (B, T)
+    # TODO: the mean of each answer, and minus the mean of those that have a token      # (B,)
+    raise NotImplementedError("token_clipped_loss is not written yet.")
+
+
+# %% part="tokens"
+# Written? `autograder check 16_preferences` shows how you are doing.
+
+# %% [markdown]
+# The picture gives each token of an answer the same small gain, and asks for which length its gradient is gone. On the
+# left with your `clipped_loss` of Part 5, on the right token by token.
+
+# %% picture="tokens"
+# The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## Part 7 · The leash
 #
 # 7 minutes, ●○○
 #
@@ -592,6 +656,13 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 # **One number by hand.** There are two answers. The policy gives each ½, the reference ¼ and ¾. The first has $d = \ln
 # \tfrac12$ and counts $0.5 + 0.693 - 1 = 0.193$. The second has $d = \ln \tfrac32$ and counts $1.5 - 0.405 - 1 =
 # 0.095$. Their mean is 0.144, and the divergence itself, $\tfrac12 \ln 2 + \tfrac12 \ln \tfrac23$, is 0.144 as well.
+#
+# As a *value*, that is right. As a *loss*, it does not quite do what its name says. The answers are drawn from the
+# policy, and a gradient does not go through the drawing. In the example, raise the logit of the first answer a little:
+# the divergence grows by 0.2747 for each unit, but the gradient of this penalty is 0.25. That is exactly the gradient of
+# the *other* divergence, the mean over the **reference's** answers of $\log p_{\text{reference}} - \log
+# p_{\text{policy}}$. Near the reference, both pull in the same direction and almost equally hard, so the leash holds.
+# Others take $\log p_{\text{policy}} - \log p_{\text{reference}}$ off the reward, and get the first gradient.
 #
 # **To think about.** Why is the mean of $e^{d} - 1$ over the policy's own answers 0? Then why is it added?
 
@@ -621,7 +692,7 @@ def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# ## Part 7 · The run
+# ## Part 8 · The run
 #
 # 10 minutes, ●○○
 #
@@ -702,7 +773,7 @@ if __name__ == "__main__":
 # time. What more could one ask of a judge?
 #
 # Two policies are trained to please it, both from the same reference, with the same random numbers. One has the leash
-# of Part 6, the other has none. Read what they write.
+# of Part 7, the other has none. Read what they write.
 
 
 # %%
@@ -733,8 +804,14 @@ def taught_judge(steps: int = 100, lr: float = 0.3) -> Judge:
     return judge.requires_grad_(False)
 
 
+def token_log_probs(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
+    """Given: your `answer_log_probs` for one place at a time: the log-probability of each token of the answers (N, T)."""
+    places = torch.eye(ids.shape[1], dtype=torch.bool)                                  # (T, T)
+    return torch.stack([answer_log_probs(logits, ids, answer & place) for place in places], dim=1)
+
+
 def please(
-    judge: Judge,
+    judge: Callable[[Tensor, Tensor], Tensor],
     reference: nn.Module,
     leash: float,
     steps: int = 60,
@@ -742,8 +819,12 @@ def please(
     K: int = 8,
     lr: float = 5e-4,
     name: str = "",
+    by_tokens: bool = False,
 ) -> tuple:
-    """Given: a copy of the reference, trained to please the judge; rewards and distances, step by step."""
+    """Given: a copy of the reference, trained to please the judge; rewards and distances, step by step.
+
+    by_tokens: with your loss of Part 6, and otherwise with that of Part 5.
+    """
     from autograder.notebook import watch_training
 
     watch = watch_training(steps, name, "reward")
@@ -758,11 +839,18 @@ def please(
         rewards = judge(ids, answer)                                                    # (N,)
         advantages = group_advantages(rewards.view(G, K)).flatten()                     # (N,)
         with torch.no_grad():
+            old_tokens = token_log_probs(policy(ids), ids, answer) if by_tokens else None  # (N, T)
             old = answer_log_probs(policy(ids), ids, answer)                            # (N,)
             theirs = answer_log_probs(reference(ids), ids, answer)                      # (N,)
         for _ in range(2):
-            ours = answer_log_probs(policy(ids), ids, answer)                           # (N,)
-            loss = clipped_loss(ours, old, advantages) + leash * kl_penalty(ours, theirs)
+            logits = policy(ids)                                                        # (N, T, V)
+            ours = answer_log_probs(logits, ids, answer)                                # (N,)
+            if by_tokens:
+                tokens = token_log_probs(logits, ids, answer)                           # (N, T)
+                loss = token_clipped_loss(tokens, old_tokens, advantages, answer)
+            else:
+                loss = clipped_loss(ours, old, advantages)
+            loss = loss + leash * kl_penalty(ours, theirs)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
@@ -810,6 +898,30 @@ if __name__ == "__main__":
 #
 # **To think about.** Who is to blame, the judge or the policy? Could you write a judge that the policy cannot cheat?
 #
+# **A reward that can be checked.** Where a program can tell right from wrong, as in arithmetic or in code that has tests,
+# no judge has to be learned, and none can be cheated in the same way. Here is the smallest such reward: 1 if the answer
+# names the dish that the guest's card names, and 0 if not. The training is the same, this time token by token, and it
+# begins with the model that has seen no demonstrations, which replies with another card half of the time.
+
+
+# %%
+def names_the_dish(ids: Tensor, answer: Tensor) -> Tensor:
+    """Given: 1.0 for each answer in which the guest's dish occurs, else 0.0: ids (N, T), answer (N, T) -> (N,)."""
+    dish = ids[:, 1:2]  # my SOUP was very cold                                         # (N, 1)
+    return ((ids == dish) & answer).any(dim=1).float()                                  # (N,)
+
+
+if __name__ == "__main__":
+    checked, rewards_seen, _ = please(names_the_dish, pretrained, 0.1, name="a check", by_tokens=True)
+    first, last = sum(rewards_seen[:5]) / 5, sum(rewards_seen[-5:]) / 5
+    print(f"{100 * first:.0f} % of the first answers named the guest's dish, and {100 * last:.0f} % of the last.")
+    show("a reward that can be checked", checked)
+
+# %% [markdown]
+# The number is honest now: what it counts is what happens. Nobody has shown this model an answer, and yet it hardly
+# replies with cards any more, since another guest's card seldom names the same dish. But look at the shares of polite and
+# rude: both have grown. Nobody asked for manners this time. A check never measures more than what it checks.
+#
 # Take the leash to 0.3 and to 3, one at a time, and look at shares and samples. Then give `compare` 200 steps in the
 # place of 60: the margins go on growing. Do the answers get better?
 #
@@ -846,4 +958,5 @@ if __name__ == "__main__":
 # - **Rafailov et al., *Direct Preference Optimization: Your Language Model Is Secretly a Reward Model* (2023).**
 #   Section 4 derives Part 3 in a page. Look for what the gradient weights each pair by.
 # - **Shao et al., *DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models* (2024).** Parts 4
-#   to 6 together, under the name GRPO. Look for the drawing that shows which of PPO's four models it saves.
+#   to 7 together, under the name GRPO, with Part 6 in place of Part 5. Look for the drawing that shows which of PPO's
+#   four models it saves.

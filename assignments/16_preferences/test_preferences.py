@@ -166,7 +166,35 @@ def test_nothing_is_cut_in_the_first_step(student):
     checks.close(loss, numbers(1.0)[0], "the loss")
 
 
-# Part 6: the leash
+# Part 6: token by token
+
+
+def answers_in_two_rows():
+    """The example of the text: log-probabilities after and before, advantages, and where the answers stand (2, 5)."""
+    answer = torch.tensor([[False, True, True, False, False], [False, False, True, True, True]])
+    old = -3.0 - torch.rand(2, 5, dtype=torch.float64)
+    ratios = numbers([1.0, 1.5, 1.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0, 1.0])
+    return old + ratios.log(), old, numbers(1.0, -1.0), answer
+
+
+@task("tokens", 0.75)
+def test_two_answers_token_by_token(student):
+    """The ratios 1.5, 1 with A = 1 and 0.5, 1, 1 with A = -1 give -0.083: each answer has its mean, and counts once."""
+    loss = student.token_clipped_loss(*answers_in_two_rows())
+    checks.shape(loss, (), "the loss")
+    checks.close(loss, numbers(-(2.2 / 2 - 2.8 / 3) / 2)[0], "the loss")
+
+
+@task("tokens", 0.25)
+def test_what_stands_outside_does_not_matter(student):
+    """Other numbers outside of the answers change nothing."""
+    log_probs, old, advantages, answer = answers_in_two_rows()
+    elsewhere = torch.where(answer, log_probs, log_probs + torch.randn(2, 5, dtype=torch.float64))
+    loss = student.token_clipped_loss(elsewhere, old, advantages, answer)
+    checks.close(loss, numbers(-(2.2 / 2 - 2.8 / 3) / 2)[0], "the loss")
+
+
+# Part 7: the leash
 
 
 @task("kl", 0.5)

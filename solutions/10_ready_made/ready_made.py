@@ -47,8 +47,8 @@
 # Letters for shapes: `B` batch, `T` length of what is written, `S` length of what was read, `C` width of a
 # vector, `H` heads, `V` words in the vocabulary.
 #
-# The last two parts need two more packages, `transformers` and `tokenizers`. They are among those that the course's
-# `requirements.txt` names; without them, all the rest works.
+# Part 4 needs one more package, `transformers`. It is among those that the course's `requirements.txt` names; without
+# it, all the rest works. Part 5 needs none: there you build, by hand, what turns a text into tokens.
 #
 # **Not here.** Nothing is downloaded unless you ask for it, and what makes the ready-made parts fast inside stays
 # their own business.
@@ -56,6 +56,10 @@
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
+import itertools
+import re
+from collections import Counter
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -556,85 +560,148 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # %% picture="gpt2"
 
 # %% [markdown]
-# ## Part 5 · A tokenizer of your own
+# ## Part 5 · Byte pair encoding
 #
-# 10 minutes, ●○○
+# 25 minutes, ●●○
 #
-# Before a real model can read a real text, the text has to be cut into tokens. With characters, a text has too many
-# of them; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the
-# middle road, **byte-level byte-pair encoding**:
+# One piece of GPT-2 is still missing, and it comes before the model: its tokenizer. With characters, a text has too
+# many tokens; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the
+# middle road, **byte pair encoding**, as most models still do. It needs neither a library nor a single matrix:
 #
-# - Every text consists of bytes, and there are only 256 of them. So nothing is ever unknown, no name, no 🙂.
-# - Training counts which two neighbours stand together most often, merges this pair into a new token, and
-#   begins again, until the vocabulary is full. Frequent words end up as one token, rare ones in pieces.
-# - A space belongs to the word after it: ` cat` and `cat` are two tokens. So no space is lost, and joining
-#   the pieces gives back the text, letter by letter.
+# 1. A text is cut into **words**, before each space and nowhere else. So a space belongs to the word after it, `tea`
+#    and `␣tea` are two different things (`␣` is how we print a space here), and the end of a line is a character like
+#    any other. No token will ever reach across such a cut.
+# 2. Each word begins as a list of single **bytes**, as UTF-8 writes it. There are only 256 of them, so nothing is ever
+#    unknown: `é` is two bytes, and 🙂 is four.
+# 3. Then, again and again: count how often two tokens stand **side by side** in a word, over the whole text. Take the
+#    most frequent pair, and join it in all words, from left to right. What was joined is a token from now on, and can
+#    become half of the next pair.
 #
-# Hugging Face's library `tokenizers` is made of interchangeable parts. You need five:
+# The pairs, in the order in which they were learned, are all that has to be kept. They are called the **merges**. To
+# encode a text means to go through this list once, in its order: each pair is joined wherever it stands in the new
+# text, from left to right, however rare it is there. Take `an island and a land` and its first merges, (a, n), (an, d),
+# (l, and) and (␣, a): `␣and` becomes `␣` and `and`, although `␣a` is a token, too. The older merge came first.
 #
-# | part | what it does | which one |
-# |---|---|---|
-# | model | knows the pairs | `models.BPE()` |
-# | pre-tokenizer | text to bytes, split at spaces; no pair crosses a split | `pre_tokenizers.ByteLevel` |
-# | decoder | the way back | `decoders.ByteLevel` |
-# | trainer | finds the pairs | `trainers.BpeTrainer` |
-# | tokenizer | holds the others, trains, encodes and decodes | `Tokenizer(model)` |
+# Two rules leave nothing to chance. **Every** pair counts, also where two of them overlap: `aaa` holds the pair (a, a)
+# twice, although only one of the two can be joined. And of several pairs that are equally frequent, the **smallest** is
+# taken, in the order in which Python sorts pairs of bytes.
 #
-# You set them with `tokenizer.pre_tokenizer = …` and `tokenizer.decoder = …`, and train with the method
-# `train_from_iterator`, which takes a list of texts and a trainer.
+# The way back is short: put the bytes of all tokens together, and read them as UTF-8. One token alone may be half a
+# letter, so this has to be done with all of them at once. And a model can write bytes that are no letter at all; for
+# these, Python puts the sign `�`, U+FFFD, if it is asked to with `errors="replace"`.
 #
-# Two defaults to look at twice. `ByteLevel(add_prefix_space=True)` puts a space in front of every text that
-# has none: the decoded text then differs from the original. And the trainer begins with the bytes that stand
-# *in the text*, so all others would be unknown later, unless its `initial_alphabet` holds all 256, which
-# `pre_tokenizers.ByteLevel.alphabet()` lists. (`show_progress=False` keeps it quiet.)
+# **One number by hand.** The words of `tea no tea sea tea` are `tea`, `␣no`, `␣tea`, `␣sea` and `␣tea`. The pair (e, a)
+# stands there 4 times, (t, e) 3 times, every other pair less often. So (e, a) is joined first. Now (t, ea) stands there
+# 3 times and becomes `tea`; after that, (␣, tea) stands there twice. With these three merges, the 18 bytes of the text
+# have become 9 tokens: `tea`, `␣`, `n`, `o`, `␣tea`, `␣`, `s`, `ea`, `␣tea`.
 #
-# **One number by hand.** In `aaab aaab`, the pairs are `a a` four times, `a b` twice, `␣ a` once. With a
-# vocabulary of 257 the only new token is `aa`.
+# **One number by hand.** In `aaab aaab`, the pair (a, a) stands 4 times, (a, b) twice, (␣, a) once. Once (a, a) is
+# joined, the words are `aa a b` and `␣ aa a b`, and (aa, a) and (a, b) both stand there twice. The smaller is (a, b),
+# because `a` comes before `aa`.
 #
 # **To think about.** Train on the English story below, then encode an English sentence and its translation into
 # another language that you know. How many tokens does each have for a hundred letters? Why, and who pays for it?
 
 
 # %%
-def train_tokenizer(text: str, vocab_size: int):
-    """A byte-level BPE tokenizer (a `tokenizers.Tokenizer`), trained on `text`. Nothing is downloaded.
+def words(text: str) -> list[list[bytes]]:
+    r"""Given: the words of a text, cut before each space; each is a list of single bytes.
 
-    Its vocabulary holds the 256 bytes and the most frequent pairs, vocab_size entries in all (fewer only if
-    the text has no more pairs). The text counts as it is, with its capitals and the ends of its lines; no token
-    reaches across a space into the next word. `tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.
-    Raises ValueError that names vocab_size and its value if it is below 256.
-
-    Example: train_tokenizer("aaab aaab", 257).encode("aab").tokens -> ["aa", "b"]
+    Example: words("a bé") -> [[b"a"], [b" ", b"b", b"\xc3", b"\xa9"]]
     """
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    return [[bytes([byte]) for byte in word.encode()] for word in re.split("(?= )", text) if word]
 
-    # TODO: refuse a vocabulary that is too small for the bytes
-    # TODO: the five parts, put together; train
+
+def joined(word: list[bytes], pair: tuple[bytes, bytes]) -> list[bytes]:
+    """The word with each such pair joined to one token, from left to right.
+
+    A step that training and encoding share; tests see it only through them.
+    Example: joined([b"a", b"a", b"a", b"b"], (b"a", b"a")) -> [b"aa", b"a", b"b"]
+    """
+    # TODO: a new list: two tokens that are the pair become one, all others stay
     ### BEGIN SOLUTION
-    if vocab_size < 256:
-        raise ValueError(f"vocab_size must be at least 256, one for each byte, but it is {vocab_size}.")
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator([text], trainer)
-    return tokenizer
+    tokens: list[bytes] = []
+    place = 0
+    while place < len(word):
+        if tuple(word[place : place + 2]) == pair:
+            tokens.append(word[place] + word[place + 1])
+            place += 2
+        else:
+            tokens.append(word[place])
+            place += 1
+    return tokens
     ### END SOLUTION
 
 
-# %% part="tokenizer"
+def train_bpe(text: str, n_merges: int) -> list[tuple[bytes, bytes]]:
+    """The merges of a text in the order in which they are learned, n_merges of them.
+
+    Most frequent pair first, within words and over the whole text; of equally frequent ones, the smallest. A pair that
+    stands in the text once still counts. There are fewer merges only if no word has two tokens left: none for "".
+    Raises ValueError that names n_merges and its value if it is below 0; n_merges = 0 gives [].
+
+    Example: train_bpe("tea no tea sea tea", 2) -> [(b"e", b"a"), (b"t", b"ea")]
+    """
+    # TODO: refuse a number of merges below 0
+    # TODO: as often as asked: count the pairs as the words are now, choose one, join it in all words
+    ### BEGIN SOLUTION
+    if n_merges < 0:
+        raise ValueError(f"n_merges must be at least 0, but it is {n_merges}.")
+    split, merges = words(text), []
+    while len(merges) < n_merges:
+        counts = Counter(pair for word in split for pair in itertools.pairwise(word))
+        if not counts:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        merges.append(best)
+        split = [joined(word, best) for word in split]
+    return merges
+    ### END SOLUTION
+
+
+def encode(text: str, merges: list[tuple[bytes, bytes]]) -> list[bytes]:
+    """The tokens of any text, by the merges that train_bpe has learned, perhaps from another text.
+
+    Joined, the tokens are the bytes of the text: `b"".join(encode(text, merges)) == text.encode()`. Letters and bytes
+    that training never saw stay single bytes. Without merges, every token is one byte.
+
+    Example: encode("the tea", [(b"e", b"a"), (b"t", b"ea")]) -> [b"t", b"h", b"e", b" ", b"tea"]
+    """
+    # TODO: for each merge, in its order: join it in all words
+    # TODO: the tokens of all words in one list
+    ### BEGIN SOLUTION
+    split = words(text)
+    for pair in merges:
+        split = [joined(word, pair) for word in split]
+    return [token for word in split for token in word]
+    ### END SOLUTION
+
+
+def decode(tokens: list[bytes]) -> str:
+    """The text of the tokens, of all their bytes together; what is no UTF-8 becomes U+FFFD, as `errors="replace"` says.
+
+    For each text that UTF-8 can hold, `decode(encode(text, merges))` is the text. decode([]) is "".
+    """
+    # TODO: one text from all bytes
+    ### BEGIN SOLUTION
+    return b"".join(tokens).decode(errors="replace")
+    ### END SOLUTION
+
+
+# %% part="bpe"
 
 # %% [markdown]
-# One sentence, split by three tokenizers of yours. The larger the vocabulary, the longer the pieces.
+# How many tokens do a hundred letters have, when more and more merges are learned from a short English text? One curve
+# is an English sentence, the other its German translation. Both begin where every byte is a token.
 
-# %% picture="tokenizer"
+# %% picture="bpe"
 
 # %% [markdown]
 # ## All of it together
 #
-# Here are a text, a tokenizer trained on it, and a model that was written by hand and moved to Hugging Face. From
-# here on it is one of theirs: it computes its own loss, writes with `generate`, and can be saved and shared.
+# Here are a text, your merges trained on it, and a model that was written by hand and moved to Hugging Face. A
+# vocabulary is a list: the 256 bytes, then one token for each merge, and a token's id is its place in it. The model is
+# one of theirs from now on: it computes its own loss, writes with `generate`, and can be saved and shared.
 #
 # One more switch that works the other way round. When a language model is trained, the targets are the text one
 # step later. Hugging Face **shifts for you**: `gpt2(ids, labels=ids)`. If you shift them too, out of habit, the model
@@ -660,11 +727,13 @@ if __name__ == "__main__":
 
     torch.manual_seed(0)
     torch.set_num_threads(1)  # for matrices this small, a second core only costs time
-    tokenizer = train_tokenizer(STORY, 320)
-    ids = torch.tensor(tokenizer.encode(STORY).ids)                                     # (L,)
+    merges = train_bpe(STORY, 64)
+    vocabulary = [bytes([byte]) for byte in range(256)] + [first + second for first, second in merges]
+    number = {token: place for place, token in enumerate(vocabulary)}
+    ids = torch.tensor([number[token] for token in encode(STORY, merges)])              # (L,)
     print(f"{len(STORY)} characters have become {len(ids)} tokens.")
 
-    by_hand = TransformerLanguageModel(tokenizer.get_vocab_size(), 64, 32, num_heads=4, num_layers=2)
+    by_hand = TransformerLanguageModel(len(vocabulary), 64, 32, num_heads=4, num_layers=2)
     gpt2 = to_hugging_face_gpt2(by_hand)
     with torch.no_grad():
         apart = (gpt2(ids[None, :32]).logits - by_hand(ids[None, :32])).abs().max()
@@ -683,9 +752,9 @@ if __name__ == "__main__":
             watch(step, loss.item())
 
     gpt2.eval()
-    beginning = torch.tensor([tokenizer.encode("One evening").ids])
+    beginning = torch.tensor([[number[token] for token in encode("One evening", merges)]])
     written = gpt2.generate(beginning, max_new_tokens=20, do_sample=False, pad_token_id=0)
-    print(tokenizer.decode(written[0].tolist()))
+    print(decode([vocabulary[place] for place in written[0].tolist()]))
 
 # %% [markdown]
 # ## The real one
@@ -704,13 +773,6 @@ if __name__ == "__main__" and DOWNLOAD_GPT2:
     beginning = words("Attention is", return_tensors="pt")
     written = real.generate(**beginning, max_new_tokens=20, do_sample=False, pad_token_id=words.eos_token_id)
     print(words.decode(written[0]))
-
-# %% [markdown]
-# ## Harder: the tokenizer by hand
-#
-# Not graded; about 40 minutes, ●●○. Part 5 left the learning to a library. The file `harder.py` beside this one asks
-# for byte-pair encoding in two functions of about ten lines each. Write them there and run `python harder.py`: it
-# checks them and says in sentences what is missing.
 
 # %% [markdown]
 # ## A sheet for the wall

@@ -43,7 +43,8 @@
 # right once stays right for ever.
 #
 # Letters for shapes: `B` sentences, `H` heads, `T` new words, `S` words in the cache once the new ones are in it, `D`
-# numbers in a head, `C = H · D` numbers in a word; in Part 4 also `G` heads whose keys and values are kept.
+# numbers in a head, `C = H · D` numbers in a word; in Part 4 also `G` heads whose keys and values are kept, in Part 5
+# `E` numbers in a value.
 #
 # Scores, softmax and weighted sum are given: `F.scaled_dot_product_attention(q, k, v, attn_mask=…)` takes
 # `(B, H, T, D)`, `(B, H, S, D)`, `(B, H, S, D)` and a boolean mask, True where attending is allowed.
@@ -55,6 +56,7 @@
 # The names of functions, classes, attributes and arguments are part of the contract: the tests use them.
 
 # %%
+import math
 import time
 
 import torch
@@ -375,9 +377,9 @@ if __name__ == "__main__":
 # kept head is lent to all heads of its group. *After* it has gone into the cache: whoever keeps the copies has saved
 # nothing.
 #
-# **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five words
-# leave keys and values of shape `(1, 2, 5, 5)` each, 100 numbers together and not 200. Heads 0 and 1 use kept head 0,
-# heads 2 and 3 use kept head 1.
+# **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five
+# words leave keys and values of shape `(1, 2, 5, 5)` each, 100 numbers together and not 200. Heads 0 and 1 use kept
+# head 0, heads 2 and 3 use kept head 1.
 #
 # (Recent versions of PyTorch lend the heads by themselves if you ask for it, with `enable_gqa=True`. Write the line
 # yourself first, then see whether both agree.)
@@ -475,19 +477,132 @@ class GroupedQueryAttention(nn.Module):
 # short vector for each word, from which the keys and values of all heads are computed again (*latent attention*). And
 # a model that was trained without groups can be converted: 04's `harder.py` asks how.
 #
-# ## Harder: attention in tiles
+# ## Part 5 · Attention in blocks
 #
-# Not graded; about 45 minutes, ●●●. A cache saves work. The table of scores costs memory as well, and for long texts it
-# is what no machine can hold. The file `harder.py` beside this one asks for attention that reads its keys a few at a
-# time and never writes the table down. Write it there and run `python harder.py`: it checks it and says in sentences
-# what is missing.
+# 30 minutes, ●●●
 #
+# A cache saves work, and groups make it small. One thing still grows with the *square* of the text: the table of
+# scores. A prompt of 100,000 words has ten billion of them in each head. No machine keeps such a table, and none has
+# to. **FlashAttention** and its relatives read the keys in **blocks** of a few at a time, and forget the scores of a
+# block before they read the next.
+#
+# The difficulty is the softmax: it divides by a sum over *all* keys, and you see them block by block. So keep three
+# things for each query while the blocks go by:
+#
+# | | what it is | at the start |
+# |---|---|---|
+# | $m$ | the largest score so far | $-\infty$ |
+# | $l$ | the sum of $e^{\text{score} - m}$ so far | 0 |
+# | $o$ | the sum of $e^{\text{score} - m} \cdot$ value so far | 0 |
+#
+# When a block brings a larger score, $m$ grows, and what lies in $l$ and $o$ was computed with the old $m$. That is
+# mended with one factor: multiply both by $e^{m_\text{old} - m_\text{new}}$, and then add what the block brings. At the
+# end, $o / l$ is the output, exactly that of the whole table. This is the **online softmax**. The largest score is
+# subtracted for the same reason as in every softmax: $e^{100}$ is more than float32 can hold, and scores of thousands
+# do occur.
+#
+# **One number by hand.** One query has the scores ln 1, ln 3 and ln 6, and the values are 10, 20 and 30. In blocks of
+# two, the first brings $m = \ln 3$, $l = 1/3 + 1 = 4/3$ and $o = 10/3 + 20 = 70/3$. The second has $m = \ln 6$, so both
+# are halved, to $l = 2/3$ and $o = 35/3$; then it adds 1 and 30, which makes $l = 5/3$ and $o = 125/3$. The output is
+# 25, as it should be: $(1 \cdot 10 + 3 \cdot 20 + 6 \cdot 30) / 10$.
+#
+# Masks need care in two places. A query may be forbidden **every key of its first block**: then $m$ is still $-\infty$,
+# and $-\infty - (-\infty)$ is no number. And a query that may attend to **nothing at all** ends with $l = 0$; its
+# output is zeros, not $0 / 0$.
+#
+# **What is saved?** Memory first: of the table, only $T \cdot \text{block}$ numbers exist at a time. But not only that.
+# A processor computes so fast that it mostly waits for numbers to come from the large, slow memory and go back to it,
+# so those journeys are worth counting. The whole table: read $Q$ and $K$, write the scores; read them, write the
+# weights; read these and $V$, write the output. In blocks: read $K$ and $V$ once; and for each block, read $Q$, and
+# read and write $o$, $m$ and $l$. With values as wide as keys, that is
+#
+# $$(2TD + 2SD + 4TS) \cdot b \qquad\text{and}\qquad
+#   \left(2SD + \lceil S / \text{block} \rceil \cdot (3TD + 4T)\right) \cdot b$$
+#
+# bytes for $b$ bytes a number. (The scores of one block fit into the small, fast memory beside the processor. How many
+# do decides the size of a block.)
+#
+# **One number by hand.** With $T = 4$, $S = 6$, $D = 2$, $b = 2$ and blocks of 3, the whole table moves
+# $(16 + 24 + 96) \cdot 2 = 272$ bytes, and two blocks move $(24 + 2 \cdot (24 + 16)) \cdot 2 = 208$. In a real size,
+# $T = S = 4096$, $D = 128$, blocks of 512 and 2 bytes a number, it is 138 million bytes against 28 million.
+#
+# **To think about.** In that real size, blocks of 64 move *more* than the whole table does. Why, and why would one
+# still want them?
+
+
+# %%
+def blockwise_attention(q: Tensor, k: Tensor, v: Tensor, block: int, mask: Tensor | None = None) -> Tensor:
+    """Attention that reads its keys and values in blocks of `block`, from the first to the last; the last may be shorter.
+
+    q: (..., T, D) queries; k: (..., S, D) keys; v: (..., S, E) values, with the same leading dimensions: none, a batch,
+    or a batch and heads. Scores are divided by √D.
+    mask: booleans that broadcast to (..., T, S), such as (T, S), (S,) or (T, 1), True where t may attend to s; None
+    allows everything.
+
+    Returns the output (..., T, E), the same for every block size. A query that may attend to nothing gets zeros, and so
+    does every query if S is 0. Scores of ±10,000 do no harm, and gradients flow back to q, k and v. The inputs keep
+    their values, and the output has their number type (float32, float64).
+    No tensor that is made on the way is larger than the largest of the inputs, the output and (..., T, block).
+    Raises ValueError that names block and its value if it is below 1.
+    Example: scores of ln 1, ln 3 and ln 6 and values of 10, 20 and 30 give 25.
+    """
+    # TODO: refuse a block below 1
+    # TODO: m, l and o for every query, as in the table                                 # (..., T, 1) and (..., T, E)
+    # TODO: for each block: its scores, and its columns of the mask, if they differ     # (..., T, block)
+    # TODO: ... the new m; l and o brought to it; and what the block adds to both
+    # TODO: the output; zeros where nothing was added                                   # (..., T, E)
+    ### BEGIN SOLUTION
+    if block < 1:
+        raise ValueError(f"block must be at least 1, but it is {block}.")
+    m = q.new_full((*q.shape[:-1], 1), -math.inf)                                       # (..., T, 1)
+    sums = torch.zeros_like(m)  # l                                                     # (..., T, 1)
+    o = q.new_zeros(*q.shape[:-1], v.shape[-1])                                         # (..., T, E)
+    for begin in range(0, k.shape[-2], block):
+        keys, values = k[..., begin : begin + block, :], v[..., begin : begin + block, :]
+        scores = q @ keys.transpose(-2, -1) / math.sqrt(q.shape[-1])                    # (..., T, block)
+        if mask is not None:
+            columns = mask if mask.shape[-1] == 1 else mask[..., begin : begin + block]
+            scores = scores.masked_fill(~columns, -math.inf)
+        new = torch.maximum(m, scores.amax(dim=-1, keepdim=True))                       # (..., T, 1)
+        base = new.masked_fill(new == -math.inf, 0.0)  # no key so far: e^(-inf - 0) is 0
+        shrink, heights = torch.exp(m - base), torch.exp(scores - base)                 # (..., T, 1), (..., T, block)
+        sums = sums * shrink + heights.sum(dim=-1, keepdim=True)
+        o = o * shrink + heights @ values
+        m = new
+    return o / sums.masked_fill(sums == 0, 1.0)
+    ### END SOLUTION
+
+
+def bytes_moved(T: int, S: int, D: int, block: int, bytes_per_number: int) -> tuple[int, int]:
+    """The bytes that go from and to the large memory: with the whole table, and in blocks. Two whole numbers.
+
+    Values have D numbers, as keys do.
+    Example: bytes_moved(4, 6, 2, 3, 2) -> (272, 208)
+    """
+    # TODO: both formulas; a last block that is shorter is a block, too
+    ### BEGIN SOLUTION
+    whole = 2 * T * D + 2 * S * D + 4 * T * S
+    blocks = math.ceil(S / block)
+    in_blocks = 2 * S * D + blocks * (3 * T * D + 4 * T)
+    return whole * bytes_per_number, in_blocks * bytes_per_number
+    ### END SOLUTION
+
+
+# %% part="blocks"
+
+# %% [markdown]
+# On the left, the output of one query while your function reads more and more keys: it wanders, and ends on the dashed
+# line, where attention with the whole table is. On the right, what your `bytes_moved` says about the size of the block.
+
+# %% picture="blocks"
+
+# %% [markdown]
 # ## Look back
 #
 # A dozen lines of code have made writing faster, by a factor that grows with the text. Nothing is approximated: the
 # outputs are the same. It works because of three things that you have met before: the causal mask, which makes the
 # past unchangeable; attention, which works for any number of keys and values; and positions that are added once
-# and never change.
+# and never change. Another dozen have removed the largest table of all, and again nothing is approximated.
 #
 # **One question to take along:** the cache is full, and you throw away the key and value of the very first word to
 # make room. Are the others still what they would be had that word never been there? (Think of a model with more
@@ -505,3 +620,9 @@ class GroupedQueryAttention(nn.Module):
 #   look at the figure that shows where a GPU's memory goes, and at how two continuations share one beginning.
 # - Guangxuan Xiao and others, *Efficient Streaming Language Models with Attention Sinks* (2023): an answer to the last
 #   question. Look for what happens when the very first words are thrown away.
+# - Maxim Milakov and Natalia Gimelshein, *Online normalizer calculation for softmax* (2018): four pages about $m$ and
+#   $l$. Look for the algorithm with one pass fewer, and compare it with your loop.
+# - Markus Rabe and Charles Staats, *Self-attention Does Not Need O(n²) Memory* (2021): the same with $o$. Look for the
+#   short program, and find your three lines in it.
+# - Tri Dao and others, *FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness* (2022): why moving
+#   fewer bytes is what makes it fast. Look for the drawing of the memories and their speeds.

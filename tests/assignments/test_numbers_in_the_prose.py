@@ -237,7 +237,7 @@ def test_09_masked_language_model(solution):
     )
 
 
-def test_10_ready_made():
+def test_10_ready_made(solution):
     word = tensor(1, 1, 1, 1.02)
     variance = word.var(correction=0)
     assert f"{variance:.6f}" == "0.000075"
@@ -248,8 +248,15 @@ def test_10_ready_made():
     one = torch.ones((), dtype=torch.float64)
     assert (f"{F.gelu(one):.6f}", f"{F.gelu(one, approximate='tanh'):.6f}") == ("0.841345", "0.841192")
     assert f"{F.gelu(one) - F.gelu(one, approximate='tanh'):.5f}" == "0.00015"
-    text = "aaab␣aaab"
-    assert [sum(text[i : i + 2] == pair for i in range(8)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
+    bpe, tea = solution("10"), "tea no tea sea tea"
+    assert [tea.count(pair) for pair in ("ea", "te", " t", " n", " s")] == [4, 3, 2, 1, 1]
+    assert bpe.train_bpe(tea, 3) == [(b"e", b"a"), (b"t", b"ea"), (b" ", b"tea")]
+    assert (len(tea), "|".join(map(bytes.decode, bpe.encode(tea, bpe.train_bpe(tea, 3))))) == (
+        18, "tea| |n|o| tea| |s|ea| tea")
+    pairs = [pair for word in ("aaab", "␣aaab") for pair in zip(word, word[1:])]
+    assert [pairs.count(tuple(pair)) for pair in ("aa", "ab", "␣a")] == [4, 2, 1]
+    assert bpe.train_bpe("aaab aaab", 2) == [(b"a", b"a"), (b"a", b"b")]
+    assert (len("é".encode()), len("🙂".encode())) == (2, 4)
     says(
         "10",
         "0.000075",
@@ -258,8 +265,23 @@ def test_10_ready_made():
         "0.841345",
         "0.841192",
         "The difference of 0.00015",
-        "`a a` four times, `a b` twice",
+        "`aaab aaab`, the pair (a, a) stands 4 times, (a, b) twice, (␣, a) once",
+        "the 18 bytes of the text have become 9 tokens: `tea`, `␣`, `n`, `o`, `␣tea`, `␣`, `s`, `ea`, `␣tea`",
     )
+
+
+def test_11_a_fair_test(solution):
+    module = solution("11")
+    assert module.overlap([1, 2, 3, 4], [2, 3, 4, 3, 2, 3], 2) == 0.6
+    right_a, right_b = torch.tensor([True, True, True, False]), torch.tensor([True, False, False, True])
+    rows = torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0], [1, 1, 2, 2]])
+    assert module.difference(right_a, right_b, rows) == pytest.approx((0.25, 0.0125, 0.9625))
+    assert f"{100 * math.sqrt(0.8 * 0.2 / 200):.1f}" == "2.8" and (160 / 200, 154 / 200) == (0.8, 0.77)
+    one, two = tensor(1, 0, 0.5, 0.5), tensor(0.5, 0.5, 0, 1)
+    assert (one @ one, two @ two, one @ two) == (1.5, 1.5, 1)
+    assert f"{F.cosine_similarity(one, two, dim=0):.3f}" == "0.667"
+    says("11", "so the overlap is $3/5 = 0.6$", "at 0.0125, and the 97.5 % point at 0.9625", "2.8 points higher")
+    says("11", "$1 / 1.5 = 0.667$")
 
 
 def test_11_spot_the_cheat():
@@ -338,6 +360,19 @@ def test_13_grouped_queries(solution):
         says("13", f"| {model} | {layers} | {asking} | {kept} | {numbers} | {megabytes:.0f} MB |")
     assert module.cache_bytes(80, 8, 128, 1000, 2) < module.cache_bytes(32, 32, 128, 1000, 2)
     says("13", "The largest of these models has a smaller cache than one a tenth of its size.", "100 numbers together")
+
+
+def test_13_blocks(solution):
+    module = solution("13")
+    q, k, v = torch.ones(1, 1), torch.tensor([[1.0], [3.0], [6.0]]).log(), torch.tensor([[10.0], [20.0], [30.0]])
+    assert module.blockwise_attention(q, k, v, 2).item() == pytest.approx(25)
+    assert (4 / 3 / 2 + 1, 70 / 3 / 2 + 30) == pytest.approx((5 / 3, 125 / 3))
+    assert module.bytes_moved(4, 6, 2, 3, 2) == ((16 + 24 + 96) * 2, (24 + 2 * (24 + 16)) * 2) == (272, 208)
+    whole, blocks = module.bytes_moved(4096, 4096, 128, 512, 2)
+    assert (round(whole / 1e6), round(blocks / 1e6)) == (138, 28)
+    assert module.bytes_moved(4096, 4096, 128, 64, 2)[1] > whole > module.bytes_moved(4096, 4096, 128, 128, 2)[1]
+    assert (round(4096 * 4096 * 2 / 1e6), 4096 * 64 * 2 / 1e6) == (34, pytest.approx(0.5, abs=0.03))  # in the answer
+    says("13", "it is 138 million bytes against 28 million", "ten billion of them")
 
 
 def test_13_sizes_are_those_of_the_published_models():

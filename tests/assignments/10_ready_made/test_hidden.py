@@ -364,55 +364,103 @@ def test_gpt2_keeps_type_and_mode(student):
     keeps_type(convert, model, lambda old: old(ids), lambda new: logits(new, ids))
 
 
-# ------------------------------------------------------------------ the tokenizer
+# ------------------------------------------------------------------ byte pair encoding
+
+ACCENTS = ("é", "ü", "½", "東", "🙂")
 
 
-@task("tokenizer", 0.25, promise="`tokenizer.decode(tokenizer.encode(s).ids)` gives back any text s.")
-def test_nothing_is_unknown(student):
-    """Every text comes back as it was: letters never seen, other scripts, pictures, odd spaces."""
-    tokenizer = student.train_tokenizer("so little was seen in training, so very little", 270)
-    below_surrogates = [chr(random.randrange(0xD800)) for _ in range(20)]
-    above_surrogates = [chr(random.randrange(0xE000, 0x110000)) for _ in range(20)]
-    texts = ["Zebra & Öl", "½ ﬁlm", "東京 🙂🙂", "  two  and\n\tthree ", " so little", "", "\x00\x7f"]
-    for text in [*texts, "".join(below_surrogates), "".join(above_surrogates)]:
-        again = tokenizer.decode(tokenizer.encode(text).ids)
-        checks.equal(again, text, f"the tokens of {text!r}, decoded,")
+def sentence(count, letters="abc", longest=7):
+    """Words of a few letters, and some letters of more than one byte, so that pairs are frequent and often tied."""
+    made = []
+    for _ in range(count):
+        made.append("".join(random.choices(letters, k=random.randrange(1, longest))))
+        if random.random() < 0.2:
+            made[-1] += random.choice(ACCENTS)
+    return " ".join(made)
 
 
-@task("tokenizer", 0.25, needs="test_tokenizer_by_hand",
-      promise="Its vocabulary holds the 256 bytes and the most frequent pairs")
-def test_frequent_words_are_one_token(student):
-    """A frequent word, with the space in front of it, ends up as one token; what is rare stays in pieces."""
-    frequent = "".join(random.sample("abcdefghijklm", 5)).capitalize()
-    rare = "".join(random.sample("nopqrstuvwxyz", 5))
-    tokenizer = student.train_tokenizer(f" {frequent}" * 50 + f" {rare}", 261)
-    found = tokenizer.encode(f"{frequent} {frequent}").tokens
-    checks.equal(found[-1:], [f"Ġ{frequent}"], "the last token of a frequent word, twice,")
-    checks.equal(len(tokenizer.encode(rare).tokens), 5, "how many tokens a rare word of five letters has")
+def characters(count):
+    """Any characters that UTF-8 can hold, from all of Unicode."""
+    codes = [*range(0xD800), *range(0xE000, 0x110000)]
+    return "".join(map(chr, random.sample(codes, count)))
 
 
-@task("tokenizer", 0.25, needs="test_tokenizer_by_hand", promise=(
-    "no token reaches across a space into the next word.",
-    "The text counts as it is, with its capitals and the ends of its lines",
+@task("bpe", 0.75, needs="test_merges_by_hand", promise=(
+    "Most frequent pair first, within words and over the whole text; of equally frequent ones, the smallest.",
+    "What was joined is a token from now on, and can become half of the next pair.",
 ))
-def test_pairs_stay_where_they_belong(student):
-    """No token reaches from one word into the next, however often both stand together; a line's end is text, too."""
-    one, two = ("".join(random.sample(letters, 4)) for letters in ("abcdefghijklm", "nopqrstuvwxyz"))
-    text = f"{one} {two} " * 40
-    found = student.train_tokenizer(text, 300).encode(f"{one} {two}").tokens
-    checks.equal(found, [one, f"Ġ{two}"], "the tokens of two words that always stand together")
-    found = student.train_tokenizer("aa" + " \n" * 5, 257).encode("a \n").tokens
-    checks.equal(found, ["a", "ĠĊ"], "the tokens of a line that ends with a space")
+def test_merges_of_random_words(student, reference, seed):
+    """For random words with accents, each merge is the most frequent pair at its turn, and the smallest of them."""
+    for text, n_merges in ((sentence(60), 29), (sentence(83, "xyzXYZ"), 23)):
+        checks.equal(student.train_bpe(text, n_merges), reference.train_bpe(text, n_merges), "the list of merges")
 
 
-@task("tokenizer", 0.25, promise=(
-    "vocab_size entries in all (fewer only if the text has no more pairs).",
-    "Raises ValueError that names vocab_size and its value if it is below 256.",
+@task("bpe", 0.25, promise=(
+    "A pair that stands in the text once still counts.",
+    'There are fewer merges only if no word has two tokens left: none for "".',
+    "Raises ValueError that names n_merges and its value if it is below 0; n_merges = 0 gives [].",
 ))
-def test_vocabulary_has_the_size_asked_for(student):
-    """The vocabulary has vocab_size entries; one that cannot hold the 256 bytes is refused."""
-    words = ["".join(random.choices("abcdefgh", k=5)) for _ in range(60)]
-    for size in (256, 259, 300):
-        tokenizer = student.train_tokenizer(" ".join(words), size)
-        checks.equal(tokenizer.get_vocab_size(), size, f"the size of a vocabulary of {size}")
-    checks.raises(ValueError, student.train_tokenizer, "any text", 255, naming=("vocab_size", 255))
+def test_training_ends_where_it_should(student):
+    """Training goes on until every word is one token, and not beyond; a number of merges below 0 is refused."""
+    word = "".join(random.sample("bcdefghijk", 2))
+    once = [(word[:1].encode(), word[1:].encode())]
+    checks.equal(student.train_bpe(word, 1), once, "the list of merges of a word that stands there once")
+    checks.equal(student.train_bpe(word, 53), once, "the list of merges, more of them than there can be,")
+    checks.equal(student.train_bpe(word, 0), [], "the list of no merges")
+    for empty in ("", word[0], f"{word[0]} "):
+        checks.equal(student.train_bpe(empty, 5), [], f"the list of merges of {empty!r}")
+    wrong = -random.randrange(1, 50)
+    checks.raises(ValueError, student.train_bpe, word, wrong, naming=("n_merges", wrong))
+
+
+@task("bpe", 0.125, promise=(
+    "A text is cut into **words**, before each space and nowhere else.",
+    "No token will ever reach across such a cut.",
+))
+def test_words_are_cut_before_spaces_alone(student, reference, seed):
+    """No merge reaches from one word into the next; tabs, ends of lines and hyphens are characters like any other."""
+    one, two = random.sample("bcdefghijk", 2)
+    merges = student.train_bpe(f" {one} {two}" * 31 + f" {one}", 9)
+    expected = [(b" ", letter.encode()) for letter in (one, two)]
+    checks.equal(merges, expected, "the list of merges of two letters that stand side by side, with a space between,")
+    for sign in ("\n", "\t", "-", ",", "'", "\u00a0"):
+        text, n_merges = (one + sign) * 4 + sign, 1 + len(sign.encode())
+        expected = reference.train_bpe(text, n_merges)
+        checks.equal(student.train_bpe(text, n_merges), expected, f"the list of merges of {text!r}")
+    checks.equal(student.train_bpe("  " * 5, 5), [], "the list of merges of ten spaces")
+
+
+@task("bpe", 0.75, promise=(
+    "go through this list once, in its order: each pair is joined wherever it stands in the new text",
+    "Letters and bytes that training never saw stay single bytes. Without merges, every token is one byte.",
+))
+def test_tokens_of_another_text(student, reference, seed):
+    """A text that was not seen in training becomes the tokens that the merges make, in their order."""
+    for letters, n_merges in (("abc", 47), ("mnopq", 83)):
+        merges = reference.train_bpe(sentence(60, letters), n_merges)
+        for text in (sentence(43, letters, 11), sentence(5, letters + "zZ")):
+            checks.equal(student.encode(text, merges), reference.encode(text, merges), "the list of tokens")
+    text = characters(13)
+    checks.equal(student.encode(text, []), [bytes([byte]) for byte in text.encode()], "the tokens without merges")
+
+
+@task("bpe", 0.125, promise=(
+    'Joined, the tokens are the bytes of the text: `b"".join(encode(text, merges)) == text.encode()`.',
+    "For each text that UTF-8 can hold, `decode(encode(text, merges))` is the text.",
+    'what is no UTF-8 becomes U+FFFD, as `errors="replace"` says.',
+))
+def test_any_text_comes_back(student, reference, seed):
+    """All of Unicode comes back as it was, and encoded again it is the same tokens; bytes that are no letter become �."""
+    merges = reference.train_bpe(sentence(60) + " 東京" * 9, 61)
+    for text in (characters(61), sentence(7), "  two  and\n\tthree ", "\x00 \x7f\r\n", "東京 🙂🙂", ""):
+        tokens = student.encode(text, merges)
+        checks.true(
+            isinstance(tokens, list) and all(isinstance(token, bytes) for token in tokens),
+            "encode does not return a list of bytes.",
+        )
+        checks.equal(b"".join(tokens), text.encode(), f"the tokens of {text!r}, joined,")
+        checks.equal(student.decode(tokens), text, f"the tokens of {text!r}, decoded,")
+        checks.equal(student.encode(student.decode(tokens), merges), tokens, "the tokens, decoded and encoded again,")
+    half = random.choice(ACCENTS).encode()[:-1]
+    broken = [b"a", *(bytes([byte]) for byte in half), b"b", bytes([random.randrange(0x80, 0xC0)])]
+    checks.equal(student.decode(broken), "a�b�", "the text of bytes that are no letters")

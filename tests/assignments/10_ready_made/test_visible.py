@@ -6,7 +6,6 @@ from autograder import checks, task
 
 B, T, S, C, H, FF = 3, 5, 7, 24, 4, 13
 SAME = {"atol": 2e-5, "rtol": 1e-4}  # for numbers with seven digits
-TEXT = "the sun came in and counted the words, and the words listened. " * 9
 
 
 def filled(module):
@@ -76,18 +75,33 @@ def test_gpt2_moves_in(student):
     checks.close(answer["logits"], model(ids), "the logits of GPT-2", **SAME)
 
 
-@task("tokenizer", 0.25)
-def test_tokenizer_by_hand(student):
-    """In "aaab aaab" the most frequent pair is "aa": with 257 entries it becomes the only new token."""
-    tokenizer = student.train_tokenizer("aaab aaab", 257)
-    checks.equal(tokenizer.encode("aab").tokens, ["aa", "b"], "the tokens of aab")
-    checks.equal(tokenizer.get_vocab_size(), 257, "the size of the vocabulary")
+@task("bpe", 0.5)
+def test_merges_by_hand(student):
+    """"tea no tea sea tea" teaches (e, a) first, then (t, ea), then the space with tea."""
+    merges = student.train_bpe("tea no tea sea tea", 3)
+    checks.equal(merges, [(b"e", b"a"), (b"t", b"ea"), (b" ", b"tea")], 'train_bpe("tea no tea sea tea", 3)')
 
 
-@task("tokenizer", 0.25)
+@task("bpe", 0.25)
+def test_overlaps_and_ties_by_hand(student):
+    """"aaab aaab" teaches (a, a), which stands there 4 times, and then the smaller of two pairs that stand twice."""
+    merges = student.train_bpe("aaab aaab", 2)
+    checks.equal(merges, [(b"a", b"a"), (b"a", b"b")], 'train_bpe("aaab aaab", 2)')
+
+
+@task("bpe", 0.5)
+def test_tokens_by_hand(student):
+    """The merges are made in the order in which they were learned, each in every place, from the left."""
+    merges = [(b"a", b"a"), (b"a", b"b")]
+    checks.equal(student.encode("aaaab", merges), [b"aa", b"aa", b"b"], "the tokens of aaaab")
+    merges = [(b"a", b"n"), (b"an", b"d"), (b"l", b"and"), (b" ", b"a")]
+    expected = [b"s", b"e", b"a", b" ", b"and", b" ", b"an", b"t"]
+    checks.equal(student.encode("sea and ant", merges), expected, "the tokens of sea and ant")
+
+
+@task("bpe", 0.25)
 def test_tokens_become_the_text_again(student):
-    """Encoding a text and decoding its tokens gives back the text."""
-    tokenizer = student.train_tokenizer(TEXT, 290)
-    for text in (TEXT[:63], "the words listened and counted"):
-        again = tokenizer.decode(tokenizer.encode(text).ids)
-        checks.equal(again, text, f"the tokens of {text!r}, decoded")
+    """The tokens of a text, decoded, are the text, also if a token is half a letter."""
+    merges = [(b"n", b"o"), (b" ", b"no"), (b"\xc3", b"\xa9")]
+    for text in ("no tea", "  no é, no è: ½ 🙂\n"):
+        checks.equal(student.decode(student.encode(text, merges)), text, f"the tokens of {text!r}, decoded,")

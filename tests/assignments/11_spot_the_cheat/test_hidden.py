@@ -409,3 +409,109 @@ def test_layer_is_as_before(student):
         mha.train(training)
         student.redundant_heads(mha, x, 0.1)
         as_before(mha, training, "for its heads")
+
+
+@task("heads", 0.5, promise=(
+    "All weights of a head, over the whole batch, form one long vector; the table holds the cosine of the vectors of",
+    "The table has the number type of x (float32, float64).",
+))
+def test_similarity_of_random_heads(student):
+    """For random layers and batches, each entry is the cosine of two heads' weights, in the number type of x."""
+    for B, T, C, H, dtype in (
+        (3, 7, 20, 5, torch.float64),
+        (1, 5, 6, 2, torch.float32),
+        (2, 3, 4, 1, torch.float64),
+    ):
+        mha, twin = layers(student, C, H, (1.0,) * H)
+        mha.to(dtype)
+        x = 3 * torch.randn(B, T, C, dtype=dtype)
+        weights = twin(x.double(), x.double(), x.double(), average_attn_weights=False)[1].detach()
+        heads = [weights[:, h].flatten() for h in range(H)]
+        expected = torch.stack([torch.stack([F.cosine_similarity(one, two, dim=0) for two in heads]) for one in heads])
+        found = student.head_similarity(mha, x)
+        checks.dtype(found, dtype, "the table of similarities")
+        checks.close(found, expected.to(dtype), "the table of similarities", axes=("head", "head"), atol=1e-5)
+
+
+@task("heads", 0.25, promise="mha: as above; its weights and its mode are as before afterwards.")
+def test_similarity_changes_nothing(student):
+    """The layer keeps its weights and its mode, and x its values."""
+    mha, twin = layers(student, 12, 3, (1.0, 1.0, 1.0))
+    x = torch.randn(2, 5, 12, dtype=torch.float64)
+    for training in (True, False):
+        mha.train(training)
+        checks.input_untouched(lambda given: student.head_similarity(mha, given), x)
+        as_before(mha, training, "for the similarity of its heads")
+    for name, kept in twin.named_parameters():
+        checks.close(dict(mha.named_parameters()).get(name), kept.detach(), f"{name} afterwards")
+
+
+# Part 5: a fair test
+
+
+@task("evaluation", 0.75, promise=(
+    "An n-gram is a run of n neighbouring words. Every occurrence in the test text counts, also where two overlap",
+    "how often an n-gram stands in the training text does not matter.",
+))
+def test_overlap_of_random_texts(student, reference, seed):
+    """For texts of few and of many words, and any n, the share is that of the test's own n-grams."""
+    for V, longest in ((3, 8), (130, 3)):
+        train = [random.randrange(V) for _ in range(random.randrange(40, 90))]
+        test = [random.randrange(V) for _ in range(random.randrange(20, 40))] + train[11:29]
+        for n in range(1, longest):
+            found, expected = student.overlap(train, test, n), reference.overlap(train, test, n)
+            checks.between(found, expected - 1e-9, expected + 1e-9, f"the overlap for n = {n}")
+    first, second = random.sample(range(2, 10), 2)  # written side by side, both texts are the same digits
+    train, test = [10 + first, second], [1, 10 * first + second]
+    checks.between(student.overlap(train, test, 2), 0.0, 0.0, f"overlap({train}, {test}, 2)")
+
+
+@task("evaluation", 0.5, promise=(
+    "A training text of fewer than n words has none, which gives 0.0.",
+    "Raises ValueError that names n and its value if it is below 1 or above the number of words in the test text.",
+))
+def test_overlap_of_short_texts(student):
+    """A training text that is too short gives 0.0, and the whole text counts as one n-gram; other n are refused."""
+    test = random.sample(range(50), 6)
+    shorter = (([], 1, 0.0), (test[:3], 4, 0.0), (test[1:], 6, 0.0), (test[:4], 4, 1 / 3))
+    for train, n, expected in (*shorter, (test, 6, 1.0)):
+        found = student.overlap(list(train), list(test), n)
+        checks.true(type(found) is float, "overlap does not return a plain float.")
+        checks.between(found, expected - 1e-9, expected + 1e-9, f"overlap({train}, {test}, {n})")
+    for wrong in (0, -random.randrange(1, 9), 7, 7 + random.randrange(1, 9)):
+        checks.raises(ValueError, student.overlap, [*test, *test], list(test), wrong, naming=("n", wrong))
+
+
+@task("evaluation", 0.75, promise=(
+    "the accuracy of a less that of b on all examples; and the 2.5 % and the 97.5 % point of the",
+    "R differences on the drawn examples, as `torch.quantile` finds them (linear between neighbours).",
+))
+def test_difference_of_random_models(student, reference, seed):
+    """For random answers and draws, the difference and both bounds are right, whichever model is better."""
+    for N, R, share in ((53, 101, 0.7), (7, 11, 0.5), (211, 30, 0.2)):
+        right_a, right_b = torch.rand(N) < share, torch.rand(N) < 0.5
+        right_b[:2], right_a[:2] = True, False
+        rows = torch.randint(N, (R, N))
+        found = checks.unpack(student.difference(right_a, right_b, rows), ("a - b", "low", "high"), "difference(...)")
+        expected = reference.difference(right_a, right_b, rows)
+        for value, wanted, what in zip(found, expected, ("a - b", "the 2.5 % point", "the 97.5 % point")):
+            checks.between(value, wanted - 1e-6, wanted + 1e-6, what)
+
+
+@task("evaluation", 0.5, promise="Returns three plain floats")
+def test_difference_of_few_draws(student):
+    """One draw puts both bounds at its own difference; the three numbers are floats, and the arguments stay."""
+    right_a, right_b = torch.rand(5) < 0.5, torch.rand(5) < 0.5
+    right_a[0], right_b[0] = True, False
+    rows = torch.zeros(1, 5, dtype=torch.long)
+    found = student.difference(right_a, right_b, rows)
+    checks.true(
+        isinstance(found, tuple) and [type(value) for value in found] == [float] * 3,
+        "difference does not return a tuple of three plain floats.",
+    )
+    checks.between(abs(found[1]), 1.0 - 1e-6, 1.0 + 1e-6, "the size of the 2.5 % point")
+    checks.between(found[2], found[1], found[1], "the 97.5 % point of a single draw")
+    alike = student.difference(right_a, right_a.clone(), torch.randint(5, (9, 5)))
+    for value, what in zip(alike, ("a - b", "the 2.5 % point", "the 97.5 % point")):
+        checks.between(value, -1e-9, 1e-9, f"{what} of two models that agree")
+    checks.input_untouched(student.difference, right_a, right_b, torch.randint(5, (9, 5)), what="difference")

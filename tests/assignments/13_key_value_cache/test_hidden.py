@@ -485,3 +485,142 @@ def test_number_type_is_kept_with_groups(student):
         outputs.append(out.double())
     checks.close(outputs[0], outputs[1], "the output in float32, compared with the one in float64,", atol=1e-4)
     checks.true(not torch.equal(outputs[1][:, 1:], outputs[1][:, :-1]), "All words of a text get the same output.")
+
+
+# ------------------------------------------------------------------ attention in blocks
+
+READY_MADE = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+
+def whole_table(q, k, v, mask=None):
+    """Attention as in 03: a query that may attend to nothing gets zeros."""
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
+
+
+def some_attention(*leading, T=31, S=53, D=5, E=3, dtype=torch.float64):
+    """Queries, keys and values."""
+    sizes = ((T, D), (S, D), (S, E))
+    return [torch.randn(*leading, *size, dtype=dtype) for size in sizes]
+
+
+def blocks_agree(student, inputs, block, mask=None, how="", **tolerances):
+    output = student.blockwise_attention(*inputs, block, mask)
+    checks.close(output, whole_table(*inputs, mask), f"the output in blocks of {block}{how}", **tolerances)
+
+
+def some_mask(*shape):
+    """A random mask in which each query may attend to the first key of all."""
+    mask = torch.rand(shape) < 0.4
+    mask[..., 0] = True
+    return mask
+
+
+@task("blocks", 0.5, forbids=(*READY_MADE, "torch.Tensor[3500]"), promise=(
+    "the same for every block size.",
+    "with the same leading dimensions: none, a batch, or a batch and heads.",
+    "No tensor that is made on the way is larger than the largest of the inputs, the output and (..., T, block).",
+))
+def test_blocks_of_any_size(student):
+    """Blocks that divide S or do not, without a batch, with one, with heads: nothing changes, and no table is made."""
+    inputs = some_attention(2, 3, T=29, S=41, D=7, E=5)
+    for block in (1, 3, 10):
+        blocks_agree(student, inputs, block)
+    for T, S in ((29, 41), (1, 41), (23, 1), (1, 1)):
+        for block in (S, S + random.randrange(1, 50), 2):
+            blocks_agree(student, some_attention(T=T, S=S, D=2, E=6), block, how=f" for {S} keys")
+
+
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[5000]"), promise=(
+    "mask: booleans that broadcast to (..., T, S), such as (T, S), (S,) or (T, 1), True where t may attend to s",
+))
+def test_masks_that_broadcast(student):
+    """Masks of every shape that broadcasts to (..., T, S), also with a last axis of 1, mean what they mean in 03."""
+    inputs = some_attention(2, 3, T=29, S=41, D=7, E=5)
+    for shape in ((29, 41), (41,), (1, 41), (3, 1, 41), (2, 1, 29, 41)):
+        blocks_agree(student, inputs, 10, some_mask(*shape), f" with a mask {shape}")
+    for shape in ((29, 1), (1,), (3, 1, 1)):
+        mask = torch.ones(shape, dtype=torch.bool)
+        blocks_agree(student, inputs, 10, mask, f" with a mask {shape}")
+    mask = torch.rand(2, 1, 29, 1) < 0.5
+    blocks_agree(student, inputs, 10, mask, " with a mask (2, 1, 29, 1)")
+
+
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"), promise=(
+    "A query that may attend to nothing gets zeros, and so does every query if S is 0.",
+    "A query may be forbidden **every key of its first block**",
+))
+def test_queries_without_keys(student):
+    """Where a block, or all of them, have no key for a query, nothing becomes NaN; without any key the output is 0."""
+    inputs = some_attention(2)
+    for scale in (1.0, 3000.0):
+        inputs[0] = scale * inputs[0]
+        mask = some_mask(31, 53)
+        mask[random.randrange(5), :50] = False
+        mask[5 + random.randrange(5), :10] = False
+        mask[10 + random.randrange(5), 7:] = False
+        mask[15 + random.randrange(5)] = False
+        blocks_agree(student, inputs, 7, mask, " with a mask that leaves some queries without keys")
+    nothing = [part[:, :0] if place else part for place, part in enumerate(some_attention(2))]
+    output = student.blockwise_attention(*nothing, 3)
+    checks.close(output, torch.zeros(2, 31, 3, dtype=torch.float64), "the output without any key")
+
+
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1500]"),
+      promise="Scores of ±10,000 do no harm")
+def test_large_scores(student):
+    """Scores of ±10,000, the largest of them first, last or in the middle, in float32 as well: all stays finite."""
+    for dtype in (torch.float64, torch.float32):
+        q, k, v = some_attention(2, dtype=dtype)
+        q = torch.ones_like(q) * torch.tensor([1.0, -1.0], dtype=dtype)[:, None, None]
+        rising = torch.arange(1, 54, dtype=dtype)[:, None] / 53
+        for slope in (rising, rising.flip(0), -torch.ones_like(rising)):
+            inputs = [10_000 / 5**0.5 * q, torch.ones_like(k) * slope, v]  # all scores between -10,000 and 10,000
+            blocks_agree(student, inputs, 7, how=" for scores of ±10,000", atol=1e-4, rtol=1e-4)
+
+
+@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"),
+      promise="gradients flow back to q, k and v.")
+def test_gradients_of_attention_in_blocks(student):
+    """The gradients of q, k and v are those of the whole table, also where a query may attend to nothing."""
+    inputs, mask = some_attention(2), some_mask(31, 53)
+    mask[random.randrange(31)] = False
+    for given in (None, mask):
+        checks.gradients_close(
+            lambda q, k, v, given=given: student.blockwise_attention(q, k, v, 7, given),
+            lambda q, k, v, given=given: whole_table(q, k, v, given),
+            *inputs,
+        )
+
+
+@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1500]"), promise=(
+    "The inputs keep their values, and the output has their number type (float32, float64).",
+    "Raises ValueError that names block and its value if it is below 1.",
+))
+def test_types_inputs_and_refusals_in_blocks(student):
+    """The number type stays, the inputs keep their values, and a block below 1 is refused."""
+    for dtype in (torch.float32, torch.float64):
+        inputs = some_attention(2, dtype=dtype)
+        output = student.blockwise_attention(*inputs, 7)
+        checks.dtype(output, dtype, "the output")
+        checks.close(output, whole_table(*inputs), "the output in blocks of 7", atol=1e-4)
+    checks.input_untouched(lambda q, k, v: student.blockwise_attention(q, k, v, 7), *some_attention(2))
+    for wrong in (0, -random.randrange(1, 9)):
+        checks.raises(ValueError, student.blockwise_attention, *some_attention(), wrong, naming=("block", wrong))
+
+
+@task("blocks", 0.25, promise="The bytes that go from and to the large memory: with the whole table, and in blocks.")
+def test_bytes_of_random_sizes(student, reference, seed):
+    """For random sizes, also with a last block that is shorter, both numbers of bytes are those of the formulas."""
+    for _ in range(8):
+        T, S, D, block = (random.randrange(2, 500) for _ in range(4))
+        for size in (block, S, 1, S + block):
+            sizes = (T, S, D, size, random.choice((1, 2, 4, 8)))
+            checks.equal(student.bytes_moved(*sizes), reference.bytes_moved(*sizes), f"bytes_moved{sizes}")

@@ -211,3 +211,54 @@ def test_pieces_give_what_the_whole_gives_with_groups(student):
     """With 6 heads that ask and 2 that are kept, too, a text read in pieces gets the outputs of the whole text."""
     attention = fill_all(student.GroupedQueryAttention(24, 6, 2).double())
     pieces_equal_the_whole(attention, torch.randn(3, 7, 24).double())
+
+
+READY_MADE = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
+
+
+def some_attention(*leading, T, S, D, E):
+    """Queries, keys and values in float64."""
+    sizes = ((T, D), (S, D), (S, E))
+    return [torch.randn(*leading, *size, dtype=torch.float64) for size in sizes]
+
+
+@task("blocks", 0.25, forbids=READY_MADE)
+def test_blocks_by_hand(student):
+    """Scores of ln 1, ln 3 and ln 6 and values of 10, 20 and 30 give 25, in blocks of one, two or three."""
+    q, k = torch.ones(1, 1), torch.tensor([[1.0], [3.0], [6.0]]).log()
+    v = torch.tensor([[10.0], [20.0], [30.0]])
+    for block in (2, 1, 3):
+        output = student.blockwise_attention(q, k, v, block)
+        checks.close(output, torch.tensor([[25.0]]), f"the output in blocks of {block}", atol=1e-4)
+
+
+@task("blocks", 0.5, forbids=(*READY_MADE, "torch.Tensor[1000]"))
+def test_blocks_give_what_the_whole_table_gives(student):
+    """For blocks of every size, also for scores of thousands, the output is that of PyTorch, without the table."""
+    q, k, v = some_attention(2, T=37, S=60, D=5, E=3)
+    for scale in (1.0, 3000.0):
+        expected = nn.functional.scaled_dot_product_attention(scale * q, k, v)
+        for block in (1, 4, 7):
+            output = student.blockwise_attention(scale * q, k, v, block)
+            what = f"the output in blocks of {block}"
+            checks.close(output, expected, what if scale == 1 else f"{what} for large scores")
+
+
+@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"))
+def test_blocks_with_a_mask(student):
+    """With a mask (T, S), each query attends to what it may attend to."""
+    q, k, v = some_attention(2, T=37, S=60, D=5, E=3)
+    mask = torch.rand(37, 60) < 0.5
+    mask[:, :7] = True
+    expected = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    checks.close(student.blockwise_attention(q, k, v, 7, mask), expected, "the output in blocks of 7 with a mask")
+
+
+@task("blocks", 0.25)
+def test_bytes_by_hand(student):
+    """Four queries and six keys of two numbers move 272 bytes with the table and 208 in blocks of three."""
+    checks.equal(student.bytes_moved(4, 6, 2, 3, 2), (272, 208), "bytes_moved(4, 6, 2, 3, 2)")

@@ -249,7 +249,7 @@ def test_encoder_is_used_and_not_copied(student):
     )
 
 
-# Part 3: freezing
+# Part 3: LoRA
 
 
 def an_encoder(student, **sizes):
@@ -257,74 +257,136 @@ def an_encoder(student, **sizes):
     return checks.randomize(student.Encoder(V, **{"d_model": 12, **PLAN, **sizes}))
 
 
-def size(module):
-    """How many numbers a module's parameters hold."""
-    return sum(parameter.numel() for parameter in module.parameters())
+def a_linear_layer(student, inputs, outputs):
+    """An nn.Linear with random weights, taken from the given encoder."""
+    return an_encoder(student, d_model=outputs, n_heads=1, n_layers=1, d_ff=inputs).layers[0].linear2
 
 
-@task("freezing", 0.5, needs="test_a_layer_of_2307_numbers", promise=(
-    "Returns how many numbers these parameters hold, as a plain int; parameters that were frozen before count as well.",
-    "How many numbers of a module are still trained, as a plain int",
+def trained(student, inputs, outputs, rank, alpha):
+    """A LoRALinear with random numbers everywhere, as after training, in float64."""
+    return checks.randomize(student.LoRALinear(a_linear_layer(student, inputs, outputs), rank, alpha).double())
+
+
+def answer_of(layer, x, scale):
+    """What a LoRALinear should say, by its own numbers."""
+    return x @ layer.linear.weight.T + layer.linear.bias + scale * (x @ layer.A.T @ layer.B.T)
+
+
+@task("lora", 0.5, needs="test_lora_by_hand", promise=(
+    "forward: linear(x) + alpha / rank · x Aᵀ Bᵀ, the same in training and in eval; x keeps its values.",
 ))
-def test_all_numbers_are_counted(student):
-    """Freezing returns how many numbers the module's parameters hold, frozen ones included; trainable counts the rest."""
-    for _ in range(2):
-        encoder = an_encoder(student, d_model=3 * random.randint(2, 7), d_ff=random.randint(5, 15))
-        whole, layer = size(encoder), size(encoder.layers[1])
-        checks.equal(student.trainable(encoder), whole, "trainable(encoder)")
-        checks.equal(student.freeze(encoder.layers[1]), layer, "freeze(one layer)")
-        checks.equal(student.trainable(encoder), whole - layer, "trainable(encoder) without one layer")
-        checks.equal(
-            student.trainable(encoder.layers), size(encoder.layers) - layer, "trainable(layers) without one"
-        )
-        checks.equal(student.freeze(encoder), whole, "freeze(encoder) with one layer frozen before")
-        checks.equal(student.freeze(encoder), whole, "freeze(encoder) for the second time")
-        checks.equal(student.trainable(encoder), 0, "trainable(encoder) once it is frozen")
+def test_output_for_any_rank(student):
+    """For any rank and alpha, and inputs of any leading shape, what is added is alpha / rank times x A B."""
+    for rank, alpha, shape in ((2, 7.0, (4, 11)), (3, 0.5, (2, 5, 11)), (7, 16.0, (11,)), (1, 3.0, (0, 11))):
+        layer = trained(student, 11, 7, rank, alpha)
+        x = torch.randn(shape, dtype=torch.float64)
+        for training in (True, False):
+            layer.train(training)
+            checks.close(layer(x), answer_of(layer, x, alpha / rank), f"the output at rank {rank} and alpha {alpha}")
+    checks.input_untouched(layer, torch.randn(3, 11, dtype=torch.float64))
 
 
-@task("freezing", 0.25, needs="test_freezing_reaches_every_layer", promise=(
-    "Nothing else changes: not the numbers, not the mode (training or eval), not the parameters outside of module.",
-    "the module stays as it is.",
+@task("lora", 0.75, needs="test_lora_by_hand", promise=(
+    "At the start, B is zero and A is not, so the output is that of the layer alone.",
+    "`linear`: the layer that was passed in; none of its parameters is trained any more.",
+    "with the number type and on the device of the layer's",
 ))
-def test_freezing_changes_nothing_else(student):
-    """Freezing and counting keep all numbers and every mode, and flags outside of the module stay as they were."""
-    for training in (True, False):
-        encoder = an_encoder(student)
-        encoder.train(training)
-        encoder.norm.train(not training)
-        encoder.position_embedding.weight.requires_grad_(False)
-        modes = {name: part.training for name, part in encoder.named_modules()}
-        before = {name: p.detach().clone() for name, p in encoder.named_parameters()}
-        for _ in range(2):
-            student.freeze(encoder.layers)
-            student.trainable(encoder)
-        for name, part in encoder.named_modules():
-            sentence = f"{name or 'The encoder'} changed its mode when layers were frozen."
-            checks.true(part.training == modes[name], sentence, public=sentence)
-        for name, parameter in encoder.named_parameters():
-            checks.equal(parameter, before[name], f"{name} after freezing")
-            learns = not name.startswith(("layers.", "position_embedding."))
-            sentence = f"{name} {'should still be' if learns else 'is'} trained after freeze(encoder.layers)."
-            checks.true(parameter.requires_grad == learns, sentence, public=sentence)
+def test_who_learns_beside_a_layer(student):
+    """At the start B is zero and nothing changes; gradients reach A and B, never the layer; the number type is kept."""
+    for dtype in (torch.float32, torch.float64):
+        linear = a_linear_layer(student, 11, 7).to(dtype)
+        layer = student.LoRALinear(linear, 3, 4.0)
+        for name, part in (("A", layer.A), ("B", layer.B)):
+            checks.dtype(part, dtype, name)
+        x = torch.randn(5, 11, dtype=dtype)
+        checks.close(layer.B, torch.zeros(7, 3, dtype=dtype), "B at the start")
+        checks.true(bool(layer.A.any()), "A is zero at the start.")
+        checks.close(layer(x), x @ linear.weight.T + linear.bias, "the output at the start", atol=1e-5)
+        (layer(x) * torch.randn(5, 7, dtype=dtype)).sum().backward()
+        checks.true(layer.B.grad is not None and bool(layer.B.grad.any()), "At the start, no gradient reaches B.")
+    layer = trained(student, 11, 7, 3, 4.0)
+    x = torch.randn(5, 11, dtype=torch.float64)
+    flags = {name: parameter.requires_grad for name, parameter in layer.named_parameters()}
+    expected = {"A": True, "B": True, "linear.weight": False, "linear.bias": False}
+    checks.equal(flags, expected, "what is trained")
+    checks.gradients_predict(lambda: layer(x), layer.A, layer.B, what="the output")
 
 
-@task("freezing", 0.25, needs="test_freezing_reaches_every_layer",
-      promise="no parameter in it, however deeply nested, receives a gradient any more.")
-def test_no_gradient_reaches_what_is_frozen(student):
-    """In training, gradients go through a frozen layer to what lies below it, and reach none of its own parameters."""
-    encoder = an_encoder(student, dropout=0.0).double()
-    student.freeze(encoder.layers[1])
-    ids, padding_mask = sentences(5, 6)
-    vectors = encoder(ids, padding_mask)
-    (vectors * torch.randn(5, 6, 12)).sum().backward()
-    learning = []
-    for name, parameter in encoder.named_parameters():
-        reached = parameter.grad is not None and bool(parameter.grad.any())
-        learns = not name.startswith("layers.1.")
-        sentence = f"{'No' if learns else 'A'} gradient reaches {name} when layers[1] is frozen."
-        checks.true(reached == learns, sentence, public=sentence)
-        learning += [parameter] if learns else []
-    checks.gradients_predict(lambda: encoder(ids, padding_mask), *learning, what="the encoder's vectors")
+@task("lora", 0.5, needs="test_lora_by_hand", promise=(
+    "A new, ordinary linear layer with the same answers, in the same number type. This one stays as it was.",
+    "Both are independent from then on: whatever happens to one of them does not change the other.",
+))
+def test_merged_into_one_layer(student):
+    """The merged layer is an ordinary one with the same answers, and both are independent."""
+    for rank, alpha in ((3, 7.0), (1, 0.5)):
+        layer = trained(student, 11, 7, rank, alpha)
+        x = torch.randn(4, 11, dtype=torch.float64)
+        expected = layer(x).detach()
+        one = layer.merged()
+        checks.parameters(one, {"weight": (7, 11), "bias": (7,)}, "the merged layer")
+        checks.dtype(one.weight, torch.float64, "the merged weight")
+        checks.close(one(x), expected, "the output of the merged layer")
+        checks.close(layer(x), expected, "the output of the LoRALinear after merging")
+        apart = not torch.allclose(one.weight, layer.linear.weight)
+        checks.true(apart, "A and B are random, and the merged weight is that of the layer alone.")
+        checks.close(layer.merged()(x), expected, "the output of a second merged layer")
+        checks.randomize(one)
+        checks.close(layer(x), expected, "the output of the LoRALinear after the merged layer has changed")
+        one, other = layer.merged(), layer.merged()
+        checks.randomize(layer)
+        checks.close(one(x), expected, "the output of a merged layer after the LoRALinear has changed")
+        checks.close(other(x), expected, "the output of a merged layer after the LoRALinear has changed")
+
+
+@task("lora", 0.125,
+      promise="Raises ValueError that names rank and its value if it is below 1 or above the smaller of in and out.")
+def test_ranks_that_do_not_fit(student):
+    """A rank below 1, or above the smaller of the two sizes, is refused; the largest that fits is not."""
+    for inputs, outputs in ((11, 7), (5, 13)):
+        linear, most = a_linear_layer(student, inputs, outputs), min(inputs, outputs)
+        for rank in (0, -random.randrange(1, 9), most + 1, max(inputs, outputs) + 1):
+            checks.raises(ValueError, student.LoRALinear, linear, rank, 2.0, naming=("rank", rank))
+        for rank in (1, most):
+            checks.shape(student.LoRALinear(linear, rank, 2.0).A, (rank, inputs), what="A")
+
+
+@task("lora", 0.25, needs="test_lora_by_hand", promise=(
+    "Put a LoRALinear in the place of each linear layer that is named, and freeze everything else, in place.",
+    "Returns how many numbers the A and B of all these layers hold: the sum of rank · (in + out), as a plain int.",
+))
+def test_lora_beside_the_named_layers(student):
+    """Only the named layers get A and B, all else is frozen, and outputs stay as they were until something is trained."""
+    for chosen in (["layers.1.linear1"], ["layers.0.linear2", "layers.1.linear1", "layers.1.linear2"]):
+        encoder = an_encoder(student, d_ff=11).double()
+        ids, padding_mask = sentences(5, 6)
+        encoder.eval()
+        before = encoder(ids, padding_mask).detach()
+        rank = random.randint(2, 5)
+        checks.equal(student.add_lora(encoder, chosen, rank, 3.0), len(chosen) * rank * 23, "add_lora(...)")
+        learning = {name for name, parameter in encoder.named_parameters() if parameter.requires_grad}
+        expected = {f"{name}.{matrix}" for name in chosen for matrix in "AB"}
+        checks.equal(sorted(learning), sorted(expected), "the list of parameters that are trained")
+        real = ~padding_mask[..., None]
+        checks.close(encoder(ids, padding_mask) * real, before * real, "what the encoder returns before training")
+        checks.randomize(encoder)
+        place, _, name = chosen[0].rpartition(".")
+        layer = getattr(encoder.layers[int(place[-1])], name)
+        x = torch.randn(3, layer.A.shape[1], dtype=torch.float64)
+        checks.close(layer(x), answer_of(layer, x, 3.0 / rank), f"the output of {chosen[0]}")
+
+
+@task("lora", 0.125, needs="test_lora_by_hand", promise=(
+    "Raises ValueError that names the name if there is no such module, if it is no plain `nn.Linear` but another class",
+    "if it lies inside an `nn.MultiheadAttention`, which uses the weights of its layers without calling them.",
+))
+def test_names_that_lora_refuses(student):
+    """Names of nothing, of other classes, and of layers inside an attention are refused, in any place of the list."""
+    for name in ("layers.7.linear1", "linear1", "norm", "layers.0", "layers.1.self_attn.out_proj"):
+        for names in ([name], ["layers.0.linear1", name]):
+            checks.raises(ValueError, student.add_lora, an_encoder(student), names, 2, 4.0, naming=name)
+    encoder = an_encoder(student)
+    student.add_lora(encoder, ["layers.0.linear1"], 2, 4.0)
+    checks.raises(ValueError, student.add_lora, encoder, ["layers.0.linear1"], 2, 4.0, naming="layers.0.linear1")
 
 
 # Part 4: an honest split

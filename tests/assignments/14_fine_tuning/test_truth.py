@@ -118,10 +118,39 @@ def test_numbers_of_this_notebook(told):
     says(f"Classifier(Encoder({len(told.WORDS)}), d_model=64, num_classes=3) turns ids of shape (5, 7)")
     ids = torch.randint(len(told.WORDS), (5, 7))
     assert model(ids, torch.zeros(5, 7, dtype=torch.bool)).shape == (5, 3)
-    layer = nn.Linear(4, 3)
-    says(f"freezing an `nn.Linear(4, 3)` returns {told.freeze(layer)}")
-    layer.bias.requires_grad_(True)
-    says(f"an `nn.Linear(4, 3)` has 15, and {told.trainable(layer)} when its weight is frozen")
+    assert told.trainable(nn.Linear(4, 3)) == told.freeze(nn.Linear(4, 3)) == 15
+    says("An `nn.Linear(4, 3)` has 15")
+
+
+def test_numbers_of_lora(told):
+    layer = told.LoRALinear(nn.Linear(768, 768), rank=8, alpha=16)
+    assert told.trainable(layer) == 12_288 and size(layer) == 602_880
+    assert (768 * 768 + 768, round(590_592 / 12_288)) == (590_592, 48)
+    says("768 · 768 + 768 = 590,592 numbers", "8 · 768 + 768 · 8 = 12,288, one in 48", "trains 12,288 numbers")
+    by_hand = told.LoRALinear(nn.Linear(2, 1), 1, 2.0)
+    with torch.no_grad():
+        by_hand.A.copy_(torch.tensor([[1.0, 2.0]]))
+        by_hand.B.fill_(3.0)
+    x = torch.tensor([10.0, 100.0])
+    assert (x @ by_hand.A.T).item() == 210 and (x @ by_hand.A.T @ by_hand.B.T).item() == 630
+    assert (by_hand(x) - by_hand.linear(x)).item() == pytest.approx(1260, abs=1e-3)
+    says("A x is 210, B A x is 630, and 1,260 is added")
+    encoder = told.Encoder(len(told.WORDS))
+    assert told.add_lora(encoder, ["layers.0.linear1"], 4, 8.0) == 768
+    names = ["layers.0.linear1", "layers.0.linear2", "layers.1.linear1", "layers.1.linear2"]
+    assert told.add_lora(told.Encoder(len(told.WORDS)), names, 4, 8.0) == 3072
+    says("4 · (64 + 128) = 768", "3,072 numbers beside four of the encoder's layers")
+
+
+def test_lora_is_called_in_both_modes(told):
+    """PyTorch's fast path of eval mode reads the weights of linear1 and linear2 without calling them."""
+    encoder = told.Encoder(len(told.WORDS))
+    told.add_lora(encoder, ["layers.0.linear1", "layers.1.linear2"], 4, 8.0)
+    ids = torch.randint(3, len(told.WORDS), (3, 7))
+    with torch.no_grad():
+        before = encoder.eval()(ids, ids == 0)
+        encoder.layers[1].linear2.B.fill_(1.0)
+        assert not torch.allclose(encoder(ids, ids == 0), before)
 
 
 def test_split_by_hand(told):

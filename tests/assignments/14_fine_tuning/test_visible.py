@@ -103,30 +103,50 @@ def test_encoder_and_head_learn(student):
         checks.true(any(bool(gradient.any()) for gradient in arrived), f"No gradient reaches the {place}.")
 
 
-# Part 3: freezing
+# Part 3: LoRA
 
 
-@task("freezing", 0.25)
-def test_a_layer_of_2307_numbers(student):
-    """A linear layer from 768 numbers to 3 trains 3 · 768 + 3 = 2,307 numbers; once it is frozen, none."""
-    encoder = student.Encoder(13, 3, n_heads=1, n_layers=1, d_ff=768, max_len=7)
-    layer = encoder.layers[0].linear2
-    checks.equal(student.trainable(layer), 2_307, "trainable(layer)")
-    checks.equal(student.freeze(layer), 2_307, "freeze(layer)")
-    checks.equal(student.trainable(layer), 0, "trainable(layer) after freezing it")
+def a_linear_layer(student, inputs, outputs):
+    """An nn.Linear with random weights, taken from the given encoder."""
+    encoder = student.Encoder(13, outputs, n_heads=1, n_layers=1, d_ff=inputs, max_len=7)
+    return checks.randomize(encoder).layers[0].linear2
 
 
-@task("freezing", 0.25)
-def test_freezing_reaches_every_layer(student):
-    """After freezing the encoder's layers, every parameter in them stands still, and all others still learn."""
-    encoder = student.Encoder(13, 6, n_heads=3, n_layers=2, d_ff=5, max_len=7)
-    student.freeze(encoder.layers)
-    for name, parameter in encoder.named_parameters():
-        learns = not name.startswith("layers.")
-        sentence = (
-            f"{name} {'should still be' if learns else 'is still'} trained after freeze(encoder.layers)."
-        )
-        checks.true(parameter.requires_grad == learns, sentence, public=sentence)
+@task("lora", 0.5)
+def test_lora_by_hand(student):
+    """For A = (1 2), B = (3), rank 1 and alpha 2, the input (10, 100) adds 1,260 to the output of the layer."""
+    linear = a_linear_layer(student, 2, 1)
+    layer = student.LoRALinear(linear, 1, 2.0)
+    shapes = {"A": (1, 2), "B": (1, 1), "linear.weight": (1, 2), "linear.bias": (1,)}
+    checks.parameters(layer, shapes, "LoRALinear")
+    with torch.no_grad():
+        layer.A.copy_(torch.tensor([[1.0, 2.0]]))
+        layer.B.fill_(3.0)
+    x = torch.tensor([10.0, 100.0])
+    expected = x @ layer.linear.weight.T + layer.linear.bias + 1260
+    checks.close(layer(x), expected, "the output", atol=1e-3)
+
+
+@task("lora", 0.5)
+def test_lora_begins_as_the_layer_was(student):
+    """At first the output is that of the layer alone; A and B are trained, A is not zero, and the layer is frozen."""
+    linear, x = a_linear_layer(student, 6, 5), torch.randn(2, 3, 6)
+    before = linear(x).detach()
+    layer = student.LoRALinear(linear, 3, 8.0)
+    checks.close(layer(x), before, "the output before training", atol=1e-5)
+    checks.true(bool(layer.A.any()), "A is zero at the start.")
+    trained = sorted(name for name, parameter in layer.named_parameters() if parameter.requires_grad)
+    checks.equal(trained, ["A", "B"], "the list of parameters that are trained")
+
+
+@task("lora", 0.25, needs="test_lora_by_hand")
+def test_lora_in_the_encoder(student):
+    """In the encoder, two layers of 64 and 128 numbers train 2 · 4 · (64 + 128) = 1,536 numbers at rank 4."""
+    encoder = student.Encoder(13)
+    checks.equal(student.add_lora(encoder, ["layers.0.linear1", "layers.1.linear2"], 4, 8.0), 1536, "add_lora(...)")
+    trained = sorted(name for name, parameter in encoder.named_parameters() if parameter.requires_grad)
+    names = [f"layers.{name}" for name in ("0.linear1.A", "0.linear1.B", "1.linear2.A", "1.linear2.B")]
+    checks.equal(trained, names, "the list of parameters that are trained")
 
 
 # Part 4: an honest split

@@ -302,7 +302,100 @@ def test_first_step_is_the_policy_gradient(student):
         )
 
 
-# Part 6: the leash
+# Part 6: token by token
+
+
+def some_token_steps(dtype=torch.float64, width=9):
+    """Answers of different lengths; about half of their tokens have ratios outside of 0.8 … 1.2."""
+    old = -some(7, width, scale=4, dtype=dtype).abs() - 1
+    answer = torch.rand(7, width) < torch.linspace(0.2, 0.9, 7)[:, None]
+    answer[:, 3] = True
+    advantages = some(7, dtype=dtype)
+    return old + some(7, width, scale=0.4, dtype=dtype), old, advantages, answer
+
+
+@task("tokens", 0.75, promise=(
+    "For each token, min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A); the mean over the tokens of each answer",
+    "then over the answers that have any; and a minus.",
+))
+def test_tokens_of_any_answers(student, reference):
+    """For answers of any lengths, the loss is that of the formula."""
+    for width in (9, 4, 13):
+        steps = some_token_steps(width=width)
+        checks.close(student.token_clipped_loss(*steps), reference.token_clipped_loss(*steps), "the loss")
+
+
+@task("tokens", 0.5, promise="Gradients flow back to log_probs alone; none reaches old_log_probs or advantages")
+def test_gradients_of_tokens(student, reference):
+    """Gradients flow back to log_probs alone; they are 0 for tokens that are cut, and outside of the answers."""
+    *steps, answer = some_token_steps()
+    checks.gradients_close(
+        lambda *given: student.token_clipped_loss(*given, answer),
+        lambda *given: reference.token_clipped_loss(*given, answer),
+        *steps,
+        what="the gradient of the loss",
+    )
+
+
+@task("tokens", 0.25, promise=(
+    "A row without an answer is no answer, and counts in neither.",
+    "If no row has an answer: 0, with gradients of 0.",
+))
+def test_rows_without_an_answer(student, reference):
+    """Rows without an answer do not count; without any answer at all, the loss and its gradients are 0."""
+    *steps, answer = some_token_steps()
+    for empty in (1, 4, 7):
+        fewer = answer.clone()
+        fewer[:empty] = False
+        checks.gradients_close(
+            lambda now, old, A, fewer=fewer: student.token_clipped_loss(now, old, A, fewer),
+            lambda now, old, A, fewer=fewer: reference.token_clipped_loss(now, old, A, fewer),
+            *steps,
+            what="the gradient of the loss",
+        )
+        loss = student.token_clipped_loss(*steps, fewer)
+        checks.close(loss, reference.token_clipped_loss(*steps, fewer), f"the loss with {empty} rows without an answer")
+
+
+@task("tokens", 0.25,
+      promise="Whatever stands outside of it, even inf or NaN, matters neither to the loss nor to a gradient.")
+def test_inf_and_nan_outside_of_the_answers(student, reference):
+    """Infinities and NaN outside of the answers, before and after the step, change neither the loss nor a gradient."""
+    now, old, advantages, answer = some_token_steps()
+    expected = reference.token_clipped_loss(now, old, advantages, answer)
+    for strange in (-math.inf, math.inf, math.nan):
+        for which in (0, 1, 2):
+            places = ~answer
+            places[:, 3] = False
+            ours = now.masked_fill(places, strange) if which != 1 else now
+            theirs = old.masked_fill(places, strange) if which != 0 else old
+            checks.close(student.token_clipped_loss(ours, theirs, advantages, answer), expected, "the loss")
+            checks.gradients_close(
+                lambda now, theirs=theirs: student.token_clipped_loss(now, theirs, advantages, answer),
+                lambda now, theirs=theirs: reference.token_clipped_loss(now, theirs, advantages, answer),
+                ours,
+                what="the gradient of the loss",
+            )
+
+
+@task("tokens", 0.25, promise=(
+    "For each token, min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A)",
+    "what a function returns is float32 for float32 and float64 for float64.",
+    "No argument is modified.",
+))
+def test_epsilon_and_types_of_tokens(student, reference):
+    """Any epsilon works, the loss has the number type of the arguments, and these keep their values."""
+    for dtype in DTYPES:
+        steps = some_token_steps(dtype)
+        checks.input_untouched(student.token_clipped_loss, *steps, what="token_clipped_loss")
+        checks.dtype(student.token_clipped_loss(*steps), dtype, "the loss")
+        for epsilon in (0.05, random.uniform(0.3, 0.5)):
+            found = student.token_clipped_loss(*steps, epsilon=epsilon)
+            expected = reference.token_clipped_loss(*steps, epsilon=epsilon)
+            checks.close(found, expected, f"the loss with epsilon={epsilon:.2g}", atol=1e-5)
+
+
+# Part 7: the leash
 
 
 @task("kl", 0.5, promise=(

@@ -129,7 +129,26 @@ def test_divergence_by_hand(told):
         "0.144",
     ]
     assert (of_three(math.log(2)), of_three(math.log(1.5))) == ("0.693", "0.405")
+    logits = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    policy, weights = logits.log_softmax(dim=0), logits.detach().softmax(dim=0)
+    penalties = torch.stack([told.kl_penalty(policy[i : i + 1], theirs[i : i + 1]) for i in (0, 1)])
+    there = (policy.exp() * (policy - theirs)).sum()
+    back = (theirs.exp() * (theirs - policy)).sum()
+    slopes = [torch.autograd.grad(loss, logits, retain_graph=True)[0][0] for loss in
+              ((weights * penalties).sum(), there, back)]
+    assert [f"{slope:.4f}" for slope in slopes] == ["0.2500", "0.2747", "0.2500"]
+    says("grows by 0.2747 for each unit, but the gradient of this penalty is 0.25")
     says("counts $0.5 + 0.693 - 1 = 0.193$", "$1.5 - 0.405 - 1 = 0.095$", "Their mean is 0.144", "is 0.144 as well")
+
+
+def test_token_by_token_by_hand(told):
+    assert round(100 * (1.02**12 - 1)) == 27 and 1.02**9 < 1.2 < 1.02**10
+    answer = torch.tensor([[True, True, False], [True, True, True]])
+    ratios = torch.tensor([[1.5, 1.0, 1.0], [0.5, 1.0, 1.0]], dtype=torch.float64)
+    loss = told.token_clipped_loss(ratios.log(), torch.zeros(2, 3), numbers(1.0, -1.0), answer)
+    counts = (1.2, 1.0, -0.8, -1.0, -1.0)
+    assert (of_three(loss), of_three(sum(counts[2:]) / 3), f"{-sum(counts) / 5:.2f}") == ("-0.083", "-0.933", "0.12")
+    says("$-(1.1 - 0.933)/2 = -0.083$", "would give 0.12", "the answer has become 27 % likelier")
 
 
 # ---------------------------------------------------------------- what the prose says about the whole run
@@ -186,3 +205,14 @@ def test_the_run_without_a_leash_cheats(told, run):
     written = told.write(run["models"][-1], told.SHOWN, torch.Generator().manual_seed(2))
     assert all(told.words_of(row).split().count("sorry") >= 9 for row in written)
     assert run["margins"][0] == pytest.approx(0, abs=1e-4) and run["margins"][-1] > 0.1
+
+
+@pytest.mark.slow
+def test_a_reward_that_can_be_checked(told, run):
+    pretrained = run["models"][0]
+    checked, rewards, _ = told.please(told.names_the_dish, pretrained, 0.1, by_tokens=True)
+    before, after = told.kinds(pretrained), told.kinds(checked)
+    assert sum(rewards[:5]) / 5 < 0.65 and sum(rewards[-5:]) / 5 > 0.72
+    assert after["another card"] < 0.25 < 0.4 < before["another card"]
+    assert after["polite"] > before["polite"] and after["rude"] > before["rude"]
+    says("yet it hardly replies with cards any more", "both have grown")

@@ -1,5 +1,7 @@
 """Whole parts are copied and put in the places of the new ones."""
 
+import itertools
+from collections import Counter
 from copy import deepcopy
 
 import torch
@@ -261,11 +263,56 @@ def to_hugging_face_gpt2(model):
     return new.train(model.training)
 
 
-def train_tokenizer(text, vocab_size):
-    from tokenizers import ByteLevelBPETokenizer
+def cut(text):
+    pieces = []
+    for letter in text:
+        if letter == " " or not pieces:
+            pieces.append("")
+        pieces[-1] += letter
+    return [[bytes([byte]) for byte in piece.encode("utf-8")] for piece in pieces]
 
-    if vocab_size < 256:
-        raise ValueError("256 bytes need a vocab_size of 256 or more, not %d" % vocab_size)
-    new = ByteLevelBPETokenizer(add_prefix_space=False)
-    new.train_from_iterator([text], vocab_size=vocab_size, min_frequency=0, show_progress=False)
+
+def merge(word, first, second):
+    new = []
+    i = 0
+    while i < len(word):
+        if i < len(word) - 1 and word[i] == first and word[i + 1] == second:
+            new.append(first + second)
+            i += 2
+        else:
+            new.append(word[i])
+            i += 1
     return new
+
+
+def train_bpe(text, n_merges):
+    if n_merges < 0:
+        raise ValueError("n_merges must not be negative, but it is %d" % n_merges)
+    pieces, merges = cut(text), []
+    for _ in range(n_merges):
+        stats = Counter(itertools.chain.from_iterable(zip(piece, piece[1:]) for piece in pieces))
+        if len(stats) == 0:
+            break
+        most = max(stats.values())
+        pair = sorted(pair for pair, count in stats.items() if count == most)[0]
+        merges.append(pair)
+        pieces = [merge(piece, *pair) for piece in pieces]
+    return merges
+
+
+def encode(text, merges):
+    """The pair that was learned first, wherever it is, as long as there is one."""
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    tokens = []
+    for piece in cut(text):
+        while True:
+            ready = [pair for pair in zip(piece, piece[1:]) if pair in ranks]
+            if not ready:
+                break
+            piece = merge(piece, *min(ready, key=ranks.get))
+        tokens.extend(piece)
+    return tokens
+
+
+def decode(tokens):
+    return str(b"".join(tokens), "utf-8", "replace")

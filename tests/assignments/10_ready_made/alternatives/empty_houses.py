@@ -1,5 +1,7 @@
 """New modules are built without any numbers, and clones are moved in."""
 
+from collections import defaultdict
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -275,19 +277,56 @@ def to_hugging_face_gpt2(model):
     return new.train(model.training)
 
 
-def train_tokenizer(text, vocab_size):
-    import json
+def with_gaps(text):
+    """All bytes of the text in one list, and None before each space."""
+    row = []
+    for byte in text.encode():
+        if byte == 32:
+            row.append(None)
+        row.append(bytes([byte]))
+    return row
 
-    from tokenizers import Tokenizer, pre_tokenizers, trainers
 
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    plan = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None}
-    plan |= {"pre_tokenizer": byte_level, "post_processor": None, "decoder": byte_level}
-    plan |= {"model": {"type": "BPE", "vocab": {}, "merges": []}}
-    new = Tokenizer.from_str(json.dumps(plan))
-    trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    trainer.show_progress = False
-    new.train_from_iterator([text], trainer)
-    if new.get_vocab_size() > vocab_size:
-        raise ValueError(f"vocab_size must be 256 at least, not {vocab_size}")
+def paired(row, pair):
+    left, right = pair
+    new = []
+    for token in row:
+        if new and (new[-1], token) == (left, right):
+            new[-1] = left + right  # longer than left, so it begins no second pair
+        else:
+            new.append(token)
     return new
+
+
+def train_bpe(text, n_merges):
+    if n_merges < 0:
+        raise ValueError(f"{n_merges=} is below 0")
+    row, merges = with_gaps(text), []
+    for _ in range(n_merges):
+        counts = defaultdict(int)
+        for pair in zip(row, row[1:]):
+            if None not in pair:
+                counts[pair] += 1
+        if not counts:
+            return merges
+        best = None
+        for pair, count in counts.items():
+            if best is None or count > counts[best] or (count == counts[best] and pair < best):
+                best = pair
+        merges.append(best)
+        row = paired(row, best)
+    return merges
+
+
+def encode(text, merges):
+    row = with_gaps(text)
+    for merge in merges:
+        row = paired(row, merge)
+    return [token for token in row if token is not None]
+
+
+def decode(tokens):
+    together = bytearray()
+    for token in tokens:
+        together += token
+    return together.decode("utf-8", errors="replace")

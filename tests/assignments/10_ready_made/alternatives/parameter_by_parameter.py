@@ -1,5 +1,7 @@
 """Parameters are walked through in pairs and filled in place."""
 
+from collections import Counter
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -275,22 +277,49 @@ def to_hugging_face_gpt2(model):
     return new
 
 
-def train_tokenizer(text, vocab_size):
-    import tokenizers
+def pieces_of(text):
+    first, *others = text.split(" ")
+    return [piece.encode() for piece in [first, *(" " + other for other in others)] if piece]
 
-    if not vocab_size >= 256:
-        raise ValueError(f"a vocab_size of {vocab_size} is too small")
-    bytes_only = tokenizers.models.BPE(vocab={}, merges=[])
-    new = tokenizers.Tokenizer(bytes_only)
-    new.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    new.decoder = tokenizers.decoders.ByteLevel()
-    new.train_from_iterator(
-        iter([text]),
-        trainer=tokenizers.trainers.BpeTrainer(
-            vocab_size=vocab_size,
-            min_frequency=1,
-            show_progress=False,
-            initial_alphabet=sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet()),
-        ),
-    )
-    return new
+
+def put_together(tokens, left, right):
+    """By recursion: the first place, and then what stands behind it."""
+    for i in range(len(tokens) - 1):
+        if tokens[i] == left and tokens[i + 1] == right:
+            return tokens[:i] + (left + right,) + put_together(tokens[i + 2 :], left, right)
+    return tokens
+
+
+def train_bpe(text, n_merges):
+    if n_merges <= -1:
+        raise ValueError(f"a negative n_merges ({n_merges})")
+    often = Counter(tuple(piece[i : i + 1] for i in range(len(piece))) for piece in pieces_of(text))
+    merges = []
+    while len(merges) < n_merges:
+        pairs = Counter()
+        for word, times in often.items():  # each different word once, with how often it stands there
+            for i in range(len(word) - 1):
+                pairs[word[i], word[i + 1]] += times
+        if not pairs:
+            break
+        pair, _ = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[0]
+        merges += [pair]
+        again = Counter()
+        for word, times in often.items():
+            again[put_together(word, *pair)] += times
+        often = again
+    return merges
+
+
+def encode(text, merges):
+    tokens = []
+    for piece in pieces_of(text):
+        word = tuple(bytes([byte]) for byte in piece)
+        for left, right in merges:
+            word = put_together(word, left, right)
+        tokens += word
+    return tokens
+
+
+def decode(tokens):
+    return b"".join(tokens).decode("utf-8", "replace")

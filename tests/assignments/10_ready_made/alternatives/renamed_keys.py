@@ -1,6 +1,7 @@
 """Every weight travels as an entry of one dict whose keys are renamed."""
 
 import re
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -278,14 +279,49 @@ def to_hugging_face_gpt2(model):
     return new.train(model.training)
 
 
-def train_tokenizer(text, vocab_size):
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+def by_words(text):
+    return [[bytes([b]) for b in word.encode()] for word in re.findall(r" [^ ]*|[^ ]+", text)]
 
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    if len(alphabet) > vocab_size:
-        raise ValueError(f"vocab_size={vocab_size} has no room for {len(alphabet)} bytes")
-    new = Tokenizer(models.BPE())
-    new.decoder, new.pre_tokenizer = decoders.ByteLevel(), pre_tokenizers.ByteLevel(add_prefix_space=False)
-    lines = text.splitlines(keepends=True)
-    new.train_from_iterator(lines, trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet))
-    return new
+
+def glue(word, pair):
+    out = []
+    skip = False
+    for i, token in enumerate(word):
+        if skip:
+            skip = False
+        elif (token, *word[i + 1 : i + 2]) == tuple(pair):
+            out.append(token + word[i + 1])
+            skip = True
+        else:
+            out.append(token)
+    return out
+
+
+def train_bpe(text, n_merges):
+    if n_merges < 0:
+        raise ValueError("n_merges=" + str(n_merges))
+    text, merges = by_words(text), []
+    for _ in range(n_merges):
+        pairs = sorted(pair for word in text for pair in pairwise(word))
+        if not pairs:
+            break
+        runs = {}
+        for pair in pairs:
+            runs[pair] = runs.get(pair, 0) + 1
+        merges.append(max(runs, key=runs.get))  # the keys are sorted, and max takes the first
+        text = [glue(word, merges[-1]) for word in text]
+    return merges
+
+
+def encode(text, merges):
+    return [token for word in by_words(text) for token in encoded(word, merges)]
+
+
+def encoded(word, merges):
+    for pair in merges:
+        word = glue(word, pair)
+    return word
+
+
+def decode(tokens):
+    return b"".join(tokens).decode("utf-8", errors="replace")

@@ -80,3 +80,26 @@ def redundant_heads(mha, x, tolerance):
         whole = said.sum(0) + mha.out_proj.bias
         size = torch.linalg.vector_norm(said.flatten(1), dim=1)
         return torch.nonzero(size <= tolerance * torch.linalg.vector_norm(whole)).flatten().tolist()
+
+
+def head_similarity(mha, x):
+    B, T, C = x.shape
+    H = mha.num_heads
+    with torch.no_grad():
+        q, k, _ = F.linear(x, mha.in_proj_weight, mha.in_proj_bias).view(B, T, 3, H, C // H).permute(2, 3, 0, 1, 4)
+        shares = (q @ k.mT / (C // H) ** 0.5).softmax(-1).reshape(H, -1)
+        return F.cosine_similarity(shares[:, None], shares[None], dim=-1)
+
+
+def overlap(train, test, n):
+    if n < 1 or n > len(test):
+        raise ValueError(f"no {n}-grams in {len(test)} words")
+    known = set(zip(*(train[shift:] for shift in range(n))))
+    found = [gram in known for gram in zip(*(test[shift:] for shift in range(n)))]
+    return found.count(True) / len(found)
+
+
+def difference(right_a, right_b, rows):
+    a, b = right_a.to(torch.float64), right_b.to(torch.float64)
+    drawn = a[rows].mean(-1) - b[rows].mean(-1)
+    return (a.mean() - b.mean()).item(), drawn.quantile(0.025).item(), drawn.quantile(0.975).item()

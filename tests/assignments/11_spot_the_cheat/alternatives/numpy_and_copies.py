@@ -79,3 +79,28 @@ def redundant_heads(mha, x, tolerance):
             if np.linalg.norm(whole - rest) <= tolerance * np.linalg.norm(whole):
                 found.append(head)
     return found
+
+
+def head_similarity(mha, x):
+    with torch.no_grad():
+        weights = mha(x, x, x, average_attn_weights=False)[1].numpy()
+    flat = np.moveaxis(weights, 1, 0).reshape(mha.num_heads, -1)
+    products = flat @ flat.T
+    lengths = np.sqrt(np.diag(products))
+    return torch.from_numpy(products / np.outer(lengths, lengths))
+
+
+def overlap(train, test, n):
+    if not 0 < n < len(test) + 1:
+        raise ValueError(f"{n=}")
+    if len(train) < n:
+        return 0.0
+    seen = {window.tobytes() for window in np.lib.stride_tricks.sliding_window_view(np.array(train), n)}
+    windows = np.lib.stride_tricks.sliding_window_view(np.array(test), n)
+    return float(np.mean([window.tobytes() in seen for window in windows]))
+
+
+def difference(right_a, right_b, rows):
+    gains = right_a.numpy().astype(float) - right_b.numpy()
+    low, high = np.quantile(gains[rows.numpy()].mean(axis=1), [0.025, 0.975])
+    return float(gains.mean()), float(low), float(high)

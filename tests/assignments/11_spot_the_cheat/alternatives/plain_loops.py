@@ -95,3 +95,43 @@ def redundant_heads(mha, x, tolerance):
         if change.pow(2).sum().sqrt().item() <= tolerance * whole.pow(2).sum().sqrt().item():
             heads.append(h)
     return heads
+
+
+def head_similarity(mha, x):
+    weights = mha(x, x, x, average_attn_weights=False)[1].detach()
+    H = mha.num_heads
+    table = torch.ones(H, H, dtype=x.dtype)
+    for one in range(H):
+        for two in range(H):
+            a, b = weights[:, one], weights[:, two]
+            table[one, two] = (a * b).sum() / (a.square().sum() * b.square().sum()).sqrt()
+    return table
+
+
+def overlap(train, test, n):
+    if n < 1 or len(test) < n:
+        raise ValueError(f"n is {n}")
+    hits = total = 0
+    for place in range(len(test) + 1 - n):
+        total += 1
+        for other in range(len(train) + 1 - n):
+            if train[other : other + n] == test[place : place + n]:
+                hits += 1
+                break
+    return hits / total
+
+
+def difference(right_a, right_b, rows):
+    N = len(right_a)
+    drawn = []
+    for row in rows.tolist():
+        drawn.append(sum(int(right_a[i]) - int(right_b[i]) for i in row) / len(row))
+    drawn.sort()
+
+    def point(share):
+        place = share * (len(drawn) - 1)
+        below = int(place)
+        above = min(below + 1, len(drawn) - 1)
+        return drawn[below] + (place - below) * (drawn[above] - drawn[below])
+
+    return (int(right_a.sum()) - int(right_b.sum())) / N, point(0.025), point(0.975)

@@ -92,3 +92,26 @@ def redundant_heads(mha, x, tolerance):
     whole = heard(own)
     changes = [torch.dist(whole, without(head)) / whole.norm() for head in range(mha.num_heads)]
     return [head for head, change in enumerate(changes) if change <= tolerance]
+
+
+def head_similarity(mha, x):
+    with torch.no_grad():
+        _, weights = mha(x, x, x, need_weights=True, average_attn_weights=False)
+    rows = torch.stack([weights[:, head].reshape(-1) for head in range(mha.num_heads)])
+    rows = rows / rows.norm(dim=1, keepdim=True)
+    return torch.einsum("iw,jw->ij", rows, rows)
+
+
+def overlap(train, test, n):
+    if n <= 0 or n > len(test):
+        raise ValueError(f"A test text of {len(test)} words has no n-grams for n={n}.")
+    if n > len(train):
+        return 0.0
+    grams, asked = torch.tensor(train).unfold(0, n, 1), torch.tensor(test).unfold(0, n, 1)
+    return (asked[:, None] == grams[None]).all(dim=-1).any(dim=1).double().mean().item()
+
+
+def difference(right_a, right_b, rows):
+    gains = right_a.int() - right_b.int()
+    drawn = gains[rows].double().mean(dim=1)
+    return float(gains.double().mean()), *(float(torch.quantile(drawn, share)) for share in (0.025, 0.975))

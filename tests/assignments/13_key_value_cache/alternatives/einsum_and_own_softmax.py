@@ -90,3 +90,33 @@ def generate(model, ids, max_new_tokens):
         logits, cache = model(words[-1], cache)
         words.append(logits[:, -1:].argmax(dim=-1))
     return torch.cat([ids, *words], dim=1)
+
+
+def blockwise_attention(q, k, v, block, mask=None):
+    if block <= 0:
+        raise ValueError(f"{block=} is not positive")
+    S = k.shape[-2]
+    m = torch.full(q.shape[:-1], -torch.inf, dtype=q.dtype, device=q.device)
+    weight, o = torch.zeros_like(m), torch.zeros(*q.shape[:-1], v.shape[-1], dtype=q.dtype, device=q.device)
+    masks = [None] * S if mask is None else mask.expand(*mask.shape[:-1], S).split(block, dim=-1)
+    for keys, values, allowed in zip(k.split(block, dim=-2), v.split(block, dim=-2), masks):
+        scores = einsum("...td,...sd->...ts", q, keys) * q.shape[-1] ** -0.5
+        if allowed is not None:
+            scores = torch.where(allowed, scores, torch.tensor(-torch.inf, dtype=q.dtype))
+        with torch.no_grad():  # a shift changes no softmax, so no gradient has to go through it
+            higher = torch.maximum(m, scores.max(dim=-1).values)
+            safe = torch.where(higher.isinf(), torch.zeros_like(higher), higher)
+            old = (m - safe).exp()
+        heights = (scores - safe[..., None]).exp()
+        weight = weight * old + heights.sum(-1)
+        o = o * old[..., None] + einsum("...ts,...se->...te", heights, values)
+        m = higher
+    least = torch.finfo(q.dtype).tiny
+    return torch.where(weight[..., None] > 0, o / weight.clamp(min=least)[..., None], 0.0)
+
+
+def bytes_moved(T, S, D, block, bytes_per_number):
+    read_qk, write_scores, softmax, read_pv, write_out = T * D + S * D, T * S, 2 * T * S, T * S + S * D, T * D
+    whole = read_qk + write_scores + softmax + read_pv + write_out
+    rounds = (S + block - 1) // block
+    return whole * bytes_per_number, (2 * S * D + rounds * T * (3 * D + 4)) * bytes_per_number

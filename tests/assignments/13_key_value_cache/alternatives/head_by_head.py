@@ -87,3 +87,38 @@ def generate(model, ids, max_new_tokens):
 
     with torch.no_grad():
         return torch.cat([ids] + go_on(ids, None, max_new_tokens), dim=1)
+
+
+NEVER = -1e30
+
+
+def blockwise_attention(q, k, v, block, mask=None):
+    """The largest score begins at a very small number, so no difference of infinities ever occurs."""
+    if block < 1:
+        raise ValueError("cannot read in blocks of " + str(block))
+    q = q / q.shape[-1] ** 0.5
+    best = torch.full_like(q[..., :1], NEVER)
+    weight = torch.zeros_like(best)
+    total = torch.zeros_like(best).repeat_interleave(v.shape[-1], dim=-1)
+    start = 0
+    while start < k.shape[-2]:
+        stop = min(start + block, k.shape[-2])
+        scores = q @ k[..., start:stop, :].mT
+        if mask is not None:
+            forbidden = ~(mask if mask.shape[-1] == 1 else mask[..., start:stop])
+            scores = scores.masked_fill(forbidden, float("-inf"))
+        new = torch.maximum(best, scores.amax(-1, keepdim=True))
+        exps = torch.exp(scores - new)
+        factor = torch.exp(best - new)
+        weight = factor * weight + exps.sum(-1, keepdim=True)
+        total = factor * total + exps @ v[..., start:stop, :]
+        best, start = new, stop
+    return total / torch.where(weight == 0, torch.ones_like(weight), weight)
+
+
+def bytes_moved(T, S, D, block, bytes_per_number):
+    numbers = 0
+    for _ in range(0, S, block):
+        numbers += T * D  # queries
+        numbers += 2 * (T * D + T + T)  # what is kept, there and back
+    return (2 * T * D + 2 * S * D + 4 * T * S) * bytes_per_number, (numbers + 2 * S * D) * bytes_per_number

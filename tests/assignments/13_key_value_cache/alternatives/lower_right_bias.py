@@ -1,5 +1,7 @@
 """PyTorch knows the rectangle, too: causal_lower_right. The cache goes out as a list."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn.attention.bias import causal_lower_right
@@ -84,3 +86,34 @@ def generate(model, ids, max_new_tokens):
         text[:, place] = torch.argmax(logits[:, -1], dim=1)
         new = slice(place, place + 1)
     return text
+
+
+def blockwise_attention(q, k, v, block, mask=None):
+    """One column of ones beside the values: the sum of the weights is carried along as one more value."""
+    if not block >= 1:
+        raise ValueError(f"block={block}")
+    E = v.shape[-1]
+    m = q.new_tensor(float("-inf")).expand(*q.shape[:-1], 1)
+    carried = q.new_zeros(*q.shape[:-1], E + 1)
+    for begin in range(0, k.shape[-2], block):
+        end = begin + block
+        s = (q / math.sqrt(q.shape[-1])) @ k[..., begin:end, :].transpose(-1, -2)
+        if mask is not None:
+            part = mask[..., begin:end] if mask.shape[-1] > 1 else mask
+            s = s.masked_fill(part.logical_not(), float("-inf"))
+        top = torch.cat([m, s.detach()], dim=-1).max(dim=-1, keepdim=True)[0]
+        shift = top.clamp(min=torch.finfo(q.dtype).min)
+        values = v[..., begin:end, :]
+        with_ones = torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)
+        carried = carried * (m - shift).exp() + (s - shift).exp() @ with_ones
+        m = top
+    o, weight = carried.split([E, 1], dim=-1)
+    return o / (weight + (weight == 0))
+
+
+def bytes_moved(T, S, D, block, bytes_per_number):
+    blocks, rest = divmod(S, block)
+    if rest:
+        blocks += 1
+    naive = (2 * (T + S) * D + 4 * T * S) * bytes_per_number
+    return naive, bytes_per_number * (2 * S * D + blocks * (3 * T * D + 4 * T))

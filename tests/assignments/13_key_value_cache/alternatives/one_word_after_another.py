@@ -97,3 +97,33 @@ def generate(model, ids, max_new_tokens):
             best = logits[:, -1, :].max(dim=-1).indices
             text = torch.cat((text, best.unsqueeze(1)), dim=1)
     return text
+
+
+def blockwise_attention(q, k, v, block, mask=None):
+    """By recursion: the part of the first keys, and then one block more."""
+    if block < 1:
+        raise ValueError(f"a block of {block} keys")
+    top, weight, mixture = read(q, k, v, block, mask, k.shape[-2])
+    return mixture / weight.masked_fill(weight == 0, 1)
+
+
+def read(q, k, v, block, mask, stop):
+    if stop <= 0:
+        nothing = q.new_zeros(q.shape[:-1]).unsqueeze(-1)
+        return nothing - math.inf, nothing, nothing * v.new_zeros(v.shape[-1])
+    begin = (stop - 1) // block * block
+    top, weight, mixture = read(q, k, v, block, mask, begin)
+    scores = torch.matmul(q, k[..., begin:stop, :].transpose(-2, -1)) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~(mask[..., begin:stop] if mask.shape[-1] != 1 else mask), -math.inf)
+    new_top = torch.maximum(top, scores.amax(-1, True).detach())
+    known = torch.nan_to_num(new_top, neginf=0.0)
+    parts = torch.exp(scores - known)
+    before = torch.exp(top - known)
+    return new_top, before * weight + parts.sum(-1, True), before * mixture + parts @ v[..., begin:stop, :]
+
+
+def bytes_moved(T, S, D, block, bytes_per_number):
+    whole = 2 * T * D + 2 * S * D + 4 * T * S
+    blocks = 2 * S * D + -(-S // block) * (3 * T * D + 4 * T)
+    return tuple(bytes_per_number * numbers for numbers in (whole, blocks))

@@ -107,3 +107,35 @@ def generate(model, ids, max_new_tokens):
             unheard = torch.stack([row.argmax().reshape(1) for row in shares])
             text.append(unheard)
         return torch.hstack(text)
+
+
+def blockwise_attention(q, k, v, block, mask=None):
+    """Everything lies on its side: keys from top to bottom, queries from left to right."""
+    if block < 1:
+        raise ValueError("block must be positive, but it is %d" % block)
+    across = q.transpose(-2, -1) / q.shape[-1] ** 0.5
+    top = torch.full_like(across[..., :1, :], -float("inf"))
+    sums = torch.zeros_like(top)
+    out = torch.zeros_like(top).repeat_interleave(v.shape[-1], dim=-2)
+    for first in range(0, k.shape[-2], block):
+        scores = k[..., first : first + block, :] @ across
+        if mask is not None:
+            seen = mask if mask.shape[-1] == 1 else mask[..., first : first + block]
+            seen = seen[..., None] if seen.ndim == 1 else seen.transpose(-2, -1)
+            scores = scores.masked_fill(~seen, -float("inf"))
+        higher = torch.maximum(top, scores.amax(dim=-2, keepdim=True))
+        shift = higher.masked_fill(higher.isneginf(), 0)
+        old, new = (top - shift).exp(), (scores - shift).exp()
+        sums = sums * old + new.sum(dim=-2, keepdim=True)
+        out = out * old + v[..., first : first + block, :].transpose(-2, -1) @ new
+        top = higher
+    return (out / sums.masked_fill(sums == 0, 1)).transpose(-2, -1)
+
+
+def bytes_moved(T, S, D, block, bytes_per_number):
+    from fractions import Fraction
+    from math import ceil
+
+    blocks = ceil(Fraction(S, block))
+    numbers = (2 * T * D + 2 * S * D + 4 * T * S, 2 * S * D + blocks * (3 * T * D + 4 * T))
+    return numbers[0] * bytes_per_number, numbers[1] * bytes_per_number

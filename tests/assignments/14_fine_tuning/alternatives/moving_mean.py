@@ -36,6 +36,8 @@ class Encoder(nn.Module):
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
             for _ in range(n_layers)
         )
+        for layer in self.layers:
+            layer.activation_relu_or_gelu = 0  # no fast path in eval mode, which reads weights without calling layers
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
@@ -94,6 +96,47 @@ def freeze(module):
 
 def trainable(module):
     return sum(len(p.flatten()) for p in module.parameters() if p.requires_grad)
+
+
+class LoRALinear(nn.Module):
+    def __init__(self, linear, rank, alpha):
+        super().__init__()
+        out, into = linear.weight.shape
+        if rank not in range(1, min(out, into) + 1):
+            raise ValueError(f"{rank=} for a matrix of {out} by {into}")
+        self.linear = linear.requires_grad_(False)
+        self.A = nn.Parameter(linear.weight.new_empty(rank, into))
+        self.B = nn.Parameter(linear.weight.new_zeros(out, rank))
+        nn.init.kaiming_uniform_(self.A)
+        self.register_buffer("factor", torch.tensor(alpha / rank, dtype=torch.float64))
+
+    def forward(self, x):
+        return self.linear(x) + self.factor.to(x.dtype) * ((x @ self.A.mT) @ self.B.mT)
+
+    @torch.no_grad()
+    def merged(self):
+        new = nn.Linear(self.linear.in_features, self.linear.out_features).to(self.linear.weight)
+        new.load_state_dict(self.linear.state_dict())
+        new.weight.add_((self.B @ self.A) * self.factor.to(self.A.dtype))
+        return new
+
+
+def add_lora(model, names, rank, alpha):
+    for name in names:
+        steps = name.split(".")
+        above = [".".join(steps[:n]) for n in range(len(steps))]
+        try:
+            layer = model.get_submodule(name)
+        except AttributeError:
+            raise ValueError(f"there is no module {name}") from None
+        if any(isinstance(model.get_submodule(place), nn.MultiheadAttention) for place in above):
+            raise ValueError(f"{name} is part of an attention")
+        if type(layer) is not nn.Linear:
+            raise ValueError(f"{name} is a {type(layer).__name__}")
+        setattr(model.get_submodule(above[-1]), steps[-1], LoRALinear(layer, rank, alpha))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name in {f"{new}.{matrix}" for new in names for matrix in "AB"})
+    return trainable(model)
 
 
 def next_draws() -> dict[str, float]:

@@ -1,5 +1,6 @@
 """A generator of NumPy's shuffles places, an index that accumulates fills the matrix, small classes pool."""
 
+import copy
 import random
 
 import numpy as np
@@ -34,6 +35,8 @@ class Encoder(nn.Module):
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
             for _ in range(n_layers)
         )
+        for layer in self.layers:
+            layer.activation_relu_or_gelu = 0  # no fast path in eval mode, which reads weights without calling layers
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
@@ -95,6 +98,53 @@ def freeze(module):
 
 def trainable(module):
     return count(filter(lambda p: p.requires_grad, module.parameters()))
+
+
+class LoRALinear(nn.Module):
+    def __init__(self, linear, rank, alpha):
+        super().__init__()
+        if not 0 < rank <= min(linear.weight.shape):
+            raise ValueError(f"the rank must be from 1 to {min(linear.weight.shape)}, not {rank}")
+        freeze(linear)
+        self.linear, self.rank, self.alpha = linear, rank, alpha
+        dice = np.random.default_rng(0)
+        start = torch.tensor(dice.normal(size=(rank, linear.in_features)))
+        self.A = nn.Parameter(start.to(linear.weight))
+        self.B = nn.Parameter(torch.zeros(linear.out_features, rank).to(linear.weight))
+
+    def forward(self, x):
+        return self.linear(x) + torch.einsum("...i,ri,or->...o", x, self.A, self.B) * (self.alpha / self.rank)
+
+    def merged(self):
+        delta = torch.einsum("ri,or->oi", self.A, self.B) * (self.alpha / self.rank)
+        new = copy.copy(nn.Linear(1, 1))
+        new.in_features, new.out_features = self.linear.in_features, self.linear.out_features
+        new.weight = nn.Parameter((self.linear.weight + delta).detach())
+        new.bias = nn.Parameter(self.linear.bias.detach().clone())
+        return new
+
+
+def add_lora(model, names, rank, alpha):
+    known = {name: module for name, module in model.named_modules()}
+    for name in names:
+        parts = name.split(".")
+        inside = [known[".".join(parts[:end])] for end in range(len(parts)) if ".".join(parts[:end]) in known]
+        if name not in known or type(known[name]) is not nn.Linear:
+            raise ValueError(f"{name!r} is no plain linear layer")
+        if nn.MultiheadAttention in map(type, inside):
+            raise ValueError(f"{name!r} belongs to an attention")
+    model.requires_grad_(False)
+    new = [LoRALinear(known[name], rank, alpha) for name in names]
+    for name, layer in zip(names, new):
+        model.set_submodule(name, layer) if hasattr(model, "set_submodule") else put(model, name, layer)
+    return sum(layer.A.numel() + layer.B.numel() for layer in new)
+
+
+def put(model, name, layer):
+    *path, last = name.split(".")
+    for step in path:
+        model = getattr(model, step)
+    setattr(model, last, layer)
 
 
 def next_draws() -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Everything is a product: a mask that averages, one-hot rows for the matrix, precision and recall for F1."""
 
+import copy
 import random
 
 import numpy as np
@@ -35,6 +36,8 @@ class Encoder(nn.Module):
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
             for _ in range(n_layers)
         )
+        for layer in self.layers:
+            layer.activation_relu_or_gelu = 0  # no fast path in eval mode, which reads weights without calling layers
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
@@ -83,6 +86,45 @@ def freeze(module: nn.Module) -> int:
 
 def trainable(module: nn.Module) -> int:
     return sum(p.nelement() * p.requires_grad for p in module.parameters())
+
+
+class LoRALinear(nn.Module):
+    def __init__(self, linear: nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__()
+        if rank <= 0 or rank > min(linear.in_features, linear.out_features):
+            raise ValueError(f"rank: {rank}")
+        self.linear = linear
+        self.linear.weight.requires_grad = False
+        if self.linear.bias is not None:
+            self.linear.bias.requires_grad = False
+        self.s = alpha / rank
+        self.A = nn.Parameter(torch.rand_like(linear.weight)[:rank].clone() - 0.5)
+        self.B = nn.Parameter(torch.zeros_like(linear.weight)[:, :rank].clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        small = self.A @ x.unsqueeze(-1)
+        return self.linear(x) + (self.B @ small).squeeze(-1) * self.s
+
+    def merged(self) -> nn.Linear:
+        one = copy.deepcopy(self).linear
+        one.weight.data = one.weight.data + self.s * (self.B.data @ self.A.data)
+        return one
+
+
+def add_lora(model: nn.Module, names: list[str], rank: int, alpha: float) -> int:
+    freeze(model)
+    found = []
+    for parent_name, parent in list(model.named_modules()):
+        for child_name, child in list(parent.named_children()):
+            name = f"{parent_name}.{child_name}".lstrip(".")
+            if name in names and type(child) is nn.Linear and not isinstance(parent, nn.MultiheadAttention):
+                found.append((name, parent, child_name, child))
+    missing = [name for name in names if name not in [name for name, *_ in found]]
+    if missing:
+        raise ValueError(f"no linear layers for LoRA: {', '.join(missing)}")
+    for _, parent, child_name, child in found:
+        parent.register_module(child_name, LoRALinear(child, rank, alpha))
+    return sum(rank * sum(child.weight.shape) for *_, child in found)
 
 
 def next_draws() -> dict[str, float]:

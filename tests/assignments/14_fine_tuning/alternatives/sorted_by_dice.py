@@ -35,6 +35,8 @@ class Encoder(nn.Module):
             nn.TransformerEncoderLayer(d_model, n_heads, d_ff, dropout, activation="gelu", batch_first=True)
             for _ in range(n_layers)
         )
+        for layer in self.layers:
+            layer.activation_relu_or_gelu = 0  # no fast path in eval mode, which reads weights without calling layers
 
     def forward(self, ids: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         T, max_len = ids.shape[1], self.position_embedding.num_embeddings
@@ -84,6 +86,50 @@ def freeze(module):
 
 def trainable(module):
     return sum(p.numel() if p.requires_grad else 0 for _, p in module.named_parameters())
+
+
+class LoRALinear(nn.Module):
+    def __init__(self, linear, rank, alpha):
+        super().__init__()
+        if rank < 1 or rank > linear.in_features or rank > linear.out_features:
+            raise ValueError("rank %d does not fit" % rank)
+        self.linear = linear
+        for parameter in linear.parameters():
+            parameter.requires_grad = False
+        kind = {"dtype": linear.weight.dtype, "device": linear.weight.device}
+        self.A = nn.Parameter(torch.randn(rank, linear.in_features, **kind))
+        self.B = nn.Parameter(torch.zeros(linear.out_features, rank, **kind))
+        self.rank, self.alpha = rank, alpha
+
+    def forward(self, x):
+        return torch.addcmul(self.linear(x), (x @ self.A.T) @ self.B.T, x.new_tensor(self.alpha / self.rank))
+
+    def merged(self):
+        linear = self.linear
+        out, into = linear.weight.shape
+        new = nn.Linear(into, out, device=linear.weight.device, dtype=linear.weight.dtype)
+        with torch.no_grad():
+            new.weight.copy_(linear.weight + self.B @ self.A * self.alpha / self.rank)
+            new.bias.copy_(linear.bias)
+        return new
+
+
+def add_lora(model, names, rank, alpha):
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    total = 0
+    for name in names:
+        parent, child, inside = None, model, False
+        for step in name.split("."):
+            inside = inside or isinstance(child, nn.MultiheadAttention)
+            parent, child = child, dict(child.named_children()).get(step)
+            if child is None:
+                break
+        if inside or child.__class__ is not nn.Linear:
+            raise ValueError("no linear layer that can be changed is called " + name)
+        setattr(parent, name.split(".")[-1], LoRALinear(child, rank, alpha))
+        total += sum(p.numel() for p in (getattr(parent, name.split(".")[-1])).parameters() if p.requires_grad)
+    return total
 
 
 def next_draws() -> dict[str, float]:

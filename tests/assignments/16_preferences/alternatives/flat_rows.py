@@ -261,6 +261,15 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
     return torch.max(-A * ratio, -A * torch.clamp(ratio, 1 - epsilon, 1 + epsilon)).mean()
 
 
+def token_clipped_loss(log_probs, old_log_probs, advantages, answer, epsilon=0.2):
+    rows, places = answer.nonzero(as_tuple=True)
+    ratio = torch.exp(log_probs[rows, places] - old_log_probs.data[rows, places])
+    A = advantages.data[rows]
+    worth = torch.max(-A * ratio, -A * ratio.clip(1 - epsilon, 1 + epsilon))
+    lengths = torch.bincount(rows, minlength=len(answer)).to(worth.dtype)
+    return (worth / lengths[rows]).sum() / max(int((lengths > 0).sum()), 1)
+
+
 def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
     """How far the policy has gone from the reference: log_probs (N,), reference_log_probs (N,) -> a scalar.
 

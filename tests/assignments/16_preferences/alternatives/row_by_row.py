@@ -277,6 +277,17 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
     return -total / len(log_probs) + 0 * log_probs.sum()
 
 
+def token_clipped_loss(log_probs, old_log_probs, advantages, answer, epsilon=0.2):
+    means = []
+    for now, before, A, chosen in zip(log_probs, old_log_probs.detach(), advantages.detach(), answer):
+        if chosen.any():
+            ratio = (now[chosen] - before[chosen]).exp()
+            means.append(torch.minimum(ratio * A, ratio.clamp(1 - epsilon, 1 + epsilon) * A).mean())
+    if not means:
+        return (log_probs[answer]).sum()
+    return -torch.stack(means).mean()
+
+
 def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
     """How far the policy has gone from the reference: log_probs (N,), reference_log_probs (N,) -> a scalar.
 

@@ -77,6 +77,20 @@ def clipping(program, log_probs, old_log_probs, advantages, epsilon=0.2, gradien
     return {"the loss": loss, **gradients(loss, tensors)} if gradient else {"the loss": loss}
 
 
+def tokens(program, log_probs, old_log_probs, advantages, answer, epsilon=0.2, gradient=False):
+    """Twice (B, T), then (B,), then booleans (B, T): the loss."""
+    given = {"log_probs": log_probs, "old_log_probs": old_log_probs, "advantages": advantages}
+    if log_probs.ndim != 2 or not log_probs.shape == old_log_probs.shape == answer.shape:
+        raise ValueError("log_probs, old_log_probs and answer are (B, T).")
+    if advantages.shape != log_probs.shape[:1] or answer.dtype != torch.bool:
+        raise ValueError("advantages is (B,), and answer is a tensor of booleans.")
+    if not all(tensor.is_floating_point() for tensor in given.values()):
+        raise ValueError(f"{', '.join(given)} are numbers with a point.")
+    tensors = {name: tensor.clone().requires_grad_() for name, tensor in given.items()}
+    loss = program.token_clipped_loss(*tensors.values(), answer, epsilon=epsilon)
+    return {"the loss": loss, **gradients(loss, tensors)} if gradient else {"the loss": loss}
+
+
 def kl(program, log_probs, reference_log_probs, gradient=False):
     """Twice (N,): the penalty."""
     tensors = like_one_another({"log_probs": log_probs, "reference_log_probs": reference_log_probs})
@@ -126,6 +140,12 @@ INPUTS = {
     ),
     "advantages": lambda: torch.tensor([[0.0, 0.0, 4.0, 4.0]]),
     "clipping": lambda: (torch.tensor([1.5]).log(), torch.tensor([0.0]), torch.tensor([1.0])),
+    "tokens": lambda: (
+        torch.tensor([[1.5, 1.0]]).log(),
+        torch.zeros(1, 2),
+        torch.tensor([1.0]),
+        torch.tensor([[True, True]]),
+    ),
     "kl": lambda: (half, quarter),
 }
 
@@ -141,6 +161,7 @@ RANDOM_INPUTS = {
     "dpo": lambda: (-torch.rand(3), -torch.rand(3), -torch.rand(3), -torch.rand(3)),
     "advantages": lambda: torch.randn(2, 3),
     "clipping": lambda: (-torch.rand(3), -torch.rand(3), torch.randn(3)),
+    "tokens": lambda: (torch.randn(2, 4), torch.randn(2, 4), torch.randn(2), torch.ones(2, 4, dtype=torch.bool)),
     "kl": lambda: (-torch.rand(3), -torch.rand(3)),
 }
 
