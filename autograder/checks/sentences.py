@@ -32,7 +32,9 @@ _QUOTED = r"""(?<!\[)"[^"]*" | (?<![\w\[])'[^']*'(?!\w)"""
 _LIST = r"(?<![\w\])])\[[^\[\]]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
 # -0.5, not norm2 or GPT-2
 _NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
+_DOMAIN = r"\bfrom\ \d+\ (?:to\ [A-Z]\w*(?:\ [-+]\ \d+)?|on)\b"  # from 0 to V - 1, from 2 on
 _LITERAL = re.compile(f"{_LIST} | {_QUOTED} | {_NUMBER}", re.VERBOSE)
+_DOMAIN_OR_LITERAL = re.compile(f"(?P<domain>{_DOMAIN}) | {_LITERAL.pattern}", re.VERBOSE)
 _INPUT = re.compile(rf"{_LIST} | {_QUOTED} | (?<==){_NUMBER} | (?<==\ ){_NUMBER}", re.VERBOSE)
 _TAIL = re.compile(
     r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL
@@ -56,8 +58,11 @@ class CheckFailed(AssertionError):
 
 
 def without_literals(sentence: str) -> str:
-    """Replace numbers, quoted texts and lists by an ellipsis: 'T = 9 is long' -> 'T = … is long'."""
-    return _LITERAL.sub("…", sentence)
+    """Replace numbers, quoted texts and lists by an ellipsis: 'T = 9 is long' -> 'T = … is long'.
+
+    What an argument may be stays: 'ids are whole numbers from 0 to V - 1'.
+    """
+    return _DOMAIN_OR_LITERAL.sub(lambda match: match["domain"] or "…", sentence)
 
 
 def without_inputs(what: str) -> str:
