@@ -198,7 +198,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #   `.to(device)`, and the optimiser never sees it. After `head.double()` the answers are float64.
 # - `block_size` is the longest sentence that the head can take, often called the **context length** or **context
 #   window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is a
-#   `ValueError` that names `T` and `block_size` and their values, in training and in evaluation.
+#   `ValueError` that names `block_size`, its value and the length `T`, in training and in evaluation.
 #
 # Many implementations also apply dropout here. Yours has none: called twice, it gives the same answer, in training
 # as well.
@@ -233,7 +233,7 @@ class Head(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x: (B, T, C) word vectors. Returns (B, T, D).
 
-        Raises ValueError that names T and block_size and their values if T is larger than block_size.
+        Raises ValueError that names block_size, its value and the number of words if these are more than block_size.
         """
         # TODO: refuse a sentence that is too long, saying how long it is and what fits
         # TODO: queries, keys and values of all words, then attention under the mask    # (B, T, D)

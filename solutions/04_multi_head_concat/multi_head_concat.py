@@ -121,7 +121,7 @@ class MultiHeadAttention(nn.Module):
     The result is the same in training and in evaluation, and float64 after `.double()`.
     Example: `MultiHeadAttention(20, 4, block_size=11)` owns 1620 parameters.
     Raises ValueError that names embed_size and num_heads and their values if `embed_size` is not divisible by
-    `num_heads`, and ValueError that names T and block_size and their values for more than `block_size` words.
+    `num_heads`, and ValueError, as a Head does, for more than `block_size` words.
     """
 
     def __init__(self, embed_size: int, num_heads: int, block_size: int, bias: bool = True):

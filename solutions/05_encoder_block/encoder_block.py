@@ -381,7 +381,7 @@ class TransformerEncoder(nn.Module):
 
     forward: token_ids (B, T) -> (B, T, C)
         padding_mask (B, T), True marks padding, in every layer; token_ids and padding_mask keep their values
-        Raises ValueError that names T and max_len and their values if T > max_len, in training and in evaluation.
+        Raises ValueError that names max_len, its value and T's if T > max_len, in training and in evaluation.
     """
 
     def __init__(

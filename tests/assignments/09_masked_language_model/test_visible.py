@@ -77,13 +77,13 @@ def test_all_or_nothing(student, seed):
 @task("corruption", 0.25)
 def test_impossible_p_is_refused(student):
     """A p below 0 or above 1 is a ValueError that names p and its value."""
-    for p, naming in ((-0.25, "p"), (-0.25, -0.25), (1.5, "p"), (1.5, 1.5)):
+    for p in (-0.25, 1.5):
         generator = torch.Generator()
         checks.raises(
             ValueError,
             student.mask_tokens,
             *(a_text(2, 5), VOCABULARY, MASK, list(SPECIAL), generator, p),
-            naming=naming,
+            naming=("p", p),
             what=f"mask_tokens(...) with p = {p}",
         )
 

@@ -430,8 +430,7 @@ def test_impossible_shares_are_refused(student):
     """A share below 0 or above 1 raises a ValueError that names share and its value."""
     items = [random.randrange(99) for _ in range(5)]
     for share in (-random.randint(1, 999) / 1000, random.randint(1001, 1999) / 1000):
-        for naming in ("share", share):
-            checks.raises(ValueError, student.split, items, share, 0, naming=naming)
+        checks.raises(ValueError, student.split, items, share, 0, naming=("share", share))
 
 
 # Part 5: the confusion matrix and macro F1
@@ -462,20 +461,12 @@ def test_classes_that_do_not_exist_are_refused(student):
     for odd in (3, -1, random.randint(4, 99)):
         bad = torch.randint(3, (N,))
         bad[place] = odd
-        for naming in ("labels", odd):
-            checks.raises(
-                ValueError, student.confusion, bad, good, 3, naming=naming, what=f"confusion with label {odd}"
-            )
-        for naming in ("predictions", odd):
-            checks.raises(
-                ValueError,
-                student.confusion,
-                good,
-                bad,
-                3,
-                naming=naming,
-                what=f"confusion with prediction {odd}",
-            )
+        naming = ("labels", odd)
+        what = f"confusion with label {odd}"
+        checks.raises(ValueError, student.confusion, bad, good, 3, naming=naming, what=what)
+        naming = ("predictions", odd)
+        what = f"confusion with prediction {odd}"
+        checks.raises(ValueError, student.confusion, good, bad, 3, naming=naming, what=what)
 
 
 @task("scores", 0.25, needs="test_macro_f1_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
