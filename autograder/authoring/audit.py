@@ -18,9 +18,11 @@ from typing import Any, Literal, get_args
 from autograder.authoring import catch_audit, fixed_inputs, trivial
 from autograder.authoring.catch_programs import catch_file_of_author
 from autograder.authoring.fixed_inputs import SentInputs
+from autograder.authoring.given_functions import called_by_accident
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
+from autograder.authoring.proportion import Cost, out_of_proportion
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.mistakes import (
@@ -43,8 +45,6 @@ MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
 QUESTION_SEEDS = 3
-SLIP_LIMIT = 0.2  # of the assignment's points
-IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class Case:
     here: tuple[int, ...] = ()
     hint: str = ""
     weight: Weight | None = None
+    exception: str = ""
     part: str = ""
 
 
@@ -66,8 +67,8 @@ class Case:
 class AuditFinding:
     """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
 
-    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score`
-    is the maximum of the part that a mistake is about. `wrong_name` is a sentence about the name
+    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading, and so is what
+    a mistake `cost`. `wrong_name` is a sentence about the name
     that `check` gives it, if it is another's.
     """
 
@@ -77,7 +78,7 @@ class AuditFinding:
     detail: str = ""
     score: float = 0.0
     max_score: float = 0.0
-    part_score: float = 0.0
+    cost: Cost | None = None
     missed: tuple[str, ...] = ()
     wrong_name: str = ""
 
@@ -244,6 +245,7 @@ def audit_course(
         audit = audits[assignment.name]
         audit.unpromised = sum(not words for words in promises(plan.course, assignment).values())
         audit.problems.extend(broken_promises(plan.course, assignment))
+        audit.problems.extend(called_by_accident(plan.course, assignment))
         audit.conclude()
     return list(audits.values())
 
@@ -319,6 +321,7 @@ def _mistake_cases(
             (),
             mistake.hint,
             mistake.weight,
+            mistake.exception,
             part,
         )
 
@@ -418,13 +421,24 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{sentence} Named: {', '.join(others) or 'nothing'}."
-    part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
     names = tuple(test.name for test in missed)
     if not named:
         detail += _not_recorded(case, names)
     return replace(
-        tried, good=good, named=named, detail=detail, part_score=part_score, missed=names
+        tried, good=good, named=named, detail=detail, cost=_cost(case, grade), missed=names
+    )
+
+
+def _cost(case: Case, grade: Grade) -> Cost:
+    of_part = [test for test in grade.tests if test.part == case.part]
+    return Cost(
+        lost=grade.max_score - grade.score,
+        of_all=grade.max_score,
+        lost_in_part=sum(test.max_score - test.score for test in of_part),
+        of_part=sum(test.max_score for test in of_part),
+        part=case.part,
+        failures=[test.message or "" for test in of_part if test.outcome == "failed"],
     )
 
 
@@ -444,13 +458,15 @@ def _earned(grade: Grade) -> str:
 
 
 def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:
-    """Yield a sentence about a slip that costs too much, or an idea that costs too little."""
-    start = f"mistake {finding.case.name} costs {finding.loss:g} of {finding.max_score:g} points"
-    if finding.case.weight == "slip" and finding.loss > SLIP_LIMIT * finding.max_score:
-        yield f"{start}; a slip may cost {SLIP_LIMIT:.0%}."
-    if finding.case.weight == "idea" and finding.loss < IDEA_LIMIT * finding.part_score:
-        part = f"the {finding.part_score:g} points of its part `{finding.case.part}`"
-        yield f"{start}; an idea costs at least a third of {part}."
+    """Yield what is wrong with the costs of a mistake, or with its exception."""
+    case = finding.case
+    if finding.cost is None:
+        return
+    problems = list(out_of_proportion(case.name, case.weight, finding.cost))
+    if case.exception and not problems:
+        yield f"mistake {case.name} has an exception that it does not need."
+    if not case.exception:
+        yield from problems
 
 
 def _share(good: Iterable[bool]) -> tuple[str, bool]:

@@ -65,6 +65,20 @@ def without_literals(sentence: str) -> str:
     return _DOMAIN_OR_LITERAL.sub(lambda match: match["domain"] or "…", sentence)
 
 
+_ABOUT_FORM = re.compile(
+    r"""\b(?:has|have)\ shape\ \(
+    | \b(?:has|have)\ the\ number\ type\b
+    | \b(?:holds|hold)\ (?:floating-point|whole|complex|True)\b
+    | ;\ (?:an?\ \w+(?:\ of\ [^;]*|\ with\ [^;]*)?|True\ or\ False)\ was\ expected\.$""",
+    re.VERBOSE,
+)
+
+
+def is_about_form(sentence: str) -> bool:
+    """Return whether a failure tells of a shape or a type alone: 'The loss has shape (3,); () was expected.'"""
+    return _ABOUT_FORM.search(sentence) is not None
+
+
 def without_inputs(what: str) -> str:
     """Replace the inputs in a description by an ellipsis; shapes and positions stay.
 

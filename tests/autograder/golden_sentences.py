@@ -521,6 +521,10 @@ GOLDEN = {
             "differ, by at most 1."
         ),
     ),
+    "global_randomness_untouched": (
+        lambda: checks.global_randomness_untouched(torch.rand, 2, what="split(...)"),
+        "split(...) changes the global random state of PyTorch: whoever draws afterwards gets other numbers.",
+    ),
     "batch_invariant": (
         lambda: checks.batch_invariant(lambda x: x - x.mean(0), X),
         (

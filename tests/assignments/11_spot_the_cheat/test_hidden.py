@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from autograder import checks, task
 from autograder.fakes import LanguageModel
 
+GIVEN = ("attention_layer",)  # its heads are read and silenced by the student's code
 MAP = ("output", "changed word")
 NAMES = ("ant", "bee", "cod", "doe", "elk", "fly", "gnu", "hen")
 
