@@ -205,6 +205,18 @@ TESTS = (
     ),
     Chance(
         "09_masked_language_model",
+        "test_what_becomes_of_a_hundred_words",
+        (
+            "always_the_mask",
+            "nothing_is_kept",
+            "nothing_is_replaced",
+            "ten_percent_of_the_rest",
+            "random_words_over_masks",
+            "shares_in_the_wrong_order",
+        ),
+    ),
+    Chance(
+        "09_masked_language_model",
         "test_random_words_are_never_special",
         ("special_words_are_drawn", "mask_is_special_only_if_listed"),
     ),

@@ -102,7 +102,7 @@ def test_fifteen_in_a_hundred(student, seed):
     within(share(labels != -100, ordinary), 0.15, POINT, "the share of ordinary words that are chosen")
 
 
-@task("corruption", 1.75, needs="test_two_tables_come_back", promise=(
+@task("corruption", 1, needs="test_two_tables_come_back", promise=(
     "Of the chosen ones 80 % become mask_id, 10 % a random ordinary word",
     "and 10 % stay.",
 ))
@@ -135,7 +135,8 @@ def test_random_words_are_never_special(student, seed):
         ids = a_text(100, 200, V, sorted(markers), specials=0.2)
         inputs, labels = corrupted(student, ids, V, mask_id, special, seed, p=0.5)
         ordinary = torch.isin(ids, ordinary_words(V, markers))
-        checks.equal(labels[~ordinary].unique().tolist(), [-100], "the list of labels of special words")
+        labelled = (labels[~ordinary] != -100).any()
+        checks.true(not labelled, "Special words have labels, too.")
         drawn = set(inputs[ordinary & (inputs != mask_id)].tolist())
         odd = sorted(drawn & markers) or sorted(i for i in drawn if not 0 <= i < V)
         checks.true(not odd, f"A chosen word became {odd[:1]}, which is a special word or none at all.")
@@ -149,8 +150,9 @@ def test_all_ordinary_words_are_equally_likely(student, seed):
     one, two, *others = ordinary_words(V, special).tolist()  # 9 others
     ids = torch.tensor([one, two]).repeat(250, 140)
     inputs, _ = corrupted(student, ids, V, mask_id, special, seed, p=1.0)
-    mean = 0.1 * ids.numel() / (len(others) + 2)  # 636
     seen = torch.bincount(inputs.clamp(0, V).flatten(), minlength=V + 1)[others].double()
+    mean = seen.mean().item()  # 636; how many random words there are is another test's question
+    checks.true(mean > 0, "In a text of two words, no other word was drawn.")
     margin = 8 * math.sqrt(mean)  # half as often, as by rounding at an end, is 12 deviations less
     for count in (seen.min().item(), seen.max().item()):
         checks.between(count / mean, 1 - margin / mean, 1 + margin / mean, "how often one word was drawn")
