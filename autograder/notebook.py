@@ -50,6 +50,7 @@ from autograder.selfcheck.check import (
 )
 from autograder.selfcheck.drawing import why_not
 from autograder.selfcheck.earlier_questions import Standing, next_question, switch
+from autograder.selfcheck.exercise import run_checks as run_checks
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.kernel import parts_of as _parts_of
 from autograder.selfcheck.kernel import this_kernel as _kernel

@@ -46,15 +46,22 @@ class CheckFailed(AssertionError):
 
     `error.public` is the sentence for hidden tests, without inputs and expected values. By default,
     it is the full sentence with every literal (number, quoted text, list) replaced by an ellipsis.
-    `could_be_rounding` if a number type with few digits explains the failure.
+    `could_be_rounding` if a number type with few digits explains the failure. `telling` is
+    what says by itself which mistake it is, whatever chance and the student's own names are: known
+    mistakes with the same text are recognised by it, and not by all answers.
     """
 
     def __init__(
-        self, sentence: str, public: str | None = None, could_be_rounding: bool = False
+        self,
+        sentence: str,
+        public: str | None = None,
+        could_be_rounding: bool = False,
+        telling: str = "",
     ) -> None:
         super().__init__(sentence)
         self.public = without_literals(sentence) if public is None else public
         self.could_be_rounding = could_be_rounding
+        self.telling = telling
 
 
 def without_literals(sentence: str) -> str:

@@ -335,7 +335,9 @@ class Listener:
         with patch.object(checks, "between", self._hear):
             yield
 
-    def _hear(self, actual: float, low: float, high: float, what: str = "the result") -> None:
+    def _hear(
+        self, actual: float, low: float, high: float, what: str = "the result", *, telling: str = ""
+    ) -> None:
         if what not in self.measured:
             found = [share for share in self._shares if what.startswith(share.what)]
             share = max(found, key=lambda share: len(share.what), default=None)
@@ -346,7 +348,7 @@ class Listener:
             distance = max(low - actual, actual - high) / measured.share.deviation
             self.outside = max(self.outside, distance)
         try:
-            self._between(actual, low, high, what)
+            self._between(actual, low, high, what, telling=telling)
         except CheckFailed as failure:
             self.failure = self.failure or failure
 

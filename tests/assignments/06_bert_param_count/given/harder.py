@@ -27,6 +27,7 @@ that about 20 words for each parameter make the best use of a given budget. With
 parameters and 1.4 million million words, which became their model Chinchilla.
 
 Write the four functions, and run `python harder.py`.
+Each check stops after a minute of work.
 """
 
 from autograder import checks
@@ -101,10 +102,6 @@ CHECKS = [gpt2_by_hand, grows_in_a_line, logits_are_paid_once, where_it_turns, d
 
 
 if __name__ == "__main__":
-    for check in CHECKS:
-        try:
-            check()
-        except (AssertionError, NotImplementedError) as error:
-            print(f"✗ {check.__doc__}\n    {error}")
-            break
-        print(f"✓ {check.__doc__}")
+    from autograder.notebook import run_checks
+
+    run_checks(CHECKS)

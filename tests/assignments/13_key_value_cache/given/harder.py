@@ -19,6 +19,7 @@ m = ln 3, l = 1/3 + 1 = 4/3 and o = 10/3 + 20 = 70/3. The second tile has m = ln
 o = 35/3. It adds 1 and 30: l = 5/3, o = 125/3. The output is 25, as it should be: (1·10 + 3·20 + 6·30) / 10.
 
 Write `tiled_attention`, and run `python harder.py`.
+Each check stops after a minute of work.
 """
 
 import math
@@ -104,10 +105,6 @@ CHECKS = [by_hand, equal_to_pytorch, large_scores, no_table]
 
 
 if __name__ == "__main__":
-    for check in CHECKS:
-        try:
-            check()
-        except (AssertionError, NotImplementedError) as error:
-            print(f"✗ {check.__doc__}\n    {error}")
-            break
-        print(f"✓ {check.__doc__}")
+    from autograder.notebook import run_checks
+
+    run_checks(CHECKS)
