@@ -312,7 +312,8 @@ def answer_log_probs(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
     position t - 1 predict the token at t; those at the last position predict nothing.
     A row without an answer gives 0. Tokens outside of the answer may even be impossible (a logit of -inf): they change
     neither the result nor the gradients.
-    The result has the dtype of logits (float32, float64). No argument is modified.
+    The result has the dtype of logits (float32, float64), which may be as large as 10,000, in both directions. No
+    argument is modified.
     Nothing predicts the first token: raises ValueError that names answer and the number of the first row in which it is
     True at position 0.
     Example: two tokens with the probabilities 1/2 and 1/4 give ln 1/8 = -2.079.

@@ -298,7 +298,7 @@ class FusedMultiHeadAttention(nn.Module):
 #
 # It is like writing a score for an orchestra into a score for the piano: every note has its place, none is left
 # over, and the old score looks as it did before. The notes must be *copied*, though. If both scores shared one
-# page, whoever corrected a note here would change the music over there.
+# page, if you corrected a note here, you would change the music over there.
 #
 # **One number by hand.** For `C = 20` and `H = 4`, twelve small matrices of 5 × 20 find their place in the 60 × 20
 # matrix. 1200 numbers in, 1200 numbers out.

@@ -29,8 +29,9 @@
 # become.
 #
 # The purpose of a language model fits into one sentence: *after every word, say how likely each word is to
-# come next.* That is all GPT was ever trained for. To do it really well, a model has to know a good deal about
-# spelling, grammar and the world. After *the capital of France is*, it needs geography.
+# come next.* That is all that GPT, GPT-2 and GPT-3 were trained for (what came later is in 16). To do it really well, a
+# model has to know a good deal about spelling, grammar and the world. After *the capital of
+# France is*, it needs geography.
 #
 # In this assignment you build one from the first line to the last:
 #

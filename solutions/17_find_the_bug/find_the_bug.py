@@ -210,8 +210,8 @@ def newest_file(steps: list[int]) -> str:
 # the others seldom or never. Random inputs whose **sizes, scales and repetitions** vary find all eight at once: they hit
 # the cases in which it matters. The picture of Part 3 compares both. Good tools for random tests do just that.
 #
-# Evidence has to be a *fair* input. The docstring says what the arguments may be; whoever gives a function
-# something else has been promised nothing.
+# Evidence has to be a *fair* input. The docstring says what the arguments may be; if you give a function
+# something else, you have been promised nothing.
 #
 # **To think about.** You have tried a thousand random inputs, and the function kept its promise on all of them. What do
 # you know now, and what not?

@@ -1,7 +1,7 @@
 """Harder, and not graded: attention that never writes its table down (about 45 minutes, ●●●).
 
 A cache saves work; this saves memory. For T queries and S keys, ordinary attention writes down a table of T × S
-weights. With 100,000 words that is ten thousand million numbers for each head. FlashAttention (Tri Dao and others, 2022)
+weights. With 100,000 words that is ten billion numbers for each head. FlashAttention (Tri Dao and others, 2022)
 reads the keys in *tiles* of a few at a time and never holds more than T × tile scores. So can you.
 
 The difficulty is the softmax: its sum runs over all keys, and you see them tile by tile. Keep three things for each
