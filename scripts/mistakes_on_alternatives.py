@@ -1,10 +1,11 @@
-"""Does `check` name a known mistake also in another right answer, where the text of its edit occurs once?
+"""How often does `check` name a known mistake also in another right answer, where the text of its edit occurs once?
 
 python scripts/mistakes_on_alternatives.py 03_masked_heads 05_encoder_block
 
-Lists each alternative with a mistake that gets another one's name, and a line for each assignment.
-`-v` lists what keeps all points of the visible tests, too. The exit code is 1 if there is a wrong
-name.
+Lists each alternative with a mistake that gets another one's name, and a line for each assignment:
+of the mistakes that fail a visible test, the share that is named or led to by a question, for all
+and for ideas alone. `-v` lists what keeps all points of the visible tests, too. The exit code is 1 if
+there is a wrong name.
 """
 
 from __future__ import annotations
@@ -33,21 +34,30 @@ def main(names: list[str], talkative: bool) -> int:
 def try_all(course: Course, assignment: Assignment, talkative: bool) -> int:
     """Print what is wrong in an assignment, and a line; return the number of wrong names."""
     tried = 0
-    kept = 0
     wrong = 0
+    asked_of_all = list[bool]()
+    asked_of_ideas = list[bool]()
     for alternative, mistake in mistaken(course, assignment):
         told = name_at_home(course, assignment, mistake)
         tried += 1
         if told.wrong:
             wrong += 1
             print(f"{alternative}: {told.problem}", flush=True)
-        elif not told.failed:
-            kept += 1
-            if talkative:
-                print(f"{alternative}: {mistake.id} passes all visible tests", flush=True)
-    counts = f"{tried:4} tried, {tried - kept:4} fail a visible test, {wrong:3} wrongly named"
+        if told.failed:
+            asked_of_all.append(told.asked)
+            if mistake.weight in ("idea", "central"):
+                asked_of_ideas.append(told.asked)
+        elif talkative:
+            print(f"{alternative}: {mistake.id} passes all visible tests", flush=True)
+    counts = f"{tried:4} tried, {share(asked_of_all)} asked about, ideas {share(asked_of_ideas)}, {wrong:3} wrongly named"
     print(f"{assignment.name:24} {counts}", flush=True)
     return wrong
+
+
+def share(asked: list[bool]) -> str:
+    """Return `12 of 15 (80 %)`."""
+    percent = f" ({sum(asked) / len(asked):.0%})" if asked else ""
+    return f"{sum(asked):3} of {len(asked):3}{percent}"
 
 
 def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mistake]]:

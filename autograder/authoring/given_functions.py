@@ -51,9 +51,9 @@ def _names_of_student(tree: ast.Module) -> list[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _is_student(node.value):
             names.append((node.attr, node.lineno))
-        elif isinstance(node, ast.Call) and len(node.args) > 1 and _is_student(node.args[0]):
-            name = node.args[1]
-            if isinstance(name, ast.Constant):
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
+            owner, name, *_ = node.args
+            if _is_student(owner) and isinstance(name, ast.Constant):
                 names.append((str(name.value), node.lineno))
     return names
 

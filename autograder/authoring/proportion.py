@@ -34,8 +34,8 @@ def out_of_proportion(name: str, weight: Weight | None, cost: Cost) -> Iterable[
         yield (
             f"{start}; a slip of form may cost a third of the {cost.of_part:g} points of its part `{cost.part}`."
         )
-    if weight == "idea" and cost.lost_in_part < IDEA_LIMIT * cost.of_part - 1e-9:
-        yield f"{in_part}; an idea costs at least a third."
+    if weight == "idea" and cost.lost < IDEA_LIMIT * cost.of_part - 1e-9:
+        yield f"{start}; an idea costs at least a third of the {cost.of_part:g} points of its part `{cost.part}`."
     if weight == "central" and cost.lost_in_part < CENTRAL_LIMIT * cost.of_part - 1e-9:
         yield f"{in_part}; the central idea costs at least {CENTRAL_LIMIT:.0%}."
     if weight in ("idea", "central") and cost.failures and all(map(is_about_form, cost.failures)):

@@ -25,7 +25,7 @@ TYPE = "The loss is 0.5; a tensor was expected."
         ("slip", 4.0, 4.0, []),
         ("slip", 4.5, 0.5, ["a slip may cost 20%"]),
         ("idea", 2.0, 2.0, []),
-        ("idea", 6.0, 1.5, ["an idea costs at least a third"]),
+        ("idea", 1.5, 1.5, ["an idea costs at least a third of the 6 points of its part `loss`"]),
         ("central", 5.0, 5.0, []),
         ("central", 9.0, 4.5, ["the central idea costs at least 80%"]),
     ],

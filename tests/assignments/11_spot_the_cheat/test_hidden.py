@@ -281,7 +281,7 @@ def judged(student, suspects):
 
 
 @task("verdict", 0.5, needs="test_models_that_do_not_leak_are_told_apart", promise=(
-    "models: by name, as many as there are, also several of a kind",
+    "models: by name, any number of them, possibly several of a kind",
     "block_size is at least 8 and at least twice the number of heads (2 or more).",
     "models keeps its entries.",
 ))

@@ -331,8 +331,9 @@ def test_adamw_equals_pytorch(student, reference):
     for settings in ({}, strong, {"lr": 0.5, "eps": 1e-3}, {"betas": (0.0, 0.5), "weight_decay": 0.0}):
         same_values_after_each_step(student, reference, settings, some(), [some() for _ in range(4)])
     small = [some(scale=scale) for scale in (1e-8, 3e-8, 1e-9)]  # as small as eps
-    same_values_after_each_step(student, reference, {"lr": 0.5}, some(), small)
-    same_values_after_each_step(student, reference, {"lr": 0.1}, some([(3,)]), [some([(3,)]) for _ in range(40)])
+    decaying = {"lr": 0.1, "weight_decay": 0.02}
+    same_values_after_each_step(student, reference, {"lr": 0.5, "weight_decay": 0.02}, some(), small)
+    same_values_after_each_step(student, reference, decaying, some([(3,)]), [some([(3,)]) for _ in range(40)])
 
 
 @task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS, promise=(
@@ -398,7 +399,7 @@ def test_optimiser_in_a_training_loop(student, reference):
       promise="What an optimiser remembers belongs to it alone: two of them do not disturb each other.")
 def test_two_optimisers_are_independent(student, reference):
     """What one optimiser remembers is not disturbed by another, made later and stepped in between."""
-    settings, values, gradients = {"lr": 0.1}, some(), [some(), some(), some()]
+    settings, values, gradients = {"lr": 0.1, "weight_decay": 0.02}, some(), [some(), some(), some()]
     expected = values_after_each_step(reference, settings, values, gradients)
     knobs, other = student.Knobs(*values), knobs_of(student, some(), some())
     optimiser, other_optimiser = student.AdamW(knobs.knobs, **settings), student.AdamW(other.knobs, lr=0.7)
@@ -418,12 +419,12 @@ def test_gradients_and_dtypes_stay(student, reference):
         values = [value.to(dtype) for value in some()]
         gradients = [[gradient.to(dtype) for gradient in some()] for _ in range(2)]
         knobs = student.Knobs(*values)
-        optimiser = student.AdamW(knobs.knobs, lr=0.1)
+        optimiser = student.AdamW(knobs.knobs, lr=0.1, weight_decay=0.02)
         for now in gradients:
             knobs.set_gradients(*now)
             optimiser.step()
             same_tensors(knobs.gradients(), now, "gradient")
-        expected = values_after_each_step(reference, {"lr": 0.1}, values, gradients)
+        expected = values_after_each_step(reference, {"lr": 0.1, "weight_decay": 0.02}, values, gradients)
         for i, (value, wanted) in enumerate(zip(knobs.values(), expected[-1])):
             checks.dtype(value, dtype, f"the value of parameter {i}")
             what = f"the value of parameter {i} in {str(dtype).removeprefix('torch.')} after two steps"
