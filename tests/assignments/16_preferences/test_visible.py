@@ -150,9 +150,9 @@ def test_equals_have_no_advantage(student):
 @task("clipping", 0.5)
 def test_four_cases(student):
     """Ratios of 0.5 and 1.5 with advantages of 1 and -1 give the four numbers of the table."""
-    for ratio, advantage, objective in ((0.5, 1, 0.5), (1.5, 1, 1.2), (0.5, -1, -0.8), (1.5, -1, -1.5)):
-        old = numbers(-2.0)
-        loss = student.clipped_loss(old + math.log(ratio), old, numbers(float(advantage)))
+    old, cases = numbers(-2.0), ((0.5, 1, 0.5), (1.5, 1, 1.2), (0.5, -1, -0.8), (1.5, -1, -1.5))
+    losses = [student.clipped_loss(old + math.log(ratio), old, numbers(float(sign))) for ratio, sign, _ in cases]
+    for loss, (ratio, advantage, objective) in zip(losses, cases):
         what = f"the loss for a ratio of {ratio} and an advantage of {advantage}"
         checks.shape(loss, (), what)
         checks.close(loss, numbers(-objective)[0], what)
