@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from autograder.authoring import catch_audit, fixed_inputs, trivial
+from autograder.authoring.carried_over import CarriedOver, carried_over
 from autograder.authoring.catch_programs import catch_file_of_author
 from autograder.authoring.fixed_inputs import SentInputs
 from autograder.authoring.given_functions import called_by_accident
@@ -98,6 +99,7 @@ class Audit:
     unpromised: int = 0
     sent: list[SentInputs] = field(default_factory=list)
     questions: Proof = Proof()
+    carried: CarriedOver = CarriedOver()
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -118,6 +120,7 @@ class Audit:
         """Convert violations to messages."""
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         self.problems += self.questions.problems
+        self.problems += self.carried.problems
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -163,6 +166,7 @@ class Audit:
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
             "questions": self.questions.as_record(),
+            "in_alternatives": self.carried.sentence,
             "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }
@@ -226,6 +230,7 @@ def audit_course(
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
             with_catch = [a.name for a in assignments if "mistake" in kinds]
             catching = {name: pool.submit(catch_audit.problems_of, name) for name in with_catch}
+            carrying = {name: pool.submit(carried_over, name) for name in with_catch}
             proofs = {
                 name: pool.submit(prove_questions, name, drawn[:QUESTION_SEEDS]) for name in tried
             }
@@ -237,6 +242,7 @@ def audit_course(
                 audits[name].questions = proofs[name].result()
             for name in with_catch:
                 audits[name].problems += catching[name].result()
+                audits[name].carried = carrying[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:
