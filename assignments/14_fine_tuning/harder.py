@@ -14,7 +14,8 @@ model is as fast as before. For the next task, keep the same W and train another
 8 · 768 + 768 · 8 = 12,288, one in 48. And a product: for A = (1 2), B = (3), r = 1, alpha = 2 and x = (10, 100), A x is
 210, B A x is 630, and 1,260 is added to the output.
 
-Write `LoRA` and `with_lora`, and run `python harder.py`. Then put it into the encoder of this assignment: is it nearer to
+Write `LoRA` and `with_lora`, and run `python harder.py`.
+Each check stops after a minute of work. Then put it into the encoder of this assignment: is it nearer to
 the frozen run or to the one that trains everything?
 """
 
@@ -147,10 +148,6 @@ CHECKS = [by_hand, begins_as_it_was, who_is_trained, merged_again, a_whole_model
 
 
 if __name__ == "__main__":
-    for check in CHECKS:
-        try:
-            check()
-        except (AssertionError, NotImplementedError) as error:
-            print(f"✗ {check.__doc__}\n    {error}")
-            break
-        print(f"✓ {check.__doc__}")
+    from autograder.notebook import run_checks
+
+    run_checks(CHECKS)
