@@ -51,6 +51,7 @@ from autograder.selfcheck.check import (
     suite_of,
 )
 from autograder.selfcheck.drawing import why_not
+from autograder.selfcheck.exercise import run_checks as run_checks
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.kernel import parts_of as _parts_of
 from autograder.selfcheck.kernel import this_kernel as _kernel

@@ -104,6 +104,7 @@ class CrossAttention(nn.Module):
     """Queries come from the written words, keys and values from the memory.
 
     `query`, `key`, `value`, `proj`: four `nn.Linear(d_model, d_model)`, with bias.
+    By hand: neither `nn.MultiheadAttention` nor `F.multi_head_attention_forward`.
     Raises ValueError that names d_model and n_heads and their values if n_heads does not divide d_model.
 
     forward: y (B, T, C), memory (B, S, C) -> (B, T, C), in the number type of the module
@@ -174,7 +175,8 @@ class DecoderBlock(nn.Module):
 
     `self_attention` and `ff` (given), `cross_attention` (CrossAttention), `norm1`, `norm2`, `norm3`
     (nn.LayerNorm with PyTorch's default eps), `dropout` (nn.Dropout; acts on each sublayer's output, before
-    it is added).
+    it is added). By hand, here and in the translator: neither `nn.TransformerDecoderLayer` nor
+    `nn.TransformerDecoder`.
 
     forward: y (B, T, C), memory (B, S, C) -> (B, T, C), for any T and S, in the number type of the module
         memory_padding_mask (B, S), True marks padding in the memory

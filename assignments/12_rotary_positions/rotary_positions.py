@@ -37,7 +37,7 @@
 # the queries and keys are *rotated*.
 #
 # Picture a row of friends, each with a clock hand. The friend at position $p$ turns the hand by $p$ notches. When
-# two of them compare their hands, the angle between the hands is one notch for each position *between* the two;
+# two of them compare their hands, the angle between the hands is one notch for each *step* from one to the other;
 # whether they stand at the front or at the back of the row makes no difference. This is the idea of **rotary
 # position embedding**, RoPE for short (2021). Llama, Mistral, Qwen and most open language models of today use it.
 #

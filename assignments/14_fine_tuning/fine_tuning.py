@@ -48,8 +48,8 @@
 # Letters for shapes: `B` sentences in a batch, `T` positions in a sentence, `C` numbers in a vector (`d_model`),
 # `K` classes (`num_classes`), `N` examples. The names of functions, classes, attributes **and arguments** are
 # part of the contract, because the tests use them; everything else is yours. Some of this exists ready-made:
-# `torch.utils.data.random_split`, and scikit-learn's confusion matrix and F1 score. Here you write it by hand. To
-# compare your results with theirs, do so in a cell or function of its own.
+# `torch.utils.data.random_split`, and the confusion matrix and F1 score of `sklearn` and `torchmetrics`.
+# Here you write it by hand. To compare your results with theirs, do so in a cell or function of its own.
 
 # %%
 import copy
@@ -257,8 +257,9 @@ def pool(hidden: Tensor, padding_mask: Tensor, kind: str) -> Tensor:
     """One vector for each sentence: hidden (B, T, C), padding_mask (B, T) -> (B, C).
 
     padding_mask: booleans, True marks padding, wherever in the row it stands.
-    kind: "first" is the vector at position 0, where [CLS] stands; "mean" is the mean over all positions that are
-    not padding, [CLS] among them. Raises ValueError that names kind and its value if it is any other kind.
+    kind: "first" is the vector at position 0, where [CLS] stands, padding or not; "mean" is the mean over all
+    positions that are not padding, [CLS] among them.
+    Raises ValueError that names kind and its value if it is any other kind.
     With "mean", a sentence that is nothing but padding becomes zeros, and whatever stands at padded positions
     (NaN and infinity included) changes neither the result nor the gradients: exactly 0 flows back to padding.
     The result has the dtype of hidden (float32, float64). hidden and padding_mask keep their values.

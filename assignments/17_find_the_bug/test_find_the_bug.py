@@ -4,6 +4,7 @@ import torch
 
 from autograder import checks, task
 
+WORDS = ("shift", "axis", "scale", "mask", "mode", "layout", "sharing", "order")
 NAMES = (
     "cut_windows",
     "smooth_targets",
@@ -16,6 +17,21 @@ NAMES = (
     "hold_out",
     "newest_file",
 )
+
+
+TENSORS = {
+    "cut_windows": (0,),
+    "row_weights": (0,),
+    "mean_in_pieces": (0,),
+    "without_padding": (0, 1),
+    "drop_some": (0,),
+    "last_words": (0, 1),
+}
+
+
+def read(numbers):
+    """A vector or table of decimal numbers, also where it was written as a list: another test says that it is one."""
+    return torch.tensor(numbers, dtype=torch.float64) if isinstance(numbers, list) else numbers
 
 
 def numbers_in(value):
@@ -36,6 +52,9 @@ def found(student, name):
             raise
         return None
     checks.true(isinstance(arguments, tuple), f"evidence({name!r}) returned something other than a tuple.")
+    for number in TENSORS.get(name, ()):
+        is_tensor = len(arguments) <= number or isinstance(arguments[number], torch.Tensor)
+        checks.true(is_tensor, f"Argument {number} of evidence({name!r}) is no tensor; {name} takes one.")
     count = numbers_in(arguments)
     checks.true(count <= 30, f"evidence({name!r}) has {count} numbers; at most 30 are allowed.")
     return arguments
@@ -44,7 +63,7 @@ def found(student, name):
 def evidence_against_pieces(student):
     """Evidence against mean_in_pieces, once it is clear that the mean of the means is another number."""
     losses, size = checks.unpack(student.evidence("mean_in_pieces"), ("losses", "size"))
-    losses = checks.tensor(losses, "losses")
+    losses = checks.tensor(read(losses), "losses")
     checks.true(losses.is_floating_point() and losses.ndim == 1, "losses is no vector of decimal numbers.")
     checks.true(1 <= losses.numel() <= 29, f"losses has {losses.numel()} numbers; 1 to 29 are allowed.")
     checks.true(bool(losses.isfinite().all()), "losses has a number that is not finite.")
@@ -57,7 +76,7 @@ def evidence_against_pieces(student):
 def evidence_against_dropout(student):
     """Evidence against drop_some, once it is clear that something is dropped that should not be."""
     x, p, training = checks.unpack(student.evidence("drop_some"), ("x", "p", "training"))
-    x = checks.tensor(x, "x")
+    x = checks.tensor(read(x), "x")
     checks.true(x.is_floating_point(), "x is no tensor of decimal numbers.")
     checks.true(x.numel() <= 28, f"x has {x.numel()} numbers; at most 28 are allowed beside p and training.")
     checks.true(bool(x.isfinite().all()), "x has a number that is not finite.")
@@ -96,18 +115,27 @@ def test_evidence_against_drop_some(student):
 # Part 2: the verdict
 
 
-@task("verdict", 0.25)
+@task("verdict", 0.125)
 def test_verdict_on_mean_in_pieces(student):
     """What is wrong with `mean_in_pieces` has the right name, and there is evidence."""
     evidence_against_pieces(student)
     checks.equal(student.verdict("mean_in_pieces"), "scale", "the verdict on mean_in_pieces")
 
 
-@task("verdict", 0.25)
+@task("verdict", 0.125)
 def test_verdict_on_drop_some(student):
     """What is wrong with `drop_some` has the right name, and there is evidence."""
     evidence_against_dropout(student)
     checks.equal(student.verdict("drop_some"), "mode", "the verdict on drop_some")
+
+
+@task("verdict", 0.25)
+def test_each_word_is_used_once(student):
+    """Each of the eight words is the verdict on one suspect, and two suspects keep their promise: None."""
+    verdicts = [student.verdict(name) for name in NAMES]
+    for word in (*WORDS, None):
+        times, due = verdicts.count(word), 2 if word is None else 1
+        checks.true(times == due, f"{times} of your ten verdicts are {word!r}; {due} should be.")
 
 
 # Part 3: the repair
@@ -120,6 +148,17 @@ def test_mean_in_pieces_is_repaired(student):
     for size in (1, 3, 4, 10, 11, 20):
         mean = student.repaired("mean_in_pieces")(losses, size)
         checks.close(mean, losses.mean(), f"the mean of 11 losses in pieces of {size}", atol=1e-3, rtol=0)
+
+
+@task("repair", 0.125)
+def test_without_padding_is_repaired(student):
+    """Padded columns have no weight in the repaired `without_padding`, however large their scores are."""
+    real = torch.tensor([True, False, True])
+    for large in (0.0, 1e5, 1e12):
+        scores = torch.tensor([[0.0, large, 0.0], [1.0, -large, 1.0]], dtype=torch.float64)
+        weights = student.repaired("without_padding")(scores, real)
+        expected = torch.tensor([[0.5, 0.0, 0.5], [0.5, 0.0, 0.5]], dtype=torch.float64)
+        checks.close(weights, expected, f"the weights with a score of {large:g} at a padded column", atol=1e-3)
 
 
 @task("repair", 0.25)

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from autograder.authoring import catch, fixed_inputs, trivial
+from autograder.authoring.carried_over import CarriedOver, carried_over
 from autograder.authoring.fixed_inputs import SentInputs
+from autograder.authoring.given_functions import called_by_accident
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.authoring.names_at_home import name_at_home
 from autograder.authoring.promises import broken_promises, promises
+from autograder.authoring.proportion import Cost, out_of_proportion
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.mistakes import (
@@ -43,8 +46,6 @@ MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
 PROOF_SEEDS = 3
-SLIP_LIMIT = 0.2  # of the assignment's points
-IDEA_LIMIT = 1 / 3  # of the points of the part that it is about
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Case:
     here: tuple[int, ...] = ()
     hint: str = ""
     weight: Weight | None = None
+    exception: str = ""
     part: str = ""
 
 
@@ -66,8 +68,8 @@ class Case:
 class AuditFinding:
     """The result of one case: whether it was as expected, whether a mistake was named, and the problems.
 
-    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading; `part_score`
-    is the maximum of the part that a mistake is about. `wrong_name` is a sentence about the name
+    `score`, `max_score` and `missed`, the tests that did not pass, are of one grading, and so is what
+    a mistake `cost`. `wrong_name` is a sentence about the name
     that `check` gives it, if it is another's.
     """
 
@@ -77,7 +79,7 @@ class AuditFinding:
     detail: str = ""
     score: float = 0.0
     max_score: float = 0.0
-    part_score: float = 0.0
+    cost: Cost | None = None
     missed: tuple[str, ...] = ()
     wrong_name: str = ""
 
@@ -106,6 +108,7 @@ class Audit:
     unpromised: int = 0
     sent: list[SentInputs] = field(default_factory=list)
     proofs: dict[str, Proof] = field(default_factory=dict)
+    carried: CarriedOver = CarriedOver()
 
     def of(self, kind: Kind) -> list[AuditFinding]:
         return [finding for finding in self.findings if finding.case.kind == kind]
@@ -127,6 +130,7 @@ class Audit:
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         for proof in self.proofs.values():
             self.problems += proof.problems
+        self.problems += self.carried.problems
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -172,6 +176,7 @@ class Audit:
             "losses": [[f.case.name, round(f.loss, 2), f.case.weight] for f in self.losses()],
             "unpromised": self.unpromised,
             **{name: proof.as_record() for name, proof in self.proofs.items()},
+            "in_alternatives": self.carried.sentence,
             "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }
@@ -235,6 +240,7 @@ def audit_course(
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
             with_mistakes = [a.name for a in assignments if "mistake" in kinds]
             caught = {name: pool.submit(catch.problems_of, name) for name in with_mistakes}
+            carrying = {name: pool.submit(carried_over, name) for name in with_mistakes}
             proofs = {
                 (name, proof): pool.submit(load_extension(PROOFS, proof), name, drawn[:PROOF_SEEDS])
                 for name, proof in itertools.product(tried, extensions(PROOFS))
@@ -248,6 +254,7 @@ def audit_course(
                 audits[name].proofs[proof] = future.result()
             for name in with_mistakes:
                 audits[name].problems += caught[name].result()
+                audits[name].carried = carrying[name].result()
         finally:
             pool.shutdown(cancel_futures=True)
     for case in cases:
@@ -256,6 +263,7 @@ def audit_course(
         audit = audits[assignment.name]
         audit.unpromised = sum(not words for words in promises(plan.course, assignment).values())
         audit.problems.extend(broken_promises(plan.course, assignment))
+        audit.problems.extend(called_by_accident(plan.course, assignment))
         audit.conclude()
     return list(audits.values())
 
@@ -331,6 +339,7 @@ def _mistake_cases(
             (),
             mistake.hint,
             mistake.weight,
+            mistake.exception,
             part,
         )
 
@@ -416,13 +425,24 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
     others = sorted({test.mistake for test in failed if test.mistake})
     detail = f"{sentence} Named: {', '.join(others) or 'nothing'}."
-    part_score = sum(test.max_score for test in grade.tests if test.part == case.part)
     good = grade.score < grade.max_score
     names = tuple(test.name for test in missed)
     if not named:
         detail += _not_recorded(case, names)
     return replace(
-        tried, good=good, named=named, detail=detail, part_score=part_score, missed=names
+        tried, good=good, named=named, detail=detail, cost=_cost(case, grade), missed=names
+    )
+
+
+def _cost(case: Case, grade: Grade) -> Cost:
+    of_part = [test for test in grade.tests if test.part == case.part]
+    return Cost(
+        lost=grade.max_score - grade.score,
+        of_all=grade.max_score,
+        lost_in_part=sum(test.max_score - test.score for test in of_part),
+        of_part=sum(test.max_score for test in of_part),
+        part=case.part,
+        failures=[test.message or "" for test in of_part if test.outcome == "failed"],
     )
 
 
@@ -442,13 +462,15 @@ def _earned(grade: Grade) -> str:
 
 
 def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:
-    """Yield a sentence about a slip that costs too much, or an idea that costs too little."""
-    start = f"mistake {finding.case.name} costs {finding.loss:g} of {finding.max_score:g} points"
-    if finding.case.weight == "slip" and finding.loss > SLIP_LIMIT * finding.max_score:
-        yield f"{start}; a slip may cost {SLIP_LIMIT:.0%}."
-    if finding.case.weight == "idea" and finding.loss < IDEA_LIMIT * finding.part_score:
-        part = f"the {finding.part_score:g} points of its part `{finding.case.part}`"
-        yield f"{start}; an idea costs at least a third of {part}."
+    """Yield what is wrong with the costs of a mistake, or with its exception."""
+    case = finding.case
+    if finding.cost is None:
+        return
+    problems = list(out_of_proportion(case.name, case.weight, finding.cost))
+    if case.exception and not problems:
+        yield f"mistake {case.name} has an exception that it does not need."
+    if not case.exception:
+        yield from problems
 
 
 def _share(good: Iterable[bool]) -> tuple[str, bool]:

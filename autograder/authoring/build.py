@@ -15,7 +15,7 @@ from pathlib import Path
 from autograder.authoring.checked import due, remember
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
-from autograder.authoring.promises import broken_promises
+from autograder.authoring.promises import broken_promises, other_titles
 from autograder.authoring.recorded_tests import stale_record
 from autograder.authoring.released import files_below, is_by_the_way, released
 from autograder.authoring.template import filled
@@ -68,6 +68,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     for assignment in assignments:
         problems += leaks(course, assignment, texts)
         problems += broken_promises(course, assignment)
+        problems += other_titles(course, assignment)
         problems += stale_record(course, assignment)
         problems += _unwritten_gaps(course, assignment)
     changed = [a for a in assignments if a.name in to_check.changed]

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.authoring.released import suite_text
-from autograder.course.config import Assignment, Course
+from autograder.course.config import Assignment, Course, headings_of_parts
 from autograder.course.document import load_document
 
 
@@ -43,6 +43,17 @@ def broken_promises(course: Course, assignment: Assignment) -> list[str]:
             if _plain(words) not in stub
         ]
     return problems
+
+
+def other_titles(course: Course, assignment: Assignment) -> list[str]:
+    """Return a sentence for each part that course.yml calls otherwise than the heading that students read."""
+    headings = headings_of_parts(course, assignment)
+    return [
+        f"{assignment.name}: course.yml calls part `{part.name}` “{part.title}”, and its heading “{headings[number]}”. "
+        "Leave the title out, or make both the same."
+        for number, part in enumerate(assignment.parts, start=1)
+        if number in headings and part.title != headings[number]
+    ]
 
 
 def _words(test: ast.FunctionDef) -> Iterator[str]:

@@ -15,6 +15,7 @@ from autograder.checks.behaviour import (
     batch_invariant,
     convex_hull,
     deterministic_in_eval,
+    global_randomness_untouched,
     heads_local,
     input_untouched,
     padding_invariant,
@@ -53,8 +54,8 @@ from autograder.checks.values import (
 
 __all__ = [
     "CheckFailed", "batch_invariant", "between", "buffers_follow", "causal_by_gradient", "close", "convex_hull",
-    "copy_parameters", "deterministic_in_eval", "dtype", "equal", "finite", "gradients_close", "gradients_predict",
-    "heads_local", "input_untouched", "no_parameters", "padding_invariant", "parameter_count",
-    "parameter_gradients_close", "parameters", "permutation_equivariant", "prefix_invariant", "raises", "randomize",
-    "rows_sum_to_one", "shape", "silent_sublayers", "tensor", "true", "unpack",
+    "copy_parameters", "deterministic_in_eval", "dtype", "equal", "finite", "global_randomness_untouched",
+    "gradients_close", "gradients_predict", "heads_local", "input_untouched", "no_parameters", "padding_invariant",
+    "parameter_count", "parameter_gradients_close", "parameters", "permutation_equivariant", "prefix_invariant",
+    "raises", "randomize", "rows_sum_to_one", "shape", "silent_sublayers", "tensor", "true", "unpack",
 ]  # fmt: skip

@@ -14,13 +14,15 @@ from autograder.checks.sentences import (
     number,
     place,
     show,
+    some,
     subject,
     verb,
     without_inputs,
 )
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
-from autograder.sandbox.outside.remote_call import mirror_input_mutation
+from autograder.sandbox.outside.remote_call import RemoteFunction, mirror_input_mutation
 from autograder.sandbox.shared.containers import mapped
+from autograder.sandbox.shared.random_states import random_states
 
 Function = Callable[..., Any]
 
@@ -69,6 +71,23 @@ def _same_contents(now: Any, then: Any) -> bool:
     return now is then or (
         isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then
     )
+
+
+def global_randomness_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
+    """Check that function(*inputs) leaves the global random states of Python, NumPy and PyTorch as they were.
+
+    `function` is a student's own, `student.split`, as the states are those of the student's side.
+    """
+    if isinstance(function, RemoteFunction):
+        moved = function.moved_generators(*inputs)
+    else:
+        before = random_states()
+        function(*inputs)
+        now = random_states()
+        moved = [name for name, state in before.items() if state != now[name]]
+    if moved:
+        end = f"changes the global random state of {some(moved)}: whoever draws afterwards gets other numbers."
+        raise fault(what, end, actor)
 
 
 def deterministic_in_eval(module: Any, *inputs: Any, what: str = "the output") -> None:

@@ -15,6 +15,7 @@ from autograder.checks.sentences import (
     kind,
     public_kind,
     show,
+    some,
     without_inputs,
     without_literals,
 )
@@ -32,7 +33,7 @@ def raises(
     what: str | None = None,
     **kwargs: Any,
 ) -> None:
-    """Check that the call raises `exception`, with at least one word or value of `naming` in its message.
+    """Check that the call raises `exception`, with every word and value of `naming` in its message.
 
     `exception` can be a class of the student's: `raises(student.EmptyError, student.mean, [])`.
     `what` describes the call in the failure; by default, it consists of the function's name and
@@ -57,7 +58,7 @@ def raises(
 
 @dataclass(frozen=True)
 class _Refusal:
-    """The expected refusal of a call: the exception, and words of which its message must contain one."""
+    """The expected refusal of a call: the exception, and the words that its message must contain."""
 
     call: str
     exception: type[Exception]
@@ -78,11 +79,12 @@ class _Refusal:
         if not self._is_expected(error):
             public = f"raised {article(_public_name(error))}"
             raise self.failure(f"raised {article(name)} ({message})", public) from None
-        if self.words and not any(_mentions(text, word) for word in self.words):
+        missing = tuple(word for word in self.words if not _mentions(text, word))
+        if missing:
             end = "as it should, but its message does not name"
             raise CheckFailed(
-                f"{actor(self.call)} raised {article(name)}, {end} {_either(self.words)} ({message}).",
-                f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public_words()}.",
+                f"{actor(self.call)} raised {article(name)}, {end} {some(missing)} ({message}).",
+                f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public(missing)}.",
             ) from None
 
     def _is_expected(self, error: Exception) -> bool:
@@ -98,18 +100,31 @@ class _Refusal:
 
     def failure(self, did: str, public: str) -> CheckFailed:
         name = article(self.exception.__name__)
-        full = f"{name} that names {_either(self.words)}" if self.words else name
-        hidden = f"{name} that names {self._public_words()}" if self.words else name
+        full = f"{name} that names {some(self.words)}" if self.words else name
+        hidden = f"{name} that names {self._public(self.words)}" if self.words else name
         return CheckFailed(
             f"{actor(self.call)} {did}, but {full} was expected.",
             f"{actor(self.hidden_call)} {public}, but {hidden} was expected.",
         )
 
-    def _public_words(self) -> str:
+    def _public(self, words: tuple[Word, ...]) -> str:
         """Return the names of arguments only; numbers, and words that occur in an input, stay hidden."""
-        names = [word for word in self.words if isinstance(word, str) and word.isidentifier()]
-        names = [name for name in names if not any(name in text for text in self.texts)]
-        return _either(tuple(names)) if names else "what is wrong"
+        names = [word for word in words if self._is_public(word)]
+        values = len(words) - len(names)
+        if not any(map(self._is_public, self.words)):
+            return "what is wrong"
+        if not names:
+            return "the value" if values == 1 else "the values"
+        if not values:
+            return some(names)
+        return some([*names, "its value" if values == 1 else "their values"])
+
+    def _is_public(self, word: Word) -> bool:
+        return (
+            isinstance(word, str)
+            and word.isidentifier()
+            and not any(word in text for text in self.texts)
+        )
 
 
 def _public_name(error: Exception) -> str:
@@ -127,11 +142,8 @@ def _mentions(message: str, word: Word) -> bool:
         return text in message
     pattern = re.escape(text).replace("_", "[ _]")
     flags = re.IGNORECASE if len(text) > 1 else 0
-    return re.search(rf"(?<!\w){pattern}(?!\w)", message[:10_000], flags) is not None
-
-
-def _either(words: tuple[Word, ...]) -> str:
-    return " or ".join(str(word) for word in words)
+    plural = "s?" if len(text) > 1 and text[-1].isalpha() else ""
+    return re.search(rf"(?<!\w){pattern}{plural}(?!\w)", message[:10_000], flags) is not None
 
 
 def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -106,7 +106,10 @@ def _compare_shapes(module: Any, expected: dict[str, tuple[int, ...]], what: str
     if not faults and (name := next(wrong, None)):
         faults = [f"has a parameter {name} of shape {actual[name]}; {expected[name]} was expected"]
     if faults:
-        raise fault(what, f"{' and '.join(faults)}.", actor)
+        failure = fault(what, f"{' and '.join(faults)}.", actor)
+        if extra and not missing:
+            failure.telling = f"unexpected parameters: {sorted(actual[name] for name in extra)}"
+        raise failure
 
 
 def _holds(buffer: Tensor, table: Tensor) -> bool:

@@ -32,7 +32,9 @@ _QUOTED = r"""(?<!\[)"[^"]*" | (?<![\w\[])'[^']*'(?!\w)"""
 _LIST = r"(?<![\w\])])\[[^\[\]\d]*\d[^\[\]]*\]"  # [1, 2, 3], not table[3]
 # -0.5, not norm2 or GPT-2
 _NUMBER = r"(?<![\w-])[-+−]?\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])"
+_DOMAIN = r"\bfrom\ \d+\ (?:to\ [A-Z]\w*(?:\ [-+]\ \d+)?|on)\b"  # from 0 to V - 1, from 2 on
 _LITERAL = re.compile(f"{_LIST} | {_QUOTED} | {_NUMBER}", re.VERBOSE)
+_DOMAIN_OR_LITERAL = re.compile(f"(?P<domain>{_DOMAIN}) | {_LITERAL.pattern}", re.VERBOSE)
 _INPUT = re.compile(rf"{_LIST} | {_QUOTED} | (?<==){_NUMBER} | (?<==\ ){_NUMBER}", re.VERBOSE)
 _TAIL = re.compile(
     r" (?:of|for|at|in|after|with|without|from|to|when|on|by|under|before)\b.*$", re.DOTALL
@@ -44,20 +46,44 @@ class CheckFailed(AssertionError):
 
     `error.public` is the sentence for hidden tests, without inputs and expected values. By default,
     it is the full sentence with every literal (number, quoted text, list) replaced by an ellipsis.
-    `could_be_rounding` if a number type with few digits explains the failure.
+    `could_be_rounding` if a number type with few digits explains the failure. `telling` is
+    what says by itself which mistake it is, whatever chance and the student's own names are: known
+    mistakes with the same text are recognised by it, and not by all answers.
     """
 
     def __init__(
-        self, sentence: str, public: str | None = None, could_be_rounding: bool = False
+        self,
+        sentence: str,
+        public: str | None = None,
+        could_be_rounding: bool = False,
+        telling: str = "",
     ) -> None:
         super().__init__(sentence)
         self.public = without_literals(sentence) if public is None else public
         self.could_be_rounding = could_be_rounding
+        self.telling = telling
 
 
 def without_literals(sentence: str) -> str:
-    """Replace numbers, quoted texts and lists by an ellipsis: 'T = 9 is long' -> 'T = … is long'."""
-    return _LITERAL.sub("…", sentence)
+    """Replace numbers, quoted texts and lists by an ellipsis: 'T = 9 is long' -> 'T = … is long'.
+
+    What an argument may be stays: 'ids are whole numbers from 0 to V - 1'.
+    """
+    return _DOMAIN_OR_LITERAL.sub(lambda match: match["domain"] or "…", sentence)
+
+
+_ABOUT_FORM = re.compile(
+    r"""\b(?:has|have)\ shape\ \(
+    | \b(?:has|have)\ the\ number\ type\b
+    | \b(?:holds|hold)\ (?:floating-point|whole|complex|True)\b
+    | ;\ (?:an?\ \w+(?:\ of\ [^;]*|\ with\ [^;]*)?|True\ or\ False)\ was\ expected\.$""",
+    re.VERBOSE,
+)
+
+
+def is_about_form(sentence: str) -> bool:
+    """Return whether a failure tells of a shape or a type alone: 'The loss has shape (3,); () was expected.'"""
+    return _ABOUT_FORM.search(sentence) is not None
 
 
 def without_inputs(what: str) -> str:

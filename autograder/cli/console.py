@@ -156,6 +156,10 @@ def show_audit(audits: Sequence["Audit"]) -> None:
     for audit in audits:
         if len(audits) == 1:
             _show_points(audit)
+        if audit.carried.sentence:
+            console.print(
+                f"[dim]{audit.assignment}: {escape(audit.carried.sentence)}[/]", soft_wrap=True
+            )
         for problem in audit.problems:
             console.print(f"[red]{audit.assignment}[/]: {escape(problem)}", soft_wrap=True)
     if not any(audit.problems for audit in audits):

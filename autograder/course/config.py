@@ -5,6 +5,7 @@ raised as one `CourseError` with a sentence for each.
 """
 
 import keyword
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from autograder.text.spelling import did_you_mean, one_of
 
 FILE_NAME = "course.yml"
 SCHEMA_NAME = "course.schema.json"
+_PART_HEADING = re.compile(r"^# ## Part (\d+) · (.+)$", re.MULTILINE)
 # other modules in an assignment's folder, or read by pytest
 FILES_OF_OURS = ("pictures", "catch", "conftest")
 CATCH_FILE = "catch.py"  # what is called with an input to catch wrong programs
@@ -133,7 +135,7 @@ class Part(YamlRecord):
         pattern=r"^[a-z][a-z0-9_]*$",
         description="small letters, digits and underscores, such as `layer_norm`",
     )
-    title: Text
+    title: Text = ""
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -475,7 +477,8 @@ def load_course(path: Path | str = ".") -> Course:
         raise CourseError(document.problems)
     course = Course(root=file.parent, **dict(record))
     assignments = (
-        _with_answers(course, _with_limits(a, course.limits)) for a in course.assignments
+        _with_titles(course, _with_answers(course, _with_limits(a, course.limits)))
+        for a in course.assignments
     )
     return course.model_copy(update={"assignments": tuple(assignments)})
 
@@ -561,6 +564,27 @@ def _with_answers(course: Course, assignment: Assignment) -> Assignment:
         WrittenAnswer(match["name"], float(match["points"]), match["rubric"])
         for match in ANSWER.finditer(text)
     )
+    return complete
+
+
+def headings_of_parts(course: Course, assignment: Assignment) -> dict[int, str]:
+    """Return the titles in the solution's headings `## Part 1 · Title`, by number; none without a solution."""
+    file = course.solution_file(assignment)
+    text = file.read_text("utf-8", "replace") if file.is_file() else ""
+    return {int(match[1]): match[2].strip() for match in _PART_HEADING.finditer(text)}
+
+
+def _with_titles(course: Course, assignment: Assignment) -> Assignment:
+    """Return the assignment with the title of each part's heading where course.yml has none."""
+    if all(part.title for part in assignment.parts):
+        return assignment
+    headings = headings_of_parts(course, assignment)
+    parts = tuple(
+        part.model_copy(update={"title": part.title or headings.get(number, part.name)})
+        for number, part in enumerate(assignment.parts, start=1)
+    )
+    complete = assignment.model_copy(update={"parts": parts})
+    complete._answers = assignment._answers
     return complete
 
 

@@ -24,7 +24,7 @@ from autograder.course.markers import parts_of_lines
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.text.spelling import did_you_mean
 
-Weight = Literal["slip", "idea"]
+Weight = Literal["form", "slip", "idea", "central"]
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,11 @@ class Catch:
 class Mistake:
     """A known mistake; `source` is the whole solution with the mistake in it.
 
-    A `slip` should cost little, a missing `idea` the part that it is about; without a `weight`,
-    neither is checked. `fails` are the tests that it did not pass when an audit recorded them; None
-    if none did. `places` are the functions and classes that its edits change.
+    A slip of `form` and any other `slip` should cost little, a missing `idea` the part that it is
+    about, and the `central` idea of an assignment nearly all of its part; nothing is checked without
+    a `weight`, or with an `exception`, the reason why it costs something else. `fails` are the tests
+    that it did not pass when an audit recorded them; None if none did. `places` are the functions and
+    classes that its edits change.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Mistake:
     hint: str
     source: str
     weight: Weight | None = None
+    exception: str = ""
     part: str | None = None
     fails: frozenset[str] | None = None
     places: tuple[str, ...] = ()
@@ -76,6 +79,7 @@ class _Entry(YamlRecord):
     title: Text | None = None
     hint: Text
     weight: Weight | None = None
+    exception: Text | None = None
     part: Text | None = None
     place: Text | None = Field(default=None, alias="in")
     old: Text | None = Field(default=None, alias="replace")
@@ -153,6 +157,7 @@ def _mistakes(
                     entry.hint,
                     source,
                     entry.weight,
+                    entry.exception or "",
                     entry.part,
                     places=tuple(dict.fromkeys(edit.place for edit in _edits(entry) or ())),
                     catch=_catch(entry, index, document),

@@ -9,6 +9,7 @@ fail the same tests as the submission are tried first.
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from autograder.course.mistakes import Mistake
@@ -21,6 +22,7 @@ from autograder.sandbox.outside.loopback import LoopbackConnection
 from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.subject import RemoteSubject
 from autograder.sandbox.outside.transcript import Answer, KeptTranscripts, Transcript
+from autograder.suite.evidence import evidence, is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -56,8 +58,8 @@ class Attempt:
 class Diagnosis:
     """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed.
 
-    `mistakes` are those that it can name, `attempts` those that have run so far, by mistake and
-    test.
+    `mistakes` are those that it can name, `attempts` those that have run so far, by mistake, test,
+    and whether a sentence was compared in place of answers.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Diagnosis:
         self._run_seed = run_seed
         self._watch = watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
-        self.attempts: dict[tuple[str, str], Attempt] = {}
+        self.attempts: dict[tuple[str, str, bool], Attempt] = {}
         self._kept = KeptTranscripts()
 
     def name(
@@ -104,7 +106,7 @@ class Diagnosis:
         return {test: _one_of(equals) for test, equals in named.items()}
 
     def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
-        key = mistake.id, test.name
+        key = mistake.id, test.name, is_told(transcript)
         attempt = self.attempts.get(key)
         if attempt is None or (not attempt.finished and transcript.begins_like(attempt.transcript)):
             attempt = self.attempts[key] = self._take(mistake, test, transcript)
@@ -115,13 +117,14 @@ class Diagnosis:
         if mistake.id not in self._subjects:
             self._subjects[mistake.id] = self._loaded(mistake.id, mistake.source)
         subject = self._subjects[mistake.id]
-        subject.connection.new_transcript = lambda: _Comparison(transcript)
+        compared = Transcript if is_told(transcript) else partial(_Comparison, transcript)
+        subject.connection.new_transcript = compared
         try:
             error = self._run(test, subject, f"{mistake.id} in {test.name}")
         except TaskEndedError:
             return Attempt(finished=True, failed=False, transcript=Transcript())
         # without the student's transcript
-        taken = Transcript(subject.connection.transcript.answers)
+        taken = evidence(error, Transcript(subject.connection.transcript.answers))
         return Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
 
     def _run(

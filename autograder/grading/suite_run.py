@@ -22,6 +22,7 @@ from autograder.sandbox.shared.errors import (
     StudentRaisedError,
     StudentTimeoutError,
 )
+from autograder.suite.evidence import evidence
 from autograder.suite.session import SuiteSession, Test
 
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
@@ -209,7 +210,7 @@ class SuiteRun:
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
         self._crashes += isinstance(error, StudentCrashedError)
-        return TestEnding(test, error=error, transcript=connection.transcript)
+        return TestEnding(test, error=error, transcript=evidence(error, connection.transcript))
 
     def _within_limits(
         self, test: Test, subject: RemoteSubject[WorkerConnection]

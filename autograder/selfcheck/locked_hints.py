@@ -33,6 +33,7 @@ from autograder.sandbox.outside.remote import RemoteStudent
 from autograder.sandbox.outside.steady import SteadyServer
 from autograder.sandbox.outside.subject import RemoteSubject
 from autograder.sandbox.outside.transcript import Answer, Transcript
+from autograder.suite.evidence import evidence
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -96,9 +97,8 @@ def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> 
     """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection))
     error = session.run(test, subject, partial(alarm, SECONDS))
-    return Recording(
-        error is not None, tuple(connection.transcript.answers), tuple(connection.visited)
-    )
+    answers = evidence(error, connection.transcript).answers
+    return Recording(error is not None, tuple(answers), tuple(connection.visited))
 
 
 class _Piece:

@@ -533,7 +533,7 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 # 12 minutes, ●●○
 #
 # Open the code of almost any recent language model, and inside its blocks you find two changes since GPT-2. (A third,
-# rotary positions, has an assignment of its own.)
+# rotary positions, has an assignment of its own. By now many also norm each head's queries and keys, QK-norm for short.)
 #
 # **RMSNorm** is layer norm without the mean. It divides a token's numbers by their *root mean square* and scales them
 # by a learned `weight`; nothing is subtracted, and there is no bias. It is simpler and a little faster, and models
@@ -778,7 +778,7 @@ if __name__ == "__main__":
         print("held-out loss " + "  ".join(f"{loss:.2f}" for loss in ablate(without, data, held_out)))
 
 # %% [markdown]
-# **To think about.** Take each of the six away in turn. Two of the six habits do not earn their place in 300 steps:
+# **To think about.** Take two of the six away, one at a time. Two of the six habits do not earn their place in 300 steps:
 # without them the loss is as low as before, or lower. Which two, and why? What would have to be different for them to
 # pay?
 #

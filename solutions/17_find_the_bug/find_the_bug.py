@@ -205,11 +205,13 @@ def newest_file(steps: list[int]) -> str:
 # `{1, 2}`, its length 2, so the function takes number 1 of `[1, 2]`, which is 2: evidence, with three numbers. Where
 # did it come from? From the line: *when does a set differ from its list?* Only when something occurs twice.
 #
-# That is the method: find the line that you do not believe, and ask **when it would matter**. Random inputs rarely
-# hit that case. Of our eight, random numbers of ordinary sizes often find two, and the other six seldom or never.
+# That is the method: find the line that you do not believe, and ask **when it would matter**. Random numbers are not
+# enough. Of our eight, random inputs of one ordinary size, one ordinary scale and without repetition find two often, and
+# the others seldom or never. Random inputs whose **sizes, scales and repetitions** vary find all eight at once: they hit
+# the cases in which it matters. The picture of Part 3 compares both. Good tools for random tests do just that.
 #
-# Evidence has to be a *fair* input. The docstring says what the arguments may be; whoever gives a function
-# something else has been promised nothing.
+# Evidence has to be a *fair* input. The docstring says what the arguments may be; if you give a function
+# something else, you have been promised nothing.
 #
 # **To think about.** You have tried a thousand random inputs, and the function kept its promise on all of them. What do
 # you know now, and what not?
@@ -250,7 +252,7 @@ def evidence(name: str) -> tuple:
 #
 # 10 minutes, ●○○
 #
-# Who can name a kind of bug finds its relatives. Say in one word what is wrong:
+# If you can name a kind of bug, you will find its relatives. Say in one word what is wrong:
 #
 # | word | what it means |
 # |---|---|
@@ -361,8 +363,9 @@ def repaired(name: str) -> Callable:
 # %% part="repair"
 
 # %% [markdown]
-# The picture gives every suspect 200 random inputs of ordinary sizes and shows how many tell it from your repair.
-# Beside each bar stands whether your evidence does. Which of the suspects would a random test have found?
+# The picture gives every suspect 200 random inputs of one ordinary size and scale, and 200 more whose sizes, scales and
+# repetitions vary, and shows how many tell it from your repair. Beside the bars stands whether your evidence does. Which
+# of the suspects would each of both random tests have found?
 
 # %% picture="repair"
 

@@ -205,6 +205,18 @@ TESTS = (
     ),
     Chance(
         "09_masked_language_model",
+        "test_what_becomes_of_a_hundred_words",
+        (
+            "always_the_mask",
+            "nothing_is_kept",
+            "nothing_is_replaced",
+            "ten_percent_of_the_rest",
+            "random_words_over_masks",
+            "shares_in_the_wrong_order",
+        ),
+    ),
+    Chance(
+        "09_masked_language_model",
         "test_random_words_are_never_special",
         ("special_words_are_drawn", "mask_is_special_only_if_listed"),
     ),
@@ -323,7 +335,9 @@ class Listener:
         with patch.object(checks, "between", self._hear):
             yield
 
-    def _hear(self, actual: float, low: float, high: float, what: str = "the result") -> None:
+    def _hear(
+        self, actual: float, low: float, high: float, what: str = "the result", *, telling: str = ""
+    ) -> None:
         if what not in self.measured:
             found = [share for share in self._shares if what.startswith(share.what)]
             share = max(found, key=lambda share: len(share.what), default=None)
@@ -334,7 +348,7 @@ class Listener:
             distance = max(low - actual, actual - high) / measured.share.deviation
             self.outside = max(self.outside, distance)
         try:
-            self._between(actual, low, high, what)
+            self._between(actual, low, high, what, telling=telling)
         except CheckFailed as failure:
             self.failure = self.failure or failure
 

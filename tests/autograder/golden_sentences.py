@@ -39,6 +39,10 @@ def refuse(block_size: int) -> None:
     raise ValueError("I do not like it")
 
 
+def refuse_block_size(block_size: int) -> None:
+    raise ValueError("block_size is too small")
+
+
 def refuse_well(T: int, block_size: int) -> None:
     raise ValueError(f"T = {T} is longer than the block size.")
 
@@ -410,6 +414,13 @@ GOLDEN = {
         "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'.",
         "Row … of norm2 should be … for T = …, not ….",
     ),
+    "true_domain": (
+        lambda: checks.true(
+            False, "ids are whole numbers from 0 to V - 1, n is one from 2 on, not from 3 to 9."
+        ),
+        "ids are whole numbers from 0 to V - 1, n is one from 2 on, not from 3 to 9.",
+        "ids are whole numbers from 0 to V - 1, n is one from 2 on, not from … to ….",
+    ),
     "true_public": (
         lambda: checks.true(False, "Head 1 says 0.3.", public="Head 1 says something else."),
         "Head 1 says 0.3.",
@@ -421,8 +432,8 @@ GOLDEN = {
     ),
     "raises_returned": (
         lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
-        "half(9) returned 4, but a ValueError that names block_size or 9 was expected.",
-        "half(…) returned a whole number, but a ValueError that names block_size was expected.",
+        "half(9) returned 4, but a ValueError that names block_size and 9 was expected.",
+        "half(…) returned a whole number, but a ValueError that names block_size and its value was expected.",
     ),
     "raises_other": (
         lambda: checks.raises(ValueError, divide, 9, naming="block_size"),
@@ -435,10 +446,18 @@ GOLDEN = {
     "raises_unnamed": (
         lambda: checks.raises(ValueError, refuse, 9, naming=("block_size", 9)),
         (
-            "refuse(9) raised a ValueError, as it should, but its message does not name block_size or "
+            "refuse(9) raised a ValueError, as it should, but its message does not name block_size and "
             '9 ("I do not like it").'
         ),
-        "refuse(…) raised a ValueError, as it should, but its message does not name block_size.",
+        "refuse(…) raised a ValueError, as it should, but its message does not name block_size and its value.",
+    ),
+    "raises_without_the_value": (
+        lambda: checks.raises(ValueError, refuse_block_size, 9, naming=("block_size", 9)),
+        (
+            "refuse_block_size(9) raised a ValueError, as it should, but its message does not name 9 "
+            '("block_size is too small").'
+        ),
+        "refuse_block_size(…) raised a ValueError, as it should, but its message does not name the value.",
     ),
     "raises_only_values": (
         lambda: checks.raises(ValueError, refuse, "naïve", naming="ï"),
@@ -501,6 +520,10 @@ GOLDEN = {
             "batch 0, position 0, feature 0«: 2 in the second call, 1 in the first». 24 of 24 numbers "
             "differ, by at most 1."
         ),
+    ),
+    "global_randomness_untouched": (
+        lambda: checks.global_randomness_untouched(torch.rand, 2, what="split(...)"),
+        "split(...) changes the global random state of PyTorch: whoever draws afterwards gets other numbers.",
     ),
     "batch_invariant": (
         lambda: checks.batch_invariant(lambda x: x - x.mean(0), X),

@@ -119,6 +119,13 @@ def test_differences_of_roundings_are_not_one_shift() -> None:
             torch.stack([ODD_COLUMNS, ODD_COLUMNS]),
             id="the same in every row",
         ),
+        pytest.param(
+            R[[0, 0]] + 5e-5 * torch.tensor([[1, 2, 3, 0], [0, 3, 1, 2]]),
+            R[[0, 0]],
+            id="two equal rows",
+        ),
+        pytest.param(R.roll(1, 0) + 1e-4, R, id="late, and not quite"),
+        pytest.param(2 * R + 1e-4, R, id="twice, and not quite"),
     ],
 )
 def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(
@@ -282,13 +289,13 @@ def test_in_place_changes_fail_only_input_untouched() -> None:
 
 @pytest.mark.parametrize(
     ("naming", "args"),
-    [(None, (9, 7)), ("T", (9, 7)), (9, (9, 7)), (("nothing", "block_size"), (9, 7))],
+    [(None, (9, 7)), ("T", (9, 7)), (9, (9, 7)), (("T", "block_size", 9), (9, 7))],
 )
 def test_raises_accepts_the_expected_exception(naming: object, args: tuple[int, int]) -> None:
     checks.raises(ValueError, refuse_well, *args, naming=naming)
 
 
-@pytest.mark.parametrize("naming", ["t", "lock", 1, "longe", "-9"])
+@pytest.mark.parametrize("naming", ["t", "lock", 1, "longe", "-9", ("T", 19, 7), ("nothing", "T")])
 def test_raises_finds_only_whole_words(naming: object) -> None:
     with pytest.raises(checks.CheckFailed):
         checks.raises(ValueError, refuse_well, 19, 7, naming=naming)

@@ -125,10 +125,10 @@ def test_mistake_run_continues_when_a_later_submission_agrees_longer(grader):
     """Both known mistakes forget earlier numbers, and their answers to the first pushes are equal."""
     assert named(grader, "forgets_what_came_before") == {"forgets_what_came_before"}
     diagnosis = grader.diagnoses[NAME]
-    before = diagnosis.attempts["forgets_later", "test_pushes_add_up"]
+    before = diagnosis.attempts["forgets_later", "test_pushes_add_up", False]
     assert not before.finished, "it was stopped where it answered otherwise than the student"
     assert named(grader, "forgets_later") == {"forgets_later"}
-    after = diagnosis.attempts["forgets_later", "test_pushes_add_up"]
+    after = diagnosis.attempts["forgets_later", "test_pushes_add_up", False]
     assert after.finished and len(after.transcript.answers) > len(before.transcript.answers)
 
 
@@ -147,6 +147,21 @@ def test_an_exception_may_say_it_in_other_words(grader):
 def test_a_mistake_that_explains_half_of_a_part_is_not_named(grader):
     found = names(grader, EDITS["forgets_what_came_before"], ("raise ValueError", "raise KeyError"))
     assert found == {"test_pushes_add_up": None, "test_negative_numbers_are_refused": None}
+
+
+def test_what_a_check_tells_in_words_stands_for_the_answers(tmp_path, sandbox):
+    """Other wrong sums are recognised as `subtracts`, because both are called too small."""
+    root = write_tiny_course(tmp_path)
+    hidden = root / "tests" / "assignments" / NAME / "test_hidden.py"
+    fair = 'checks.equal(student.add(a, b), reference.add(a, b), f"add({a}, {b})")'
+    told = 'checks.between(student.add(a, b), a + b, a + b + 5, telling="The sum is too small.")'
+    hidden.write_text(hidden.read_text("utf-8").replace(fair, told), "utf-8")
+    grader = Grader(load_course(Path(root)), sandbox, 1)
+    text = SOLUTION.replace("a + b", "a + b - 30 * (b > 99)")
+    grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
+    grader.close()
+    named = {test.name: (test.mistake, test.message) for test in grade.tests if not test.score}
+    assert named["test_any_two_numbers"] == ("subtracts", "The sum is too small.")
 
 
 def test_two_mistakes_that_explain_all_of_a_part_together_are_named(grader):
@@ -174,7 +189,7 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
 
 def attempted(grader: Grader) -> set[str]:
-    return {mistake for mistake, _ in grader.diagnoses[NAME].attempts}
+    return {mistake for mistake, *_ in grader.diagnoses[NAME].attempts}
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):

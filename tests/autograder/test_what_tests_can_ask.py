@@ -18,6 +18,10 @@ from tests.autograder.both_sides import SIDES, connected
 
 TEXT = """\
 import itertools
+import random
+
+import numpy
+import torch
 
 
 class EmptyError(ValueError):
@@ -106,6 +110,24 @@ def load(path):
 def use_helper():
     import helper
     return helper.value
+
+
+def draw(library):
+    if library == "Python":
+        random.random()
+    if library == "NumPy":
+        numpy.random.seed(3)
+    if library == "PyTorch":
+        torch.rand(2)
+
+
+def draw_and_put_back():
+    before = random.getstate(), numpy.random.get_state(), torch.get_rng_state()
+    for library in ("Python", "NumPy", "PyTorch"):
+        draw(library)
+    random.setstate(before[0])
+    numpy.random.set_state(before[1])
+    torch.set_rng_state(before[2])
 """
 
 
@@ -152,6 +174,16 @@ def test_exception_classes_of_the_student(student):
         checks.CheckFailed, match=r"raised a TypeError \(.*\), but an EmptyError was expected"
     ):
         checks.raises(student.EmptyError, student.mean, 3)
+
+
+@pytest.mark.parametrize("library", ["Python", "NumPy", "PyTorch"])
+def test_global_random_states_of_the_students_side(student, library):
+    checks.global_randomness_untouched(student.draw, "none")
+    checks.global_randomness_untouched(student.draw_and_put_back)
+    with pytest.raises(
+        checks.CheckFailed, match=rf"^The call changes the global random state of {library}:"
+    ):
+        checks.global_randomness_untouched(student.draw, library)
 
 
 def test_sets(student):

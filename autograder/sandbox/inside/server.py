@@ -44,6 +44,7 @@ from autograder.sandbox.shared.errors import (
 )
 from autograder.sandbox.shared.graphs import Graphs
 from autograder.sandbox.shared.module_state import ModuleState, Snapshot, is_same
+from autograder.sandbox.shared.random_states import random_states
 from autograder.source import text as source
 
 # plain data, or without an interface for tests
@@ -63,6 +64,7 @@ class Server:
         # by identity, which is unique because `objects` keeps them alive
         self.numbers: dict[int, int] = {}
         self.graphs = Graphs()
+        self.random_states: dict[str, str] = {}
         self.calls = 0
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -173,6 +175,15 @@ class Server:
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed % 2**32)
         random.seed(seed)
+
+    def mark_generators(self) -> None:
+        """Remember the global random states."""
+        self.random_states = random_states()
+
+    def moved_generators(self) -> list[str]:
+        """Return the libraries whose global random state is not the one remembered."""
+        now = random_states()
+        return [name for name, state in self.random_states.items() if state != now[name]]
 
     def convert(self, target: list[Any], sync: list[Any], options: dict[str, Any]) -> Any:
         """Apply the module's own `.to(...)`, which leaves plain attributes unchanged."""

@@ -27,7 +27,7 @@ from autograder.sandbox.shared.errors import (
 )
 from autograder.sandbox.shared.graphs import Graphs
 
-RECORDED = {"call", "backward", "get", "convert"}
+RECORDED = {"call", "backward", "get", "convert", "moved_generators"}
 MOST_ENTERED = 1000  # forbidden names in one message
 TOO_MUCH = "What your code gave back is too much, or nested too deeply, to be looked at."
 _FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)

@@ -129,6 +129,14 @@ class RemoteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self._connection, [self._handle, self._path], args, kwargs)
 
+    def moved_generators(self, *args: Any) -> list[str]:
+        """Call the function, and return the libraries whose global random state is another one afterwards."""
+        self._connection.request("mark_generators")
+        self(*args)
+        with malformed("a list of libraries"):
+            moved = claims.items(self._connection.request("moved_generators"))
+            return [claims.text(name) for name in moved]
+
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
 

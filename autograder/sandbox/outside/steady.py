@@ -38,6 +38,8 @@ class SteadyServer(Server):
     def perform(self, call: Call) -> CallReply:
         self._begun += 1
         torch.default_generator.manual_seed(self._seed + self._begun)
+        if self.random_states:
+            self.mark_generators()
         undrawn = torch.default_generator.get_state()
         before = {id(thing) for thing in self.objects}
         reply = super().perform(call)

@@ -88,12 +88,9 @@ def test_odd_width_ends_with_a_sine(student, reference):
 def test_sizes_below_one_are_refused(student):
     """A table without rows or columns is refused with a ValueError that names the argument and its value."""
     bad = -between(1, 999)
-    for naming in ("max_len", bad):
-        checks.raises(ValueError, student.positional_encoding, bad, 6, naming=naming)
-    for naming in ("d_model", bad):
-        checks.raises(ValueError, student.positional_encoding, 5, bad, naming=naming)
-    checks.raises(ValueError, student.positional_encoding, 0, 6, naming=("max_len", 0))
-    checks.raises(ValueError, student.positional_encoding, 5, 0, naming=("d_model", 0))
+    for size in (bad, 0):
+        checks.raises(ValueError, student.positional_encoding, size, 6, naming=("max_len", size))
+        checks.raises(ValueError, student.positional_encoding, 5, size, naming=("d_model", size))
 
 
 @task("table", 0.25, promise=(
@@ -174,7 +171,7 @@ def test_module_follows_to_float64(student):
 
 
 @task("module", 0.25,
-      promise="Raises ValueError that names T and max_len and their values if x has more than `max_len` positions.")
+      promise="Raises ValueError that names max_len, its value and x's length if x has more than `max_len` positions.")
 def test_sentence_longer_than_the_table_is_refused(student):
     """A sentence of exactly max_len words is welcome; one more word is a ValueError that names both numbers."""
     max_len = between(5, 9)
@@ -184,8 +181,7 @@ def test_sentence_longer_than_the_table_is_refused(student):
     too_long = torch.randn(2, max_len + 1, 6)
     for training in (True, False):
         module.train(training)
-        for number in (max_len, max_len + 1):
-            checks.raises(ValueError, module, too_long, naming=number)
+        checks.raises(ValueError, module, too_long, naming=("max_len", max_len, max_len + 1))
     single = student.SinusoidalPositionalEncoding(6, 1)
     checks.raises(ValueError, single, torch.randn(3, 2, 6), naming=("max_len", 1, 2))
 
@@ -280,7 +276,7 @@ def test_learning_reaches_the_tokens_and_positions_in_use(student, reference):
 
 
 @task("learned", 0.5, promise=(
-    "Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions.",
+    "Raises ValueError that names block_size, its value and ids' length if ids has more than `block_size` positions.",
 ))
 def test_no_position_for_one_more_token(student):
     """A sentence of exactly block_size tokens is welcome; one more is a ValueError that names both numbers."""
@@ -291,8 +287,7 @@ def test_no_position_for_one_more_token(student):
     too_long = torch.randint(11, (2, block_size + 1))
     for training in (True, False):
         module.train(training)
-        for number in (block_size, block_size + 1):
-            checks.raises(ValueError, module, too_long, naming=number)
+        checks.raises(ValueError, module, too_long, naming=("block_size", block_size, block_size + 1))
 
 
 @task("learned", 0.25, promise="the same token twice, and yet two different vectors.")

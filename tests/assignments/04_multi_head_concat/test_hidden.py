@@ -298,8 +298,8 @@ def test_fused_refuses_uneven_heads(student):
     """A ValueError refuses a width that the heads cannot share evenly, naming both numbers; an even one is welcome."""
     heads, each = random.randint(4, 9), random.randint(2, 9)
     uneven = heads * each + random.randint(1, heads - 1)
-    for number in (uneven, heads):
-        checks.raises(ValueError, student.FusedMultiHeadAttention, uneven, heads, naming=number)
+    naming = ("d_model", uneven, "n_heads", heads)
+    checks.raises(ValueError, student.FusedMultiHeadAttention, uneven, heads, naming=naming)
     width = heads * each
     even = student.FusedMultiHeadAttention(width, heads)
     checks.shape(even.W_qkv.weight, (3 * width, width), f"W_qkv.weight of FusedMultiHeadAttention({width}, {heads})")

@@ -186,11 +186,11 @@ def test_gelu_is_the_exact_one(student, reference, seed):
 @task("feed_forward", 0.25,
       promise='Raises ValueError that names activation and its value if it is any other name ("GELU", say).')
 def test_unknown_activation_is_refused(student):
-    """Another activation than relu and gelu is a ValueError that says its name."""
+    """Another activation than relu and gelu is a ValueError that names activation and its value."""
     made_up = "".join(random.sample("bcdfhjkmnopqstvwxyz", 6))
     for name in ("swish", made_up):
-        checks.raises(ValueError, student.FeedForward, 5, 13, name, naming=name)
-    checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming="tanh")
+        checks.raises(ValueError, student.FeedForward, 5, 13, name, naming=("activation", name))
+    checks.raises(ValueError, student.FeedForward, 5, 13, activation="tanh", naming=("activation", "tanh"))
 
 
 @task("feed_forward", 0.25,
@@ -199,7 +199,7 @@ def test_activation_in_capitals_is_refused(student):
     """The activations have no other names: relu and gelu in capital letters are refused, too."""
     narrow, wide = random.randint(3, 9), random.randint(11, 99)
     for name in ("GELU", "ReLU"):
-        checks.raises(ValueError, student.FeedForward, narrow, wide, activation=name, naming=name)
+        checks.raises(ValueError, student.FeedForward, narrow, wide, activation=name, naming=("activation", name))
 
 
 @task("post_norm", 1, forbids=READY_MADE_BLOCK, promise=(

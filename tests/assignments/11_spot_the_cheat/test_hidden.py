@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from autograder import checks, task
 from autograder.fakes import LanguageModel
 
+GIVEN = ("attention_layer",)  # its heads are read and silenced by the student's code
 MAP = ("output", "changed word")
 NAMES = ("ant", "bee", "cod", "doe", "elk", "fly", "gnu", "hen")
 
@@ -280,7 +281,7 @@ def judged(student, suspects):
 
 
 @task("verdict", 0.5, needs="test_models_that_do_not_leak_are_told_apart", promise=(
-    "models: by name, as many as there are, also several of a kind",
+    "models: by name, any number of them, possibly several of a kind",
     "block_size is at least 8 and at least twice the number of heads (2 or more).",
     "models keeps its entries.",
 ))

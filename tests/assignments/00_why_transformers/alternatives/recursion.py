@@ -29,4 +29,4 @@ def sequential_steps(T, num_layers, kind):
         return 1 + sequential_steps(T, num_layers - 1, kind)
     if kind == "attention":
         return sum(1 for _ in range(num_layers))
-    raise ValueError(f"{kind!r} is neither 'rnn' nor 'attention'")
+    raise ValueError(f"the kind {kind!r} is neither 'rnn' nor 'attention'")

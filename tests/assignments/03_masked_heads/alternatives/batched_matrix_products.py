@@ -43,7 +43,7 @@ class Head(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         T = x.shape[1]
         if self.block.shape[-1] < T:
-            raise ValueError(f"got {T} words, expected at most {self.block.shape[-1]}")
+            raise ValueError(f"got {T} words, expected at most block_size={self.block.shape[-1]}")
         together = torch.cat([self.query.weight, self.key.weight, self.value.weight])
         q, k, v = (x @ together.T).chunk(3, dim=-1)
         return attention(q, k, v, self.block[:, :T, :T])[0]

@@ -24,7 +24,7 @@ class Head(nn.Module):
 
 def shares(width, number):
     if not isinstance(number, int) or number < 1 or width % number != 0:
-        raise ValueError(f"cannot share {width} features among {number} heads")
+        raise ValueError(f"d_model = embed_size = {width}, but n_heads = num_heads = {number}")
     return width // number
 
 

@@ -18,7 +18,7 @@ class Sizes:
 
     def __post_init__(self) -> None:
         if self.heads <= 0 or self.width % self.heads:
-            raise ValueError(f"a width of {self.width} cannot be cut into {self.heads} equal heads")
+            raise ValueError(f"embed_size or d_model {self.width}, num_heads or n_heads {self.heads}")
 
     @property
     def strip(self) -> int:

@@ -26,7 +26,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         head_size = embed_size // num_heads
         if head_size * num_heads != embed_size:
-            raise ValueError("embed_size " + str(embed_size) + " is no multiple of " + str(num_heads))
+            raise ValueError("embed_size " + str(embed_size) + " is no multiple of num_heads " + str(num_heads))
         self.heads = nn.ModuleList()
         for _ in range(num_heads):
             self.heads.append(Head(embed_size, head_size, block_size))

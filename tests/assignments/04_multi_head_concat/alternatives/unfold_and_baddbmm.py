@@ -24,7 +24,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         head_size, rest = divmod(embed_size, num_heads)
         if rest:
-            raise ValueError(f"num_heads: {num_heads} leaves a rest of {rest} when it divides {embed_size}")
+            raise ValueError(f"num_heads: {num_heads} leaves a rest of {rest} when it divides embed_size {embed_size}")
         self.proj = nn.Linear(embed_size, embed_size, bias=bias)
         self.heads = nn.ModuleList([])
         self.heads.extend([Head(embed_size, head_size, block_size) for _ in range(num_heads)])

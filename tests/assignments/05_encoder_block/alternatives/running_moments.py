@@ -118,7 +118,7 @@ class TransformerEncoder(Module):
     def forward(self, token_ids, padding_mask=None):
         T, max_len = token_ids.shape[-1], self.pe.shape[1]
         if max_len < T:
-            raise ValueError(f"T={T}, but there are only {max_len} positions")
+            raise ValueError(f"T={T}, but max_len={max_len}")
         x = self.dropout(self.embedding(token_ids) + self.pe[:, :T])
         for layer in self.layers:
             x = layer(x, padding_mask=padding_mask)

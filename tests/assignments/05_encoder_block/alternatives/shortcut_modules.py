@@ -34,7 +34,7 @@ class LayerNorm(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, d_model, d_ff, activation="relu"):
         if activation not in ("relu", "gelu"):
-            raise ValueError(f"'{activation}' is not one of relu, gelu")
+            raise ValueError(f"activation '{activation}' is not one of relu, gelu")
         super().__init__()
         self.linear1 = nn.Linear(d_model, d_ff)
         self.linear2 = nn.Linear(d_ff, d_model)
@@ -108,7 +108,7 @@ class TransformerEncoder(nn.Module):
 
     def forward(self, token_ids, padding_mask=None):
         if token_ids.size(1) > self.max_len:
-            raise ValueError(f"the sentence is longer than max_len ({self.max_len})")
+            raise ValueError(f"{token_ids.size(1)} tokens are more than max_len ({self.max_len})")
         seats = torch.arange(token_ids.size(1))
         x = self.dropout(self.embedding(token_ids) + self.pe[seats])
         return self.norm(functools.reduce(lambda y, layer: layer(y, padding_mask), self.layers, x))

@@ -93,7 +93,7 @@ class Translator(nn.Module):
 @torch.no_grad()
 def greedy_decode(model, src, bos_id, eos_id, pad_id, max_len):
     if max_len <= 0:
-        raise ValueError("max_len must be positive")
+        raise ValueError(f"max_len must be positive, not {max_len}")
     mode = model.training
     model.eval()
     silent = src.eq(pad_id)

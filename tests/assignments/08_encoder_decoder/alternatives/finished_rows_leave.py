@@ -8,7 +8,7 @@ from torch import nn
 class CrossAttention(nn.Module):
     def __init__(self, d_model, n_heads):
         if d_model % n_heads:
-            raise ValueError(f"{n_heads} heads cannot share {d_model} features (d_model)")
+            raise ValueError(f"n_heads {n_heads} cannot share {d_model} features (d_model)")
         super().__init__()
         self.H = n_heads
         self.key, self.value = nn.Linear(d_model, d_model), nn.Linear(d_model, d_model)
@@ -89,7 +89,7 @@ class Translator(nn.Module):
 
 def greedy_decode(model, src, bos_id, eos_id, pad_id, max_len):
     if max_len < 1:
-        raise ValueError("max_len < 1")
+        raise ValueError(f"max_len {max_len} < 1")
     training = model.training
     model.train(False)
     try:

@@ -12,7 +12,7 @@ class CrossAttention(nn.Module):
         super().__init__()
         self.width, rest = divmod(d_model, n_heads)
         if rest:
-            raise ValueError(f"d_model = {d_model} must be a multiple of the heads")
+            raise ValueError(f"d_model = {d_model} must be a multiple of n_heads = {n_heads}")
         self.query = nn.Linear(d_model, d_model)
         self.key = nn.Linear(d_model, d_model)
         self.value = nn.Linear(d_model, d_model)

@@ -72,7 +72,7 @@ class Translator(nn.Module):
 
 def greedy_decode(model, src, bos_id, eos_id, pad_id, max_len):
     if max_len < 1:
-        raise ValueError("max_len: at least 1")
+        raise ValueError(f"{max_len=}: at least 1")
     mode, _ = model.training, model.eval()
     torch_was_learning = torch.is_grad_enabled()
     torch.set_grad_enabled(False)

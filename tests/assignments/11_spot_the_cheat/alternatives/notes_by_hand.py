@@ -69,7 +69,7 @@ def verdict(models):
 
 def redundant_heads(mha, x, tolerance):
     if not tolerance >= 0:
-        raise ValueError("tolerance may not be negative")
+        raise ValueError(f"{tolerance=} may not be negative")
     B, T, C = x.shape
     H = mha.num_heads
     D = C // H

@@ -12,7 +12,7 @@ class CachedAttention(nn.Module):
     def __init__(self, d_model, n_heads):
         super().__init__()
         if n_heads < 1 or d_model // n_heads * n_heads != d_model:
-            raise ValueError(f"{d_model} numbers cannot be shared by n_heads={n_heads}")
+            raise ValueError(f"d_model {d_model} cannot be shared by n_heads={n_heads}")
         self.query, self.key, self.value, self.proj = (
             nn.Linear(d_model, d_model, bias=False) for _ in range(4)
         )
@@ -46,9 +46,9 @@ class GroupedQueryAttention(nn.Module):
     def __init__(self, d_model, n_heads, n_kv_heads):
         super().__init__()
         if d_model // n_heads * n_heads != d_model:
-            raise ValueError(f"{d_model} numbers cannot be shared by n_heads={n_heads}")
+            raise ValueError(f"d_model {d_model} cannot be shared by n_heads={n_heads}")
         if n_heads // n_kv_heads * n_kv_heads != n_heads:
-            raise ValueError(f"{n_heads} heads cannot be shared by n_kv_heads={n_kv_heads}")
+            raise ValueError(f"n_heads {n_heads} cannot be shared by n_kv_heads={n_kv_heads}")
         self.n_heads, self.n_kv_heads = n_heads, n_kv_heads
         width = d_model // n_heads * n_kv_heads
         self.query, self.proj = (nn.Linear(d_model, d_model, bias=False) for _ in range(2))

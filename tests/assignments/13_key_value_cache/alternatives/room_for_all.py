@@ -22,7 +22,7 @@ class CachedAttention(nn.Module):
     def __init__(self, d_model: int, n_heads: int):
         super().__init__()
         if (d_model % n_heads) > 0:
-            raise ValueError("bad n_heads: " + str(n_heads))
+            raise ValueError(f"bad n_heads {n_heads} for d_model {d_model}")
         self.n_heads = n_heads
         self.layers = None
         self.query = nn.Linear(d_model, d_model, bias=False)

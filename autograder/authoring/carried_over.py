@@ -1,0 +1,93 @@
+"""Known mistakes in other right answers than the solution: does `check` ask about them there, too?
+
+A mistake is carried over to an alternative in which the text of its edit occurs once.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import yaml
+
+from autograder.authoring.names_at_home import NamesAtHome, name_at_home
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.mistakes import Mistake, load_alternatives, mistakes_by_id
+from autograder.runs.pool import this_grader
+
+MOST = 60  # of an assignment; evenly spread over all of them
+IDEAS = ("idea", "central")
+
+
+@dataclass(frozen=True)
+class CarriedOver:
+    """Of the mistakes that fail a visible test of an alternative: how many `check` asks about, and sentences
+    about wrong names.
+    """
+
+    failed: int = 0
+    asked: int = 0
+    failed_ideas: int = 0
+    asked_ideas: int = 0
+    problems: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What the audit prints; empty if no mistake could be carried over."""
+        if not self.failed:
+            return ""
+        all_of_them = f"{self.asked} of {self.failed}"
+        ideas = f"{self.asked_ideas} of {self.failed_ideas} ideas"
+        return f"In alternatives, `check` asks about {all_of_them} known mistakes that fail a visible test, {ideas}."
+
+
+def carried_over(name: str) -> CarriedOver:
+    """Try an assignment's mistakes on its alternatives. Runs in a grader's process."""
+    course = this_grader().course
+    assignment = course.assignment(name)
+    tries = list(mistaken(course, assignment))
+    step = max(1, -(-len(tries) // MOST))
+    found = [
+        (alternative, mistake, name_at_home(course, assignment, mistake))
+        for alternative, mistake in tries[::step]
+    ]
+    return _summary(found)
+
+
+def _summary(found: Sequence[tuple[str, Mistake, NamesAtHome]]) -> CarriedOver:
+    failing = [(mistake, told) for _, mistake, told in found if told.failed]
+    ideas = [told for mistake, told in failing if mistake.weight in IDEAS]
+    return CarriedOver(
+        failed=len(failing),
+        asked=sum(told.asked for _, told in failing),
+        failed_ideas=len(ideas),
+        asked_ideas=sum(told.asked for told in ideas),
+        problems=tuple(
+            f"alternative {name}: {told.problem}" for name, _, told in found if told.wrong
+        ),
+    )
+
+
+def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mistake]]:
+    """Yield each alternative's name with each mistake that can be made in it, as the alternative with the mistake."""
+    if not course.mistakes_file(assignment).exists():
+        return
+    entries = yaml.safe_load(course.read(course.mistakes_file(assignment), CourseError))
+    mistakes = mistakes_by_id(course, assignment)
+    for name, text in load_alternatives(course, assignment):
+        for entry in entries or ():
+            source = with_edits(text, entry.get("edits") or [entry])
+            if source is not None:
+                yield name, replace(mistakes[entry["id"]], source=source)
+
+
+def with_edits(text: str, edits: Sequence[dict[str, str]]) -> str | None:
+    """Return the alternative with the edits of a mistake; None if their texts are not there once, or give no Python."""
+    for edit in edits:
+        if text.count(edit["replace"]) != 1:
+            return None
+        text = text.replace(edit["replace"], edit["with"])
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return None
+    return text
