@@ -46,23 +46,23 @@ def carried_over(name: str) -> CarriedOver:
     assignment = course.assignment(name)
     tries = list(mistaken(course, assignment))
     step = max(1, -(-len(tries) // MOST))
-    found = [
+    named = [
         (alternative, mistake, name_at_home(course, assignment, mistake))
         for alternative, mistake in tries[::step]
     ]
-    return _summary(found)
+    return _summary(named)
 
 
-def _summary(found: Sequence[tuple[str, Mistake, NamesAtHome]]) -> CarriedOver:
-    failing = [(mistake, told) for _, mistake, told in found if told.failed]
-    ideas = [told for mistake, told in failing if mistake.weight in IDEAS]
+def _summary(named: Sequence[tuple[str, Mistake, NamesAtHome]]) -> CarriedOver:
+    failing = [(mistake, names) for _, mistake, names in named if names.failed]
+    ideas = [names for mistake, names in failing if mistake.weight in IDEAS]
     return CarriedOver(
         failed=len(failing),
-        asked=sum(told.asked for _, told in failing),
+        asked=sum(names.asked for _, names in failing),
         failed_ideas=len(ideas),
-        asked_ideas=sum(told.asked for told in ideas),
+        asked_ideas=sum(names.asked for names in ideas),
         problems=tuple(
-            f"alternative {name}: {told.problem}" for name, _, told in found if told.wrong
+            f"alternative {name}: {names.problem}" for name, _, names in named if names.wrong
         ),
     )
 

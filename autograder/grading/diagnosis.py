@@ -148,4 +148,4 @@ def _one_of(equals: Sequence[Mistake]) -> Mistake:
     first = equals[0]
     if len(equals) == 1:
         return first
-    return replace(first, id="", title="", hint=question_of([each.hint for each in equals]))
+    return replace(first, id="", title="", hint=question_of([mistake.hint for mistake in equals]))

@@ -97,7 +97,7 @@ class _Naming(Generic[M]):
         ]
         return [other for other in alike if all(self._explains(other, test) for test in tests)]
 
-    def _explanations(self, found: list[M], failed: Sequence[str]) -> dict[M, list[str]]:
+    def _explanations(self, named: list[M], failed: Sequence[str]) -> dict[M, list[str]]:
         """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
         tests_of_part = set(failed)
 
@@ -109,12 +109,12 @@ class _Naming(Generic[M]):
             unknown = len(tests_of_part - fails)
             return unknown, len(self._missed ^ fails), self._mistakes.index(mistake)
 
-        others = [mistake for mistake in self._mistakes if mistake not in found]
-        mistakes = [*found, *sorted(others, key=unlikeliness)]
+        others = [mistake for mistake in self._mistakes if mistake not in named]
+        mistakes = [*named, *sorted(others, key=unlikeliness)]
         partly: dict[M, list[str]] = {}
         for mistake in mistakes:
             tests = self._explained(mistake, failed)
-            if len(tests) == len(failed) and (mistake in found or mistake.fails):
+            if len(tests) == len(failed) and (mistake in named or mistake.fails):
                 return {mistake: tests}  # most students make one mistake, and none fits better
             if tests:
                 partly[mistake] = tests

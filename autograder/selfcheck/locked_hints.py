@@ -20,6 +20,7 @@ import types
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -236,13 +237,13 @@ def steady_fingerprint(
     grids = tuple(grid for grid in finest if grid is not None)
     if len(grids) < len(readings):
         return None
-    found = fingerprint(salt, readings, grids)
+    steady = fingerprint(salt, readings, grids)
     right = [Reading(answer) for answer in (other or ())[: len(readings)]]
-    if len(right) == len(readings) and found == fingerprint(salt, right, grids):
+    if len(right) == len(readings) and steady == fingerprint(salt, right, grids):
         exact = [reading.exactly() for reading in readings]
         if exact != [reading.exactly() for reading in right]:
             return None
-    return grids, found
+    return grids, steady
 
 
 def salt_of(assignment: str, test: str) -> str:
@@ -388,8 +389,8 @@ def named(
     `hints_of` are the mistakes with the student's answers in each failing test, `parts` the failing
     tests of each part, and `missed` all tests that were not passed, failing or not.
     """
-    known = {hint for hints in hints_of.values() for hint in hints}
-    in_order = sorted(known, key=lambda hint: hint.order)
+    hints = set(chain.from_iterable(hints_of.values()))
+    in_order = sorted(hints, key=lambda hint: hint.order)
     chosen = names(in_order, parts, missed, lambda hint, test: hint in hints_of[test])
     return {test: _one_of(equals) for test, equals in chosen.items()}
 

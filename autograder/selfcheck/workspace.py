@@ -130,10 +130,8 @@ def _stem_without_tests(folder: Path) -> str:
         return ""
     given = _released_stub(folder).given
     entries = [entry for entry in DiskFolder(folder).entries() if entry.name not in given]
-    own = [
-        entry for entry in entries if is_source(entry) and is_work(entry) and not is_given(entry)
-    ]
-    stems = {label(entry) for entry in own}
+    sources = [entry for entry in entries if is_source(entry) and not is_given(entry)]
+    stems = {label(entry) for entry in sources if is_work(entry)}
     by_folder = folder.resolve().name.partition("_")[2]
     return by_folder if by_folder in stems else next(iter(sorted(stems)), "")
 
