@@ -38,8 +38,8 @@
 # section says what that costs.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
-# PyTorch has ready-made versions of what you write here: `F.one_hot`, `F.embedding`, `nn.Embedding`. They are
-# forbidden where you write them; compare yours with them in a cell or function of its own. You may use
+# PyTorch has ready-made versions of what you write here: `F.one_hot`, `F.embedding`, `nn.Embedding`, `nn.EmbeddingBag`.
+# They are forbidden where you write them; compare yours with them in a cell or function of its own. You may use
 # `F.cross_entropy` and PyTorch's functions for softmax and cosine. None of your functions changes its
 # arguments: tables, ids and examples keep their values.
 

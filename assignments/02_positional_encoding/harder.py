@@ -18,6 +18,7 @@ together. The root mean square of all differences that are left says how far the
 `TokenAndPositionEmbedding`, trained in a model of 07, you can ask it.
 
 Write `step_matrix` and `best_step`, and run `python harder.py`.
+Each check stops after a minute of work.
 """
 
 import torch
@@ -94,10 +95,6 @@ CHECKS = [by_hand, along_the_table, steps_add_up, found_again, nothing_to_find]
 
 
 if __name__ == "__main__":
-    for check in CHECKS:
-        try:
-            check()
-        except (AssertionError, NotImplementedError) as error:
-            print(f"✗ {check.__doc__}\n    {error}")
-            break
-        print(f"✓ {check.__doc__}")
+    from autograder.notebook import run_checks
+
+    run_checks(CHECKS)

@@ -194,7 +194,7 @@ class SinusoidalPositionalEncoding(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, C) -> (B, T, C); x itself keeps its values, and gradients flow back to it.
 
-        Raises ValueError that names T and max_len and their values if x has more than `max_len` positions.
+        Raises ValueError that names max_len, its value and x's length if x has more than `max_len` positions.
         """
         # TODO: refuse sentences that are too long; add as many rows as there are words  # (B, T, C)
         raise NotImplementedError("SinusoidalPositionalEncoding.forward is not written yet.")
@@ -260,7 +260,7 @@ class TokenAndPositionEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """ids (B, T) -> (B, T, C).
 
-        Raises ValueError that names T and block_size and their values if ids has more than `block_size` positions.
+        Raises ValueError that names block_size, its value and ids' length if ids has more than `block_size` positions.
         """
         # TODO: refuse sentences that are too long; look up tokens and positions, add   # (B, T, C)
         raise NotImplementedError("TokenAndPositionEmbedding.forward is not written yet.")

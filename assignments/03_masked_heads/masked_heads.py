@@ -119,12 +119,12 @@ def causal_mask(T: int) -> Tensor:
 # The softmax turns each query's scores into attention weights: none negative, and they sum to 1, like
 # probabilities. The output is the sum of the values, weighted by them.
 #
-# **Why divide by $\sqrt{D}$?** A dot product of $D$ random numbers is a sum of $D$ random terms, and such a sum
-# has a standard deviation of $\sqrt{D}$. With $D = 64$ the scores would be around $\pm 8$; a softmax of such
-# scores gives nearly all the weight to a single key. It is **saturated**, and a saturated softmax has almost no
-# gradient, so nothing is learned. Dividing brings the scores back to about $\pm 1$. (You will meet `C ** -0.5` in
-# code that is often copied. `C` is the width of the word's vector; the sum has `D` terms, the numbers in a
-# query.)
+# **Why divide by $\sqrt{D}$?** Let the numbers of a query and a key be independent, with mean 0 and variance 1.
+# Their dot product is a sum of $D$ such terms, and has a standard deviation of $\sqrt{D}$. With $D = 64$ the scores
+# would be around $\pm 8$; a softmax of such scores gives nearly all the weight to a single key. It is **saturated**,
+# and a saturated softmax has almost no gradient, so hardly anything is learned. Dividing brings the scores back to
+# about $\pm 1$. (You will meet `C ** -0.5` in code that is often copied. `C` is the width of the word's vector; the
+# sum has `D` terms, the numbers in a query.)
 #
 # **One number by hand.** Let $D = 4$, one query $q = (2\ln 3,\ 0,\ 0,\ 0)$, two keys
 # $k_0 = (1, 0, 0, 0)$ and $k_1 = (0, 1, 0, 0)$, with the values $v_0 = (10, 8, 0)$ and $v_1 = (20, 0, 4)$. The
@@ -192,7 +192,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 #   `.to(device)`, and the optimiser never sees it. After `head.double()` the answers are float64.
 # - `block_size` is the longest sentence that the head can take, often called the **context length** or **context
 #   window**. A shorter sentence uses a corner of the mask, whatever came before it; a longer one is a
-#   `ValueError` that names `T` and `block_size` and their values, in training and in evaluation.
+#   `ValueError` that names `block_size`, its value and the length `T`, in training and in evaluation.
 #
 # Many implementations also apply dropout here. Yours has none: called twice, it gives the same answer, in training
 # as well.
@@ -222,7 +222,7 @@ class Head(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x: (B, T, C) word vectors. Returns (B, T, D).
 
-        Raises ValueError that names T and block_size and their values if T is larger than block_size.
+        Raises ValueError that names block_size, its value and the number of words if these are more than block_size.
         """
         # TODO: refuse a sentence that is too long, saying how long it is and what fits
         # TODO: queries, keys and values of all words, then attention under the mask    # (B, T, D)

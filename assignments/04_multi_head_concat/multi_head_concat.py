@@ -121,7 +121,7 @@ class MultiHeadAttention(nn.Module):
     The result is the same in training and in evaluation, and float64 after `.double()`.
     Example: `MultiHeadAttention(20, 4, block_size=11)` owns 1620 parameters.
     Raises ValueError that names embed_size and num_heads and their values if `embed_size` is not divisible by
-    `num_heads`, and ValueError that names T and block_size and their values for more than `block_size` words.
+    `num_heads`, and ValueError, as a Head does, for more than `block_size` words.
     """
 
     def __init__(self, embed_size: int, num_heads: int, block_size: int, bias: bool = True):
@@ -271,7 +271,7 @@ class FusedMultiHeadAttention(nn.Module):
 #
 # It is like writing a score for an orchestra into a score for the piano: every note has its place, none is left
 # over, and the old score looks as it did before. The notes must be *copied*, though. If both scores shared one
-# page, whoever corrected a note here would change the music over there.
+# page, if you corrected a note here, you would change the music over there.
 #
 # **One number by hand.** For `C = 20` and `H = 4`, twelve small matrices of 5 × 20 find their place in the 60 × 20
 # matrix. 1200 numbers in, 1200 numbers out.

@@ -56,8 +56,8 @@ def test_outputs_are_concatenated_in_order(student):
 @task("heads", 0.5, forbids=READY_MADE)
 def test_heads_refuse_what_does_not_fit(student):
     """A ValueError refuses a width that does not divide evenly, naming both numbers, and a sentence too long."""
-    for number in (22, 4):
-        checks.raises(ValueError, student.MultiHeadAttention, 22, 4, 11, naming=number)
+    naming = ("embed_size", 22, "num_heads", 4)
+    checks.raises(ValueError, student.MultiHeadAttention, 22, 4, 11, naming=naming)
     mha = fill_all(student.MultiHeadAttention(20, 4, 7))
     checks.shape(mha(torch.randn(2, 7, 20)), (2, 7, 20), "the output for exactly block_size words")
     for training in (True, False):

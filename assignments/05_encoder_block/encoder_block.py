@@ -36,8 +36,8 @@
 #    correction to it. The vector that runs through all blocks is called the **residual stream**.
 #
 # You write all three, wire them up in the two ways that are in use (*post-norm* in the first
-# Transformer and in BERT, *pre-norm* in GPT-2 and nearly everything since), and stack the blocks into an
-# encoder that reads sentences of different lengths side by side.
+# Transformer and in BERT, *pre-norm* in GPT-2 and most models since; some norm on both sides), and stack the blocks
+# into an encoder that reads sentences of different lengths side by side.
 #
 # Letters for shapes: `B` sentences, `T` tokens in each, `C` numbers for each token (`d_model`), `V` words in the
 # vocabulary. Attention itself is given here, as `nn.MultiheadAttention`.
@@ -351,7 +351,7 @@ class TransformerEncoder(nn.Module):
 
     forward: token_ids (B, T) -> (B, T, C)
         padding_mask (B, T), True marks padding, in every layer; token_ids and padding_mask keep their values
-        Raises ValueError that names T and max_len and their values if T > max_len, in training and in evaluation.
+        Raises ValueError that names max_len, its value and T's if T > max_len, in training and in evaluation.
     """
 
     def __init__(

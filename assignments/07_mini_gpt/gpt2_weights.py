@@ -205,7 +205,7 @@ def find_gpt2() -> Path | None:
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """GPT-2's tokenizer from its files, with the library `tokenizers` of assignment 10."""
+    """GPT-2's tokenizer from its files, with Hugging Face's library `tokenizers`."""
     from tokenizers import ByteLevelBPETokenizer, Tokenizer
 
     if (folder / "tokenizer.json").is_file():

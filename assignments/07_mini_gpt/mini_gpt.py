@@ -29,8 +29,9 @@
 # become.
 #
 # The purpose of a language model fits into one sentence: *after every word, say how likely each word is to
-# come next.* That is all GPT was ever trained for. To do it really well, a model has to know a good deal about
-# spelling, grammar and the world. After *the capital of France is*, it needs geography.
+# come next.* That is all that GPT, GPT-2 and GPT-3 were trained for (what came later is in 16). To do it really well, a
+# model has to know a good deal about spelling, grammar and the world. After *the capital of
+# France is*, it needs geography.
 #
 # In this assignment you build one from the first line to the last:
 #
@@ -152,8 +153,8 @@ def get_batch(
     Each row begins at its own random place, drawn with `generator` (None: PyTorch's default generator); all
     L - T windows are equally likely. data keeps its values.
     Example: for the data 0 1 2 3 4 and block_size 4, every row of x is 0 1 2 3 and every row of y 1 2 3 4.
-    Raises ValueError that names L and block_size and their values if the text is too short for one window and
-    its last target (L <= block_size).
+    Raises ValueError that names block_size, its value and L's if the text is too short for one window and its
+    last target (L <= block_size).
     """
     # TODO: refuse a text that is too short
     # TODO: draw where each window begins                                               # (B,)
@@ -292,7 +293,7 @@ class TransformerLanguageModel(nn.Module):
         """ids (B, T), targets (B, T) or None -> the logits (B, T, V) and the loss.
 
         The loss is that of Part 2, or None if there are no targets.
-        Raises ValueError that names T and block_size and their values if T is larger than block_size.
+        Raises ValueError that names block_size, its value and T's if T is larger than block_size.
         """
         # TODO: refuse a piece of text that is too long
         # TODO: words plus positions, through the blocks, and out                       # (B, T, V)

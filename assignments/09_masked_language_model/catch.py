@@ -18,12 +18,22 @@ import torch
 
 
 def corruption(program, ids, p=0.15, times=1):
-    """ids (B, T), each below 10, of which 0 to 3 are special: which words stand where one was chosen, in many draws."""
+    """ids (B, T), each below 10, of which 0 to 3 are special: which words stand where one was chosen, in many draws.
+
+    From 5,000 chosen words on, also the shares of masks, other words and words that stayed, to the nearest 5 in 100.
+    """
     if ids.ndim != 2 or bool((ids < 0).any()) or bool((ids > 9).any()):
         raise ValueError("ids is (B, T): whole numbers from 0 to 9.")
     dice = torch.Generator().manual_seed(7)
-    inputs, labels = program.mask_tokens(ids.repeat(times, 1), 10, 3, [0, 1, 2, 3], dice, p)
-    return {"the list of words at chosen places": inputs[labels != -100].unique().tolist()}
+    ids = ids.repeat(times, 1)
+    inputs, labels = program.mask_tokens(ids.clone(), 10, 3, [0, 1, 2, 3], dice, p)
+    chosen = labels != -100
+    found = {"the list of words at chosen places": inputs[chosen].unique().tolist()}
+    if chosen.sum() >= 5_000:
+        masked, same = (inputs == 3)[chosen], (inputs == ids)[chosen]
+        for name, hits in (("masks", masked), ("other words", ~masked & ~same), ("words that stayed", same)):
+            found[f"the share of {name}"] = 5 * round(20 * hits.double().mean().item())
+    return found
 
 
 def loss(program, logits, labels, gradient=False):

@@ -24,7 +24,7 @@
 # ▶ you are here
 # ```
 #
-# A language model that writes reads from left to right. It has to: after every word it must predict the next one,
+# A language model that writes has to read from left to right: after every word it must predict the next one,
 # and a glance to the right would be cheating. So it never uses the other half of the sentence. Take
 #
 # > the ▢ barked at the cat

@@ -349,7 +349,7 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 def verdict(models: dict[str, nn.Module]) -> dict[str, str]:
     """For each name, what its model is: one of VERDICTS.
 
-    models: by name, as many as there are, also several of a kind; see "What a model offers". Each has its own
+    models: by name, any number of them, possibly several of a kind; see "What a model offers". Each has its own
     vocab_size and block_size; block_size is at least 8 and at least twice the number of heads (2 or more).
     They are called in eval mode, and are in their former mode afterwards. A leak decides first; without one, the
     first guesses after a few hundred random words do. models keeps its entries.

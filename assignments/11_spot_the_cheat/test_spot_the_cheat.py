@@ -88,7 +88,7 @@ def test_looking_ahead_does_not_help(student):
 
 @task("honest", 0.25)
 def test_impossible_positions_are_refused(student):
-    """Position 0, a position beyond the text and no position at all are ValueErrors that name positions."""
+    """Position 0, one beyond the text and no position at all are ValueErrors that name positions and the value."""
     data = torch.tensor([0, 1, 1, 0, 1])
     for positions in ([2, 0], [1, 5], [-1], []):
         checks.raises(
@@ -97,7 +97,7 @@ def test_impossible_positions_are_refused(student):
             Die([0.5, 0.5]),
             data,
             positions,
-            naming=("position", "positions"),
+            naming=("positions", *positions[-1:]),
         )
 
 
@@ -214,9 +214,9 @@ def test_a_head_that_is_not_read_is_not_missed(student):
 
 @task("heads", 0.125)
 def test_negative_tolerance_is_refused(student):
-    """A tolerance below 0 is a ValueError that names it."""
+    """A tolerance below 0 is a ValueError that names it and its value."""
     mha, x = student.attention_layer(8, 2), torch.randn(1, 3, 8)
-    checks.raises(ValueError, student.redundant_heads, mha, x, -0.1, naming="tolerance")
+    checks.raises(ValueError, student.redundant_heads, mha, x, -0.1, naming=("tolerance", -0.1))
 
 
 @task("heads", 0.25)

@@ -348,7 +348,7 @@ if __name__ == "__main__":
 #
 # **What changes in the code?** Three things. The layers `key` and `value` become narrower: they make `G · D` numbers of
 # each word, and `D` is still `d_model / n_heads`. The cache holds `G` heads, not `H`. And just before the scores, each
-# kept head is lent to all heads of its group. *After* it has gone into the cache: whoever keeps the copies has saved
+# kept head is lent to all heads of its group. *After* it has gone into the cache: if you keep the copies, you have saved
 # nothing.
 #
 # **One number by hand.** With `d_model = 20`, `n_heads = 4` and `n_kv_heads = 2`, `key.weight` is `(10, 20)`. Five

@@ -44,7 +44,7 @@
 # | 2 · Which answer is better? | how do comparisons become a number? |
 # | 3 · Preferences without a judge | can a model learn from comparisons directly? |
 # | 4 · Compared with the group | when is a reward a good one? |
-# | 5 · A step that is not too long | how far may the model go on what it has just tried? |
+# | 5 · A step that is not too long | how much may it learn from what it has just tried? |
 # | 6 · Token by token | and with each single word of it? |
 # | 7 · The leash | how far has it gone from where it began? |
 # | 8 · The run | does it work, and how does it cheat? (Your own experiment: no points, all the fun.) |
@@ -314,7 +314,8 @@ def answer_log_probs(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
     position t - 1 predict the token at t; those at the last position predict nothing.
     A row without an answer gives 0. Tokens outside of the answer may even be impossible (a logit of -inf): they change
     neither the result nor the gradients.
-    The result has the dtype of logits (float32, float64). No argument is modified.
+    The result has the dtype of logits (float32, float64), which may be as large as 10,000, in both directions. No
+    argument is modified.
     Nothing predicts the first token: raises ValueError that names answer and the number of the first row in which it is
     True at position 0.
     Example: two tokens with the probabilities 1/2 and 1/4 give ln 1/8 = -2.079.
@@ -477,13 +478,13 @@ def dpo_loss(
 #
 # $$A_{g,k} = \frac{r_{g,k} - \text{mean}_k\, r_{g,k}}{\text{std}_k\, r_{g,k} + \varepsilon}$$
 #
-# These are the **advantages**. What is above 0 shall become likelier, what is below 0 less likely. The standard
+# These are the **advantages**. What is above 0 should become more likely, what is below 0 less likely. The standard
 # deviation is that of the group itself, so the sum of squares is divided by $K$, not by $K - 1$; ε keeps a group of
 # equals from dividing by zero. Where all answers are equally good there is nothing to learn, and all advantages are 0.
-# So it is for a group of one.
+# The same holds for a group of one.
 #
 # **One number by hand.** The rewards 0, 0, 4, 4 have the mean 2 and the standard deviation 2, so the advantages are −1,
-# −1, 1, 1. (With $K - 1$ in the place of $K$ they would be ±0.866.) A second group with 10, 10, 14, 14 has the same ones.
+# −1, 1, 1. (With $K - 1$ instead of $K$ they would be ±0.866.) A second group with 10, 10, 14, 14 has the same ones.
 #
 # **To think about.** In one group all rewards are 0 but one, which is 0.001. How large are the advantages, and what do
 # you think of that?
@@ -494,9 +495,9 @@ def group_advantages(rewards: Tensor, eps: float = 1e-4) -> Tensor:
     """How good each answer is, compared with the other answers to its prompt: rewards (G, K) -> (G, K).
 
     In each row: less the row's mean, divided by its standard deviation (the root of the mean square, divided by K) plus
-    eps. Equal rewards give zeros, but for the rounding of their mean, and so does K = 1. The result has the dtype of
+    eps. Equal rewards give zeros, up to rounding, and so does K = 1. The result has the dtype of
     rewards (float32, float64), which keep their values.
-    Example: 0, 0, 4, 4 give -1, -1, 1, 1, but for a trifle that is due to eps.
+    Example: 0, 0, 4, 4 give -1, -1, 1, 1, up to eps.
     """
     # TODO: less the mean of each group                                                 # (G, K)
     # TODO: divided by the group's standard deviation and eps                           # (G, K)
@@ -525,8 +526,9 @@ def group_advantages(rewards: Tensor, eps: float = 1e-4) -> Tensor:
 # $$\rho = \frac{p_{\text{policy}}(\text{answer})}{p_{\text{old}}(\text{answer})} = e^{\log p_{\text{policy}} - \log
 # p_{\text{old}}}$$
 #
-# and the objective that is to grow is $\rho A$: more of what was good, less of what was bad. Schulman and others (2017)
-# cut it off where it has gone far enough. Take the *smaller* of two values, with and without the cut:
+# (This is the ratio of the whole answer; PPO and GRPO take one for each token, and GSPO the root of this one by the
+# answer's length.) The objective that is to grow is $\rho A$: more of what was good, less of what was bad. Schulman and
+# others (2017) cut it off where it has gone far enough. Take the *smaller* of two values, with and without the cut:
 #
 # $$\text{loss} = -\text{mean}\, \min\bigl(\rho A,\ \text{clip}(\rho,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A\bigr)$$
 #
@@ -640,7 +642,7 @@ def token_clipped_loss(
 #
 # 7 minutes, ●○○
 #
-# A judge is no oracle. It is a model, it has seen some hundred comparisons, and far from those its numbers mean nothing.
+# A judge is no oracle. It is a model, it has seen a few hundred comparisons, and far from those its numbers mean nothing.
 # A policy that is trained to please it will find out where the numbers are high and mean nothing. This is called
 # **reward hacking**, or over-optimisation. Against it helps a leash, a **KL penalty**: a term in the loss that grows
 # as the policy moves away from the reference, which has read what people write.
@@ -700,8 +702,9 @@ def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 # after the demonstrations, and how many after the comparisons? And what will a model write that may do *anything* to
 # please the judge?
 #
-# **Demonstrations first.** Two hundred letters from the files, as the waiters wrote them: half of them polite, half of
-# them rude. They cannot teach manners. They teach something else: that a card is followed by an answer, not by a card.
+# **Demonstrations first.** Two hundred letters from the files, as the waiters wrote them: about half of them
+# polite, the others rude. They cannot teach manners. They teach something else: that a card is followed by an answer,
+# not by a card.
 
 
 # %%
@@ -892,7 +895,7 @@ if __name__ == "__main__":
     plt.show()
 
 # %% [markdown]
-# By the judge's numbers, the policy without a leash is by far the best model of this page. That is the whole problem:
+# By the judge's numbers, the policy without a leash is by far the best model on this page. That is the whole problem:
 # **the reward went up all the time**, and nothing in the run itself told you that anything was wrong. Only reading did,
 # and the distance from the reference.
 #
@@ -936,7 +939,7 @@ if __name__ == "__main__":
 #
 # Three ways to teach, and each needs less from people than the one before: an answer, a comparison, a number. And each
 # needs more care. Demonstrations can only be copied. Comparisons need a reference, or the model learns that short is
-# good. Rewards need a leash, because whoever is paid by a number will find the number.
+# good. Rewards need a leash, because a model that is paid by a number will find the number.
 #
 # The recipe is the one of the large assistants. InstructGPT (2022) was trained with demonstrations, with a judge that
 # had learned from comparisons by Bradley and Terry, and with the clipped objective and a leash. Yours has two blocks
