@@ -423,6 +423,17 @@ STUDENTS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["test_solution.py", "readme.py", "README.ipynb", "../test_it.py"])
+def test_an_answer_that_is_called_like_a_test_counts_before_the_stub(
+    course: Course, stub: str, tmp_path: Path, name: str
+) -> None:
+    found = handed_in(course, tmp_path, {"adding.py": stub, name: text_of(name)})
+    assert (found.problem, texts(found)) == (None, [text_of(name)])
+    assert f"{name.removeprefix('../')} counts: there is no answer in" in found.notes[0]
+    beside = handed_in(course, tmp_path, {"adding.py": RIGHT, name: text_of(name)})
+    assert (texts(beside), beside.notes) == ([RIGHT], ())
+
+
 ONE: dict[str, list[str]] = {
     "work in src": [NAME, "src"],
     "a folder of tries": [NAME, "src", "old"],
