@@ -110,7 +110,7 @@ def failed_alone(
     return [
         failure
         for failure in failures
-        if not failure.stops_the_rest
+        if not (failure.stops_the_rest or failure.took_too_long)
         and failure.type != "NotImplementedError"
         and not any(f"'{name}'" in failure.text for name in absent)
     ]

@@ -470,16 +470,17 @@ def _stopped(
     failures: Sequence[RemoteException], file: SourceFile
 ) -> tuple[str, CodeLocation | None]:
     """Return a sentence about what stopped the file, and its place; nothing if it was read to its end."""
-    exception = next((failure for failure in failures if failure.stops_the_rest), None)
+    ended = [failure for failure in failures if failure.stops_the_rest or failure.took_too_long]
+    exception = next(iter(ended), None)
     if exception is None:
         return "", None
     place = place_of_frame(exception)
     where = f" in line {place.line}" if place else ""
     where += f" of cell {place.cell}" if place and place.cell else ""
-    if exception.type == LOADING_STOPPED:
+    if exception.took_too_long:
         return (
-            f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}. "
-            f"Is there an endless loop? {BELOW_MAIN}"
+            f"Your file used more than {SECONDS:g} seconds of processor time when it was loaded, and was stopped{where}; "
+            f"what stands below had a short time. Is there an endless loop? {BELOW_MAIN}"
         ), place
     if exception.type in SYNTAX_ERRORS:
         need = unmet_need(exception, file)

@@ -310,6 +310,7 @@ class _Tier(IntEnum):
     CALLED = 0  # like the module
     OTHER = 1
     MISPLACED = 2  # called like the module, in the folder of another assignment
+    UNLIKELY = 3  # called like a test or a readme: it counts if it holds the only answer
 
 
 @dataclass(frozen=True)
@@ -364,13 +365,23 @@ class _HandIn:
         """Return what a source can be for the assignment; None if it cannot be the student's work for it."""
         name = leaf.entry.name
         is_named = self.tree.are_named and not leaf.folders
-        if not is_source(leaf.entry) or (not is_named and not _is_own(leaf.entry, self.wanted)):
+        if not is_source(leaf.entry):
             return None
+        if not is_named and not _is_own(leaf.entry, self.wanted):
+            return self._tier_of_given(leaf)
         if is_named or self.wanted.is_called(name):
             return _Tier.MISPLACED if self._owner(leaf) in self.wanted.others else _Tier.CALLED
         if self._is_in_another_folder(leaf) or self.wanted.is_of_another(name):
             return None
         return _Tier.OTHER
+
+    def _tier_of_given(self, leaf: Leaf) -> _Tier | None:
+        """Return what a file can be whose name is that of a given one; None if it was given, or is hidden."""
+        name = leaf.entry.name
+        is_given_here = name in self.wanted.stub.given or name.lower() == "pictures.py"
+        if is_given_here or name.startswith(".") or self._is_in_another_folder(leaf):
+            return None
+        return _Tier.UNLIKELY if self.wanted.stub.names else None
 
     def _owner(self, leaf: Leaf) -> str:
         """Return the last folder on the way to a file that is named like an assignment; empty without one."""
@@ -438,7 +449,8 @@ class _HandIn:
         return answers
 
     def _sources(self) -> list[Leaf]:
-        return list(itertools.chain.from_iterable(self.ranks[rank] for rank in sorted(self.ranks)))
+        likely = [rank for rank in sorted(self.ranks) if rank[1] is not _Tier.UNLIKELY]
+        return list(itertools.chain.from_iterable(self.ranks[rank] for rank in likely))
 
     # -- choosing -------------------------------------------------------------------------------------
 
@@ -452,7 +464,7 @@ class _HandIn:
             return None
         for rank in sorted(self.ranks):
             age, tier = rank
-            if tier is _Tier.OTHER:
+            if tier in (_Tier.OTHER, _Tier.UNLIKELY):
                 answers = self._answers_of(rank)
             else:
                 answers = [text for text in self._all_of(rank) if stub.is_answer(text.file)]
@@ -524,7 +536,7 @@ class _HandIn:
         without: list[Leaf] = []
         further: list[_Text] = []
         for other in sorted(self.ranks):
-            if other >= rank:
+            if other >= rank and other[1] is not _Tier.UNLIKELY:
                 further += self._answers_of(other, COMPARED)
             if other[1] is _Tier.CALLED:
                 without += [
@@ -573,8 +585,8 @@ class _HandIn:
 
     def _named(self, leaves: Sequence[Leaf]) -> str:
         """Format the ways to these files for a message, without the folders that all files share."""
-        considered = [leaf.folders for leaf in (*self._sources(), *self.unread, *self.archives)]
-        shared = len(_common(considered))
+        considered = (*self._sources(), *self.unread, *self.archives, *leaves)
+        shared = len(_common([leaf.folders for leaf in considered]))
         ways = ["/".join(leaf.path.split("/")[shared:]) for leaf in leaves]
         return joined([shown(_spelt(way)) for way in ways], LISTED)
 

@@ -23,6 +23,7 @@ from autograder.submissions.choose import (
     submission_of,
     wanted_of,
 )
+from autograder.submissions.collected import FILE_NAME as COLLECTED
 from autograder.submissions.files import (
     SOURCES,
     DiskFolder,
@@ -48,6 +49,10 @@ _SECTION = re.compile(  # what the parts of a class are called
     r"gruppe|übung|uebung|tutorium|klasse|abschnitt|groupe|grupo|gruppo)[ ._-]*\w{0,3}"
 )
 
+_USUAL = re.compile(  # what nobody is called, among the folders of a student
+    r"(?:src|source|code|old|backup|archive|drafts?|tmp|temp|lib|scripts?|notebooks?|material)[ ._-]*\w{0,3}"
+)
+
 
 def find_submissions(
     path: Path, course: Course, assignment: str | None = None, names: Collection[str] | None = None
@@ -69,7 +74,8 @@ def find_submissions(
         a folder of ada/, lost.py       a class, and a file of nobody, which is refused
         a folder of lost.py             unclear without `assignment`; with it, as 01_adding/
 
-    An archive can stand in place of each folder. With `assignment`, only that assignment is
+    An archive can stand in place of each folder. Beside one student's 01_adding/, one further
+    folder with work may lie, such as src/. With `assignment`, only that assignment is
     searched; with `names`, of a class only the work of those to whom entries with these names
     belong. An unusable submission has a `problem`; if its assignment is unknown, `assignment` is
     the name found in its place. No content of a submission raises an exception. Raises RefusedError
@@ -159,7 +165,7 @@ class _Search:
             or (entries and all(map(search._is_stray, entries)))
         ):
             yield submission_of(student, self._released(search.wanted), [folder])
-        elif self._is_of_one_student(entries):
+        elif self._is_of_one_student(entries) or self._is_home(folder, entries):
             yield from self._student(student, folder)
         elif search.wanted is None and self._is_of_lost_files(entries):
             files = [entry for entry in entries if kinds.is_source(entry)]
@@ -185,6 +191,27 @@ class _Search:
         return self.wanted is None and any(
             assignment_called(kinds.label(entry), self.course) for entry in entries
         )
+
+    def _is_home(self, folder: Folder, entries: Sequence[Entry]) -> bool:
+        """Whether one student's folders of assignments lie here, and beside them at most one that can be a student's.
+
+        A class beside which the release lies has several, and `collect` left its record there.
+        """
+        folders = [entry for entry in entries if not isinstance(entry, File | Odd)]
+        of_assignments = [inner for inner in folders if self._is_of_assignments(inner)]
+        if not of_assignments or self.names is not None or any(map(kinds.is_archive, entries)):
+            return False
+        others = [inner for inner in folders if inner not in of_assignments]
+        others = [inner for inner in others if not _USUAL.fullmatch(inner.name.lower())]
+        is_collected = any(entry.name == COLLECTED for entry in folder.entries())
+        return not is_collected and sum(map(kinds.holds_work, others)) <= 1
+
+    def _is_of_assignments(self, folder: Folder) -> bool:
+        """Whether a folder is an assignment's, or the released one that holds those of all."""
+        if assignment_called(folder.name, self.course):
+            return True
+        released = self.course.release_folder(self.course.assignments[0]).parent
+        return folder.name == released.name and self._is_of_one_student(self._visible(folder))
 
     def _is_of_lost_files(self, entries: Sequence[Entry]) -> bool:
         """Whether there are files without a known assignment here, and no student's folder."""

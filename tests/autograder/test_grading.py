@@ -244,8 +244,8 @@ DISASTERS = {
     "endless loop at import": (
         "import math",
         "while True: pass",
-        0,
-        "loading the file took too long",
+        AFTER_ATTENTION,
+        "raised a NameError",
     ),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),

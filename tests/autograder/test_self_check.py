@@ -543,8 +543,9 @@ def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert "more than 0.5 seconds of processor time" in (looping.result.message or "")
     write_answer(folder, "while True:\n    pass\n")
     sentence = (
-        r"Your file used more than 0.5 seconds of processor time when it was loaded, and was stopped in line 1\. "
-        r"Is there an endless loop\? Put what takes long, such as training, below `if __name__ == \"__main__\":`\."
+        r"Your file used more than 0.5 seconds of processor time when it was loaded, and was stopped in line 1; "
+        r"what stands below had a short time\. Is there an endless loop\? "
+        r"Put what takes long, such as training, below `if __name__ == \"__main__\":`\."
     )
     assert re.fullmatch(sentence, check_target(folder).problem)
 

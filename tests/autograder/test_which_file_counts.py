@@ -423,6 +423,49 @@ STUDENTS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["test_solution.py", "readme.py", "README.ipynb", "../test_it.py"])
+def test_an_answer_that_is_called_like_a_test_counts_before_the_stub(
+    course: Course, stub: str, tmp_path: Path, name: str
+) -> None:
+    found = handed_in(course, tmp_path, {"adding.py": stub, name: text_of(name)})
+    assert (found.problem, texts(found)) == (None, [text_of(name)])
+    assert f"{name.removeprefix('../')} counts: there is no answer in" in found.notes[0]
+    beside = handed_in(course, tmp_path, {"adding.py": RIGHT, name: text_of(name)})
+    assert (texts(beside), beside.notes) == ([RIGHT], ())
+
+
+ONE: dict[str, list[str]] = {
+    "work in src": [NAME, "src"],
+    "a folder of tries": [NAME, "src", "old"],
+    "pictures": [NAME, "images/plot.png"],
+    "the released folder": [HOME, "my work"],
+    "the released folder alone": [HOME],
+    "a file": [NAME, "helper.py"],
+}
+SEVERAL: dict[str, list[str]] = {
+    "a release": [NAME, "ada", "ben"],
+    "a released folder": [HOME, "ada", "ben"],
+    "collected": [NAME, "ada", "collected.json"],
+}
+
+
+@pytest.mark.parametrize("assignment", [NAME, None])
+@pytest.mark.parametrize("places", [*ONE.values(), *SEVERAL.values()], ids=[*ONE, *SEVERAL])
+def test_a_folder_with_an_assignment_in_it_is_one_students(
+    course: Course, stub: str, tmp_path: Path, places: list[str], assignment: str | None
+) -> None:
+    """Unless several others beside it hold work, as in a class beside which the release lies."""
+    ways = [place if "." in place else f"{place}/adding.py" for place in places]
+    files = dict.fromkeys(ways, RIGHT) | ({ways[0]: stub} if "/src" in f"/{places[-1]}" else {})
+    folder = write_files(tmp_path / "class", files)
+    students = {one.student for one in find_submissions(folder, course, assignment)}
+    if places in ONE.values():
+        (one,) = find_submissions(folder, course, assignment)
+        assert (students, texts(one)) == ({"class"}, [RIGHT])
+    else:
+        assert "ada" in students and "class" not in students
+
+
 def write_class(folder: Path, places: list[str]) -> Path:
     ways = [place if place.endswith(".py") else f"{place}/adding.py" for place in places]
     return write_files(folder / "class", dict.fromkeys(ways, RIGHT))

@@ -1,4 +1,4 @@
-"""Loading a student's text: one statement after another, within a time limit that keeps what was defined before it."""
+"""Loading a student's text: one statement after another, within a time limit that stops one of them."""
 
 import __future__
 
@@ -9,6 +9,7 @@ import operator
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +34,16 @@ _FUTURES = functools.reduce(
 )
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-SHARE_AFTER = 0.1  # of the limit, for each further cell of a notebook after one that was stopped
+_TIMERS = (
+    {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
+    if hasattr(signal, "setitimer")
+    else {}
+)
+# of the limit, after a statement that was stopped: for all others, and for one of them
+SHARE_AFTER = 0.4
+SHARE_OF_ONE = 0.1
+# in seconds, what each statement has in any case
+AT_LEAST = {timer: 1.0 if timer == signal.ITIMER_REAL else 0.05 for timer in _TIMERS}
 
 
 class LoadingTimeoutError(BaseException):
@@ -41,52 +51,77 @@ class LoadingTimeoutError(BaseException):
 
 
 class LoadingLimit:
-    """The time that the pieces of one text have together, in processor time; `seconds` is None for no limit."""
+    """The time that the statements of one text have together, in processor time; `seconds` is None for no limit.
+
+    After a statement that was stopped, the others have a short time together, and each of them
+    a part of it. So that a definition far below is not lost, none has less than `AT_LEAST`.
+    """
 
     def __init__(self, seconds: float | None) -> None:
         usable = (
             hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         )
         self.seconds = seconds if usable else None
-        self._left: dict[int, float] = {}
-        self._begin(1.0)
+        self._left = 1.0  # of the limit, for all statements that follow
+        self._most = 1.0  # of the limit, for one of them
+        self._given = 0.0
+        self._used = dict.fromkeys(_TIMERS, 0.0)
+        self._is_running = False
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
-        """Raise LoadingTimeoutError inside this block when the time is over; timers that ran before go on after it."""
+    def kept(self) -> Iterator[None]:
+        """Keep the time inside this block; timers that ran before go on after it."""
         if self.seconds is None:
             yield
             return
-        numbers = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
-        handlers = {number: signal.signal(number, _ring) for number in numbers.values()}
-        timers = {
-            timer: signal.setitimer(timer, max(self._left[timer], 0.001), AGAIN_SECONDS)
-            for timer in numbers
-        }
+        used_before = dict(self._used)
+        handlers = {number: signal.signal(number, self._ring) for number in _TIMERS.values()}
+        timers = {timer: signal.setitimer(timer, 0) for timer in _TIMERS}
         try:
             yield
         finally:
-            left = {timer: signal.setitimer(timer, 0)[0] for timer in numbers}
+            self.end()
             for number, handler in handlers.items():
                 signal.signal(number, handler)
             for timer, (seconds, interval) in timers.items():
                 if seconds:
-                    used = max(0.0, self._left[timer] - left[timer])
+                    used = self._used[timer] - used_before[timer]
                     signal.setitimer(timer, max(seconds - used, 0.001), interval)
-            self._left = left
 
-    def begin_rest(self) -> None:
-        """Give the next piece of a notebook a short time, after one that was stopped."""
-        self._begin(SHARE_AFTER)
-
-    def _begin(self, share: float) -> None:
+    def begin(self) -> None:
+        """Begin a statement, in which LoadingTimeoutError is raised when its time is over."""
         if self.seconds is not None:
-            seconds = share * self.seconds
-            self._left = {signal.ITIMER_PROF: seconds, signal.ITIMER_REAL: CLOCK_FACTOR * seconds}
+            self._given = min(self._left, self._most)
+            self._is_running = True
+            for timer in _TIMERS:
+                signal.setitimer(timer, self._allowed(timer), AGAIN_SECONDS)
 
+    def end(self) -> None:
+        """End the statement, if it did not end before."""
+        if self.seconds is not None and self._is_running:
+            self._is_running = False
+            used = {
+                timer: max(0.0, self._allowed(timer) - signal.setitimer(timer, 0)[0])
+                for timer in _TIMERS
+            }
+            shares = [used[timer] / self._allowed(timer) * self._given for timer in _TIMERS]
+            self._left = max(0.0, self._left - max(shares))
+            for timer, seconds in used.items():
+                self._used[timer] += seconds
 
-def _ring(number: int, frame: FrameType | None) -> None:
-    raise LoadingTimeoutError
+    def stop(self) -> None:
+        """End the statement that was stopped, or that is skipped: the others have a short time."""
+        self.end()
+        self._left = min(self._left, SHARE_AFTER) if self._most < 1 else SHARE_AFTER
+        self._most = SHARE_OF_ONE
+
+    def _allowed(self, timer: int) -> float:
+        factor = CLOCK_FACTOR if timer == signal.ITIMER_REAL else 1
+        return max((self.seconds or 0.0) * self._given * factor, AT_LEAST[timer])
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._is_running:
+            raise LoadingTimeoutError
 
 
 @dataclass
@@ -95,9 +130,9 @@ class TextLoading:
 
     A statement that raises an Exception stops itself alone, in a script and in a notebook's cell
     alike; what only follows from that, such as a name that it would have bound, is no failure of
-    its own. SystemExit and its like end the text. The limit ends a script, and a notebook's cell:
-    each later cell has a short time. A statement among `skipped`, where an earlier loading was
-    stopped, stops it at once. `failures` holds exceptions, and places where the time was over.
+    its own. SystemExit and its like end the text. The limit stops one statement, too, and those
+    below it have a short time. A statement among `skipped`, where an earlier loading was stopped,
+    does not run. `failures` holds exceptions, and places where the time was over.
     """
 
     spaces: tuple[dict[str, Any], Any]
@@ -110,20 +145,15 @@ class TextLoading:
     has_ended: bool = False
     _unbound: set[str] = field(default_factory=set)
     _missing: set[str | None] = field(default_factory=set)
-    _place: Place = ("", 0)
+    _statement: ast.stmt = field(default_factory=ast.Pass)
     _loop: "AbstractEventLoop | None" = None
 
     def run(self, code: str, name: str) -> Any:
         """Run a piece; return the value of its last statement, None if that is no expression."""
-        self._place = (name, 1)
         try:
             tree = without_main(code, name, self.leaves_main_out)
-            with absent_allowed(name, tree, self.absent), self.limit.applied():
+            with absent_allowed(name, tree, self.absent), self.limit.kept():
                 return self._run(tree, name)
-        except LoadingTimeoutError:
-            self.stopped.append(self._place)
-            self.failures.append(self._place)
-            self.limit.begin_rest()
         except Exception as error:  # Python cannot read the piece
             self.failures.append(error)
         except BaseException as error:  # SystemExit, and pytest's outcomes
@@ -138,28 +168,45 @@ class TextLoading:
     def _run(self, tree: ast.Module, name: str) -> Any:
         whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        statements = self._statements(tree, name, flags)
-        if whole.co_flags & inspect.CO_COROUTINE:
-            return self._completed(statements)
-        return _driven(statements)
-
-    async def _statements(self, tree: ast.Module, name: str, flags: int) -> Any:
-        value = None
-        before, stop = _until_skipped(tree, name, self.skipped)
-        for statement in before:
-            self._place = (name, statement.lineno)
-            code = _compiled(statement, name, flags)
+        run = self._completed if whole.co_flags & inspect.CO_COROUTINE else _driven
+        waiting = iter(tree.body)
+        skipped = _lines_to_skip(tree, name, self.skipped)
+        while True:
             try:
+                return run(self._statements(waiting, skipped, name, flags))
+            except LoadingTimeoutError:
+                self._add_stop(self._statement, name)
+
+    async def _statements(
+        self, waiting: Iterator[ast.stmt], skipped: Collection[ast.stmt], name: str, flags: int
+    ) -> Any:
+        """Run these statements; the value is that of the last one."""
+        value = None
+        for self._statement in waiting:
+            value = None
+            if self._statement in skipped:
+                self._add_stop(self._statement, name)
+                continue
+            code = _compiled(self._statement, name, flags)
+            try:
+                self.limit.begin()
                 value = eval(code, *self.spaces)
                 if code.co_flags & inspect.CO_COROUTINE:
                     value = await value
+                self.limit.end()
             except Exception as error:
-                value = None
-                self._add_failure(error, statement)
-        if stop is not None:
-            self._place = stop
-            raise LoadingTimeoutError
+                self.limit.end()
+                self._add_failure(error, self._statement)
         return value
+
+    def _add_stop(self, statement: ast.stmt, name: str) -> None:
+        """Keep the place of a statement whose time is over, once for all those in one line."""
+        self.limit.stop()
+        place = (name, statement.lineno)
+        if place not in self.stopped:
+            self.stopped.append(place)
+            self.failures.append(place)
+        self._unbound |= _names_set_by(statement)
 
     def _completed(self, statements: Coroutine[Any, Any, Any]) -> Any:
         """Run statements that wait for something in an event loop, below which no other one shows."""
@@ -168,8 +215,12 @@ class TextLoading:
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         self._loop = self._loop or asyncio.new_event_loop()
+        task = self._loop.create_task(statements)
         try:
-            return self._loop.run_until_complete(statements)
+            return self._loop.run_until_complete(task)
+        except LoadingTimeoutError:
+            task.cancel()
+            raise
         finally:
             asyncio._set_running_loop(outer)
 
@@ -217,21 +268,18 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _until_skipped(
-    tree: ast.Module, name: str, skipped: Collection[Place]
-) -> tuple[list[ast.stmt], Place | None]:
-    """Return the statements above the first one to skip, and its place.
+def _lines_to_skip(tree: ast.Module, name: str, skipped: Collection[Place]) -> Collection[ast.stmt]:
+    """Return the statements in the places to skip.
 
     Of a line that holds several statements, as below a cell magic, the definitions are kept.
     """
-    lines = [node.lineno for node in tree.body if (name, node.lineno) in skipped]
-    if not lines:
-        return tree.body, None
-    above = [node for node in tree.body if node.lineno < min(lines)]
-    beside = [node for node in tree.body if node.lineno == min(lines)]
-    if len(beside) > 1:
-        above += [node for node in beside if isinstance(node, (*_DEFINITIONS, *_IMPORTS))]
-    return above, (name, min(lines))
+    there = [node for node in tree.body if (name, node.lineno) in skipped]
+    lines = Counter(node.lineno for node in there)
+    return [
+        node
+        for node in there
+        if lines[node.lineno] == 1 or not isinstance(node, (*_DEFINITIONS, *_IMPORTS))
+    ]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ MAX_FRAMES = 6
 MAX_ERROR_TEXT = 2000
 MAX_FRAME_TEXT = 300
 LOADING_STOPPED = "LoadingTimeoutError"
-TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long."
+TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long. What stands below it had a short time."
 READ_ON = "everything below was read all the same."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
 EXCEPTIONS = {
@@ -87,11 +87,16 @@ class RemoteException:
 
     @property
     def stops_the_rest(self) -> bool:
-        """Whether a script, or a notebook's cell, was not read on: it is no Python, took too long or ended itself."""
+        """Whether a script, or a notebook's cell, was not read on: it is no Python, or ended itself."""
         is_no_python = "SyntaxError" in self.bases and not any(
             frame.function for frame in self.frames
         )
-        return is_no_python or "Exception" not in self.bases
+        return is_no_python or ("Exception" not in self.bases and not self.took_too_long)
+
+    @property
+    def took_too_long(self) -> bool:
+        """Whether a statement at the top of the file was stopped by the limit of loading."""
+        return self.type == LOADING_STOPPED
 
     @property
     def statement(self) -> Frame | None:
@@ -165,8 +170,11 @@ def _why_missing(name: str, cause: RemoteException | None) -> str:
     if cause is None:
         return f"There is no `{name}` in the submission."
     where = f" in {cause.frames[-1].place}" if cause.frames else ""
-    if cause.type == LOADING_STOPPED:
-        return f"There is no `{name}`: loading the file took too long{where}. {BELOW_MAIN}"
+    if cause.took_too_long:
+        therefore = ":" if _names(cause, name) else ", and"
+        return (
+            f"There is no `{name}`{therefore} loading the file took too long{where}. {BELOW_MAIN}"
+        )
     if cause.stops_the_rest:
         return f"There is no `{name}`: the file stopped{where} with {cause.type}."
     if _names(cause, name):
@@ -180,7 +188,11 @@ def cause_of_missing(name: str, failures: Sequence[RemoteException]) -> RemoteEx
     """
     return min(
         failures,
-        key=lambda failure: (not _names(failure, name), not failure.stops_the_rest),
+        key=lambda failure: (
+            not _names(failure, name),
+            not failure.stops_the_rest,
+            not failure.took_too_long,
+        ),
         default=None,
     )
 

@@ -24,7 +24,7 @@ from autograder.nbgrader.graded_notebook import (
 )
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from autograder.sandbox.shared.errors import BELOW_MAIN
+from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -359,7 +359,7 @@ def test_an_attachment_is_shown_or_text(assignment, release, name):
 
 
 def test_cell_that_was_stopped_is_named_to_the_student(assignment, release):
-    stopped = "Line 1 of cell 1 was stopped when the file was loaded: it takes too long."
+    stopped = f"Line 1 of cell 1 {TAKES_TOO_LONG}"
     grade = grade_of(
         flags=(
             stopped,
