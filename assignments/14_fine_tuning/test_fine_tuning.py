@@ -105,16 +105,16 @@ def test_encoder_and_head_learn(student):
 # Part 3: LoRA
 
 
-def a_linear_layer(student, inputs, outputs):
-    """An nn.Linear with random weights, taken from the given encoder."""
-    encoder = student.Encoder(13, outputs, n_heads=1, n_layers=1, d_ff=inputs, max_len=7)
-    return checks.randomize(encoder).layers[0].linear2
+def an_encoder_around(student, inputs, outputs):
+    """A given encoder with random weights, whose `layers[0].linear2` is an nn.Linear of these sizes."""
+    return checks.randomize(student.Encoder(13, outputs, n_heads=1, n_layers=1, d_ff=inputs, max_len=7))
 
 
 @task("lora", 0.5)
 def test_lora_by_hand(student):
     """For A = (1 2), B = (3), rank 1 and alpha 2, the input (10, 100) adds 1,260 to the output of the layer."""
-    linear = a_linear_layer(student, 2, 1)
+    encoder = an_encoder_around(student, 2, 1)
+    linear = encoder.layers[0].linear2
     layer = student.LoRALinear(linear, 1, 2.0)
     shapes = {"A": (1, 2), "B": (1, 1), "linear.weight": (1, 2), "linear.bias": (1,)}
     checks.parameters(layer, shapes, "LoRALinear")
@@ -129,7 +129,8 @@ def test_lora_by_hand(student):
 @task("lora", 0.5)
 def test_lora_begins_as_the_layer_was(student):
     """At first the output is that of the layer alone; A and B are trained, A is not zero, and the layer is frozen."""
-    linear, x = a_linear_layer(student, 6, 5), torch.randn(2, 3, 6)
+    encoder, x = an_encoder_around(student, 6, 5), torch.randn(2, 3, 6)
+    linear = encoder.layers[0].linear2
     before = linear(x).detach()
     layer = student.LoRALinear(linear, 3, 8.0)
     checks.close(layer(x), before, "the output before training", atol=1e-5)

@@ -266,14 +266,15 @@ def an_encoder(student, **sizes):
     return checks.randomize(student.Encoder(V, **{"d_model": 12, **PLAN, **sizes}))
 
 
-def a_linear_layer(student, inputs, outputs):
-    """An nn.Linear with random weights, taken from the given encoder."""
-    return an_encoder(student, d_model=outputs, n_heads=1, n_layers=1, d_ff=inputs).layers[0].linear2
+def an_encoder_around(student, inputs, outputs):
+    """A given encoder with random weights, whose `layers[0].linear2` is an nn.Linear of these sizes."""
+    return an_encoder(student, d_model=outputs, n_heads=1, n_layers=1, d_ff=inputs)
 
 
 def trained(student, inputs, outputs, rank, alpha):
     """A LoRALinear with random numbers everywhere, as after training, in float64."""
-    return checks.randomize(student.LoRALinear(a_linear_layer(student, inputs, outputs), rank, alpha).double())
+    encoder = an_encoder_around(student, inputs, outputs)
+    return checks.randomize(student.LoRALinear(encoder.layers[0].linear2, rank, alpha).double())
 
 
 def answer_of(layer, x, scale):
@@ -303,7 +304,8 @@ def test_output_for_any_rank(student):
 def test_who_learns_beside_a_layer(student):
     """At the start B is zero and nothing changes; gradients reach A and B, never the layer; the number type is kept."""
     for dtype in (torch.float32, torch.float64):
-        linear = a_linear_layer(student, 11, 7).to(dtype)
+        encoder = an_encoder_around(student, 11, 7).to(dtype)
+        linear = encoder.layers[0].linear2
         layer = student.LoRALinear(linear, 3, 4.0)
         for name, part in (("A", layer.A), ("B", layer.B)):
             checks.dtype(part, dtype, name)
@@ -352,7 +354,8 @@ def test_merged_into_one_layer(student):
 def test_ranks_that_do_not_fit(student):
     """A rank below 1, or above the smaller of the two sizes, is refused; the largest that fits is not."""
     for inputs, outputs in ((11, 7), (5, 13)):
-        linear, most = a_linear_layer(student, inputs, outputs), min(inputs, outputs)
+        encoder, most = an_encoder_around(student, inputs, outputs), min(inputs, outputs)
+        linear = encoder.layers[0].linear2
         for rank in (0, -random.randrange(1, 9), most + 1, max(inputs, outputs) + 1):
             checks.raises(ValueError, student.LoRALinear, linear, rank, 2.0, naming=("rank", rank))
         for rank in (1, most):
