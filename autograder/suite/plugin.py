@@ -115,12 +115,20 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
     """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
     from autograder.checks import CheckFailed
+    from autograder.sandbox.inside.entries import most_numbers
 
     use = subject.use_of(names)
-    if use is not None:
-        ran = f"`{use.name}`" if "." in use.name else f"code of `{use.name}`"
+    if use is None:
+        return
+    limit = most_numbers(use.name)
+    ran = f"`{use.name}`" if "." in use.name else f"code of `{use.name}`"
+    sentence = (
+        f"{use.place} ran {ran} in this test, and this exercise asks you to do it by hand. "
+        "Compare with it in a cell or function of its own, which your answer does not call."
+    )
+    if limit is not None:
         sentence = (
-            f"{use.place} ran {ran} in this test, and this exercise asks you to do it by hand. "
-            "Compare with it in a cell or function of its own, which your answer does not call."
+            f"{use.place} made a tensor of more than {limit} numbers in this test, and this exercise "
+            "asks you to do without one, also for a moment."
         )
-        raise CheckFailed(sentence, public=sentence)
+    raise CheckFailed(sentence, public=sentence)

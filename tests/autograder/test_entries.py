@@ -103,6 +103,32 @@ def test_what_is_not_entered_is_not_recorded(innocent: str, recording) -> None:
     assert entries.found == {}
 
 
+NINE = "torch.Tensor[9]"  # X has fewer
+SIZES = [
+    ("torch.zeros(10)", True),
+    ("X.new_zeros(3, 4)", True),
+    ("(X.T @ torch.ones(len(X), 10)).sum()", True),
+    ("torch.arange(10)", True),
+    ("X.expand(9, 2, 3).topk(3)", True),
+    ("X.repeat(9, 1)", True),
+    ("torch.zeros(9)", False),
+    ("X.sum() + X", False),
+    ("torch.ones(1).expand(10)", False),
+    ("torch.ones(3).topk(2)", False),
+    ("X[:1].unsqueeze(0).expand(99, *X[:1].shape)", False),
+]
+
+
+@pytest.mark.parametrize(("code", "is_large"), SIZES)
+def test_a_tensor_that_is_too_large_is_recorded_with_its_line(
+    code: str, is_large: bool, recording
+) -> None:
+    entries = recording(NINE)
+    with entries.active():
+        exec(compile(f"import torch\n{code}", "net.ipynb cell 7", "exec"), {"X": X})
+    assert entries.found == ({NINE: ("net.ipynb cell 7", 2)} if is_large else {})
+
+
 def test_nothing_is_recorded_outside_of_calls(recording) -> None:
     entries = recording(*NORMS)
     nn.LayerNorm(3)(X)
@@ -442,23 +468,27 @@ from autograder import checks
 
 @pytest.mark.part("sum")
 @pytest.mark.points(1)
-@pytest.mark.forbids("torch.nn.utils.clip_grad_norm_", "torch.nn.functional.embedding")
+@pytest.mark.forbids("torch.nn.utils.clip_grad_norm_", "torch.nn.functional.embedding", "torch.Tensor[9]")
 def test_sum(student):
     \"\"\"Two and three are five.\"\"\"
     torch.nn.utils.clip_grad_norm_([], 1.0)
+    torch.zeros(10)
     checks.equal(student.add(2, 3), 5, "add(2, 3)")
 """
 
 
 @pytest.mark.parametrize(
-    ("code", "ran"),
+    ("code", "told"),
     [
         ("pass", ""),
-        ("clip_grad_norm_([], 1.0)", "torch.nn.utils.clip_grad_norm_"),
-        ("embedding(torch.tensor([0]), torch.ones(1, 1))", "torch.nn.functional.embedding"),
+        ("clip_grad_norm_([], 1.0)", "ran `torch.nn.utils.clip_grad_norm_`"),
+        ("embedding(torch.tensor([0]), torch.ones(1, 1))", "ran `torch.nn.functional.embedding`"),
+        ("torch.zeros(2, 5)", "made a tensor of more than 9 numbers"),
     ],
 )
-def test_check_says_the_same_on_a_students_own_machine(tmp_path: Path, code: str, ran: str) -> None:
+def test_check_says_the_same_on_a_students_own_machine(
+    tmp_path: Path, code: str, told: str
+) -> None:
     """Although the names were imported before the check began, and the test itself uses one of them."""
     test_file = tmp_path / "test_adding.py"
     test_file.write_text(TESTS, "utf-8")
@@ -466,8 +496,8 @@ def test_check_says_the_same_on_a_students_own_machine(tmp_path: Path, code: str
     exec(compile(OWN.format(code), "adding.py", "exec"), vars(module))
     before = torch.nn.utils.clip_grad_norm_
     (finding,) = check_student(module, test_file, lambda step: step.f_globals is vars(module))
-    assert finding.passed == (not ran)
-    assert not ran or (finding.result.message or "").startswith(f"Line 8 ran `{ran}` in this test")
+    assert finding.passed == (not told)
+    assert not told or (finding.result.message or "").startswith(f"Line 8 {told} in this test")
     assert torch.nn.utils.clip_grad_norm_ is before is module.clip_grad_norm_
 
 

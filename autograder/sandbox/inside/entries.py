@@ -1,5 +1,8 @@
 """Which forbidden functions, classes and packages a student's code enters, whatever road led it there.
 
+The name `torch.Tensor[600]` stands for a tensor of more than 600 numbers, that one of PyTorch's
+operators made.
+
 Functions and classes are wrapped before the code is loaded. A function mode of PyTorch sees the
 operators below them as well, such as those of `torch.ops`, and a profiler sees the functions of a
 package that is forbidden as a whole. All of this lies within reach of the student's code, which can
@@ -7,6 +10,7 @@ undo it: what is not recorded is no proof.
 """
 
 import importlib
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,6 +19,7 @@ from functools import wraps
 from types import FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from autograder.source import text as source
@@ -22,6 +27,13 @@ from autograder.source import text as source
 Place = tuple[str, int]  # the file, as a traceback names it, and the line; "" and 0 if unknown
 IMMUTABLE = 1 << 8  # a flag of classes that are written in C
 CALLED = {"__init__", "__call__"}  # the special methods that a use of a class goes through
+LARGE_TENSOR = re.compile(r"torch\.Tensor\[(\d+)\]")
+
+
+def most_numbers(name: str) -> int | None:
+    """Return 600 for `torch.Tensor[600]`, and None for a name of a function, a class or a package."""
+    match = LARGE_TENSOR.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 class Entries:
@@ -44,7 +56,10 @@ class Entries:
         self._active = False
         self._packages = set[str]()
         self._names = defaultdict[tuple[str, str], list[str]](list)  # by root and last component
+        self._limits = dict[str, int]()
         for name in names:
+            if (limit := most_numbers(name)) is not None:
+                self._limits[name] = limit
             if "." in name:
                 self._names[_root(name), name.rpartition(".")[2]].append(name)
             else:
@@ -118,6 +133,13 @@ class Entries:
         if not isinstance(operator, MethodDescriptorType):
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
+
+    def note_sizes(self, made: Any) -> None:
+        """Record the tensors among an operator's results that are larger than a limit."""
+        for tensor in made if isinstance(made, list | tuple) else [made]:
+            if self._limits and isinstance(tensor, Tensor):
+                numbers = _numbers_kept(tensor)
+                self.note(name for name, limit in self._limits.items() if numbers > limit)
 
     def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
@@ -198,7 +220,18 @@ class _Operators(TorchFunctionMode):
         self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         self._entries.note_operator(operator)
-        return operator(*args, **(kwargs or {}))
+        made = operator(*args, **(kwargs or {}))
+        self._entries.note_sizes(made)
+        return made
+
+
+def _numbers_kept(tensor: Tensor) -> int:
+    """Return how many numbers a tensor needs room for: an expanded one no more than what it shows again and again."""
+    try:
+        stored = tensor.untyped_storage().nbytes() // tensor.element_size()
+    except (NotImplementedError, RuntimeError):  # sparse ones, for example, have no storage
+        return tensor.numel()
+    return min(stored, tensor.numel())
 
 
 def _root(name: str) -> str:
