@@ -134,12 +134,12 @@ class Entries:
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
 
-    def note_sizes(self, made: Any, given: Iterable[Any]) -> None:
-        """Record the results of an operator that are larger than a limit and no views of what it was given."""
+    def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
+        """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
         if not self._limits:
             return
         known = {_storage(tensor) for tensor in _tensors(given)}
-        for tensor in _tensors([made]):
+        for tensor in _tensors([result]):
             if _storage(tensor) not in known:
                 names = [name for name, limit in self._limits.items() if tensor.numel() > limit]
                 self.note(names)
@@ -223,9 +223,9 @@ class _Operators(TorchFunctionMode):
         self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         self._entries.note_operator(operator)
-        made = operator(*args, **(kwargs or {}))
-        self._entries.note_sizes(made, [*args, *(kwargs or {}).values()])
-        return made
+        result = operator(*args, **(kwargs or {}))
+        self._entries.note_sizes(result, [*args, *(kwargs or {}).values()])
+        return result
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
