@@ -3,6 +3,7 @@
 #
 # ```
 #  the next word         07 trained, and writing
+#        ↑               18 what it costs
 #        ↑               16 taught what people prefer
 #        ↑               14 fine-tuned
 #        ↑               15 trained well
@@ -318,17 +319,11 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
-# ## Harder: what does it cost?
-#
-# Not graded; about 35 minutes, ●●○. Parameters can be counted, and so can the work. The file `harder.py` beside this
-# one asks for the operations that a word costs, for the days that GPT-3 takes on 1,000 graphics cards, and for the
-# best size of a model for a given budget. Run `python harder.py`: it checks what you write there and says in
-# sentences what is missing.
-#
 # ## Look back
 #
 # You can read a model's config and say, within a minute and without a GPU, how big the model is and why. At four
-# bytes a number, BERT-base takes 438 MB: you know which parts to shrink when that is too much.
+# bytes a number, BERT-base takes 438 MB: you know which parts to shrink when that is too much. How much
+# *work* it is to run a model, and how many seconds, is counted in 18.
 #
 # ## Read on
 #

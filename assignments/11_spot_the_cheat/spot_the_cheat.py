@@ -3,6 +3,7 @@
 #
 # ```
 #  the next word         07 trained, and writing
+#        ↑               18 what it costs
 #        ↑               16 taught what people prefer
 #        ↑               14 fine-tuned
 #        ↑               15 trained well

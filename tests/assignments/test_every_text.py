@@ -21,6 +21,7 @@ HERE = "▶ you are here"
 WIDEST = 60  # characters that a notebook shows in a window of 640 pixels
 ROWS = (
     (" the next word", "07 trained, and writing"),
+    ("       ↑", "18 what it costs"),
     ("       ↑", "16 taught what people prefer"),
     ("       ↑", "14 fine-tuned"),
     ("       ↑", "15 trained well"),

@@ -1,6 +1,6 @@
 """The numbers that the prose of assignments 01 to 13, and of 17, works out by hand, computed with the solutions.
 
-Assignments 00, 06, 14, 15 and 16 have such tests in their own folders.
+Assignments 00, 06, 14, 15, 16 and 18 have such tests in their own folders.
 """
 
 import importlib.util

@@ -159,12 +159,12 @@ def test_grading_needs_no_network(tmp_path):
     assert (row["status"], row["score"]) == ("graded", "15")
 
 
-# ---------------------------------------------------------------------- four of the eighteen
+# ---------------------------------------------------------------------- four of the nineteen
 
 
 def test_the_readme_and_the_page_have_the_same_recipe():
     lines = recipe(ROOT / "README.md", "Before you adopt the course")
-    assert lines == recipe(ADOPTING, "Can I teach four of the eighteen assignments?")
+    assert lines == recipe(ADOPTING, "Can I teach four of the nineteen assignments?")
     assert shlex.split(lines[0])[2:6] == list(FOUR)
     assert len(lines) == 3
 

@@ -234,9 +234,9 @@ def test_assignment_name_that_hides_a_module_is_refused(tmp_path: Path, stem: st
 
 def test_course_yml_of_this_course_is_valid() -> None:
     assignments = load_course(ROOT).assignments
-    assert [a.name[:2] for a in assignments] == [f"{number:02}" for number in range(18)]
+    assert [a.name[:2] for a in assignments] == [f"{number:02}" for number in range(19)]
     assert [a.points for a in assignments] == [
-        *(10, 10, 15, 15, 20, 25, 15, 20, 20, 15, 12, 14, 10, 17, 12, 20, 18, 10)
+        *(10, 10, 15, 15, 20, 25, 15, 20, 20, 15, 12, 14, 10, 17, 12, 20, 18, 10, 15)
     ]
 
 

@@ -26,6 +26,7 @@ VECTORS, HEADS, BLOCK = "01_word_vectors", "03_masked_heads", "05_encoder_block"
 COUNT, TRANSLATOR, TRAINING = "06_bert_param_count", "08_encoder_decoder", "15_train_it_well"
 READY = "torch.nn.functional.scaled_dot_product_attention"
 X = torch.ones(2, 3)
+LARGE = torch.ones(2, 10)
 
 
 # ------------------------------------------------------------------ the record
@@ -116,6 +117,14 @@ SIZES = [
     ("torch.ones(1).expand(10)", False),
     ("torch.ones(3).topk(2)", False),
     ("X[:1].unsqueeze(0).expand(99, *X[:1].shape)", False),
+    ("LARGE.T.contiguous()", True),
+    ("torch.stack([LARGE[0, :6], LARGE[1, :6]])", True),
+    ("LARGE.to(torch.float64)", True),
+    ("LARGE.T", False),
+    ("LARGE.unflatten(1, (2, 5)).split(1)", False),
+    ("torch.meshgrid([LARGE[0], LARGE[1]], indexing='ij')", False),
+    ("LARGE.add_(1)", False),
+    ("LARGE[:, :3] + 1", False),
 ]
 
 
@@ -125,7 +134,7 @@ def test_a_tensor_that_is_too_large_is_recorded_with_its_line(
 ) -> None:
     entries = recording(NINE)
     with entries.active():
-        exec(compile(f"import torch\n{code}", "net.ipynb cell 7", "exec"), {"X": X})
+        exec(compile(f"import torch\n{code}", "net.ipynb cell 7", "exec"), {"X": X, "LARGE": LARGE})
     assert entries.found == ({NINE: ("net.ipynb cell 7", 2)} if is_large else {})
 
 

@@ -134,12 +134,15 @@ class Entries:
             name = str(getattr(operator, "__name__", "")).partition(".")[0]
             self.note(self._names.get(("torch", name), ()))
 
-    def note_sizes(self, result: Any) -> None:
-        """Record the tensors in an operator's result that are larger than a limit."""
-        for tensor in result if isinstance(result, list | tuple) else [result]:
-            if self._limits and isinstance(tensor, Tensor):
-                numbers = _numbers_kept(tensor)
-                self.note(name for name, limit in self._limits.items() if numbers > limit)
+    def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
+        """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
+        if not self._limits:
+            return
+        known = {_storage(tensor) for tensor in _tensors(given)}
+        for tensor in _tensors([result]):
+            if _storage(tensor) not in known:
+                names = [name for name, limit in self._limits.items() if tensor.numel() > limit]
+                self.note(names)
 
     def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
@@ -221,17 +224,25 @@ class _Operators(TorchFunctionMode):
     ) -> Any:
         self._entries.note_operator(operator)
         result = operator(*args, **(kwargs or {}))
-        self._entries.note_sizes(result)
+        self._entries.note_sizes(result, [*args, *(kwargs or {}).values()])
         return result
 
 
-def _numbers_kept(tensor: Tensor) -> int:
-    """Return how many numbers a tensor needs room for: an expanded one no more than what it shows again and again."""
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """Yield the tensors among values, and those in their lists and tuples."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _storage(tensor: Tensor) -> int:
+    """Return where a tensor's numbers lie, which its views share."""
     try:
-        stored = tensor.untyped_storage().nbytes() // tensor.element_size()
+        return tensor.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):  # sparse ones, for example, have no storage
-        return tensor.numel()
-    return min(stored, tensor.numel())
+        return id(tensor)
 
 
 def _root(name: str) -> str:
