@@ -15,6 +15,7 @@ from autograder.source.text import cells
 MOST_LINES = 30  # of a student's code on a sheet
 MANY_LINES = 18  # functions that are only called are left out beyond them
 LONGEST_LINE = 118
+_REMARK = re.compile(r"(?<!\s)\s{2,}#.*$")  # a run of spaces is tried once
 _TOKEN = re.compile(r"\$\w+|\w+|[^\w\s]")
 # a name with attributes, an index or arguments
 # each letter belongs to one loop, and all loops are short: the text is a student's
@@ -311,7 +312,7 @@ def _shifted(row: str, columns: int) -> str:
 
 
 def _without_remark(row: str) -> str:
-    return re.sub(r"\s{2,}#.*$", "", row)
+    return _REMARK.sub("", row)
 
 
 def short_line(line: CodeLine) -> CodeLine:
