@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from autograder.course.config import Course
+from autograder.grading.grader import TRIED
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies
@@ -28,6 +29,7 @@ from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grad
 from autograder.runs.private_folder import PrivateFolder
 from autograder.sandbox.doctor import doctor
 from autograder.sandbox.outside.shut_in import shut_in
+from autograder.sandbox.shared.tried import NETWORK
 from tests.autograder.tiny_course import ALTERNATIVE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's.")
@@ -182,6 +184,17 @@ def test_grading_goes_on_and_the_fork_is_the_same(pool):
     assert (right.score, right.flags) == (right.max_score, ())
     assert {test.mistake for test in wrong.tests} == {None, "subtracts"}
     assert pool.submit(os.getpid).result() == before
+
+
+def test_what_is_tried_in_vain_is_told_by_the_fork_that_grades(pool):
+    tries = "\nimport socket\ntry: socket.socket()\nexcept OSError: pass\n"
+    flags = [
+        pool.submit(grade_one, Submission("ada", NAME, (SourceFile("adding.py", text),)))
+        .result()
+        .flags
+        for text in (ALTERNATIVE + tries, ALTERNATIVE)
+    ]
+    assert flags == [(TRIED[NETWORK],), ()]
 
 
 def test_a_fork_writes_temporary_files_of_its_own(pool):
