@@ -188,8 +188,8 @@ class OwnCode:
 
     def _change(self, text: str) -> Change | None:
         """Return the change if it is one for Python, too."""
-        tree = _parsed(text)
-        if tree is None or self._tree is None or ast.dump(tree) == ast.dump(self._tree):
+        form = _form(text)
+        if form is None or form == _form(self.text):
             return None
         rows = text.split("\n")
         first = _equal_at_the_begin(self._rows, rows)
@@ -285,6 +285,15 @@ def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except _UNREADABLE:
+        return None
+
+
+def _form(text: str) -> str | None:
+    """Return what Python reads in a text, whatever its spaces and remarks are; None if it cannot be read."""
+    tree = _parsed(text)
+    try:
+        return None if tree is None else ast.dump(tree)
+    except RecursionError:  # Python itself reads a little deeper
         return None
 
 
