@@ -39,6 +39,7 @@ class _Maker:
     """Stands for a maker while bytes are read."""
 
     __slots__ = ("_name",)
+    _name: str
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
