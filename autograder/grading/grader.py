@@ -133,6 +133,8 @@ class Grader:
             file = self.choose(assignment, submission, budget)
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
             results, seconds = self._results(prepared, loaded)
+            # the record of what it tried ends with the budget
+            flags = (*limited_notes(submission.notes), *_flags(prepared, loaded))
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -146,7 +148,7 @@ class Grader:
             submission_sha256=submission_digest(submission),
             suite_sha256=prepared.suite_sha256,
             autograder=__version__,
-            flags=(*limited_notes(submission.notes), *_flags(prepared, loaded)),
+            flags=flags,
             test_seconds=seconds,
         )
 

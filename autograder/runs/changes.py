@@ -26,6 +26,11 @@ def require_watchfiles() -> None:
         )
 
 
+def _has_a_text_for_name(folder: Path) -> bool:
+    """Whether the library can watch a folder; what others hold is seen when all is looked at."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in str(folder))
+
+
 class Changes:
     """Calls a function with the paths that changed, in a thread of its own."""
 
@@ -39,7 +44,7 @@ class Changes:
 
         What happened in a folder before is not reported.
         """
-        wanted = frozenset(folders)
+        wanted = frozenset(filter(_has_a_text_for_name, folders))
         if wanted == self._folders:
             return False
         self.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ENGINE = __name__.partition(".")[0]
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 def dumps(value: Any) -> bytes:
@@ -25,7 +26,29 @@ def dumps(value: Any) -> bytes:
 
 def loads(data: bytes) -> Any:
     """Return the value that `dumps` was given; raises Exception of some kind for all else."""
-    return _Reader(io.BytesIO(data)).load()
+    return _built(_Reader(io.BytesIO(data)).load(), {})
+
+
+class _Made(tuple[Any, ...]):
+    """What a maker is to make, of which the unpickler can call or change nothing: its name and arguments."""
+
+    __slots__ = ()
+
+
+class _Maker:
+    """Stands for a maker while bytes are read."""
+
+    __slots__ = ("_name",)
+    _name: str
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise pickle.UnpicklingError("a reply may not change a maker")
+
+    def __call__(self, *arguments: Any) -> _Made:
+        return _Made((self._name, *arguments))
 
 
 class _Writer(pickle.Pickler):
@@ -51,15 +74,45 @@ class _Writer(pickle.Pickler):
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module == __name__ and name in MAKERS:
-            return MAKERS[name]
+            return _Maker(name)
         raise pickle.UnpicklingError(f"a reply may not hold {module}.{name}")
+
+
+def _built(value: Any, known: dict[int, Any]) -> Any:
+    """Return a value that was read, with what its parts are to make; `known` are those built before."""
+    kind = type(value)
+    if kind not in (_Made, list, tuple, dict, set, frozenset):
+        return value
+    if id(value) not in known:
+        known[id(value)] = _of_parts(kind, value, known)
+    return known[id(value)]
+
+
+def _of_parts(kind: type[Any], value: Any, known: dict[int, Any]) -> Any:
+    if kind is _Made:
+        name, *arguments = value
+        return MAKERS[name](*(_built(argument, known) for argument in arguments))
+    if kind is dict:
+        return {_key(key): _built(part, known) for key, part in value.items()}
+    if kind in (set, frozenset):
+        return kind(map(_key, value))
+    return kind(_built(part, known) for part in value)
+
+
+def _key(value: Any) -> Any:
+    """Return a key or a member, which is built of plain values: no hash of a record is computed."""
+    if type(value) is tuple:
+        return tuple(map(_key, value))
+    if type(value) in _PLAIN:
+        return value
+    raise pickle.UnpicklingError(f"a {type(value).__name__} may not be a key in a reply")
 
 
 def raised(module: str, name: str, arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
     """Return an exception with these arguments and attributes."""
     kind = _class(module, name)
-    if not issubclass(kind, BaseException):
-        raise pickle.UnpicklingError(f"{name} is no exception")
+    if not issubclass(kind, Exception):
+        raise pickle.UnpicklingError(f"{name} is no error")
     error = kind.__new__(kind, *arguments)
     error.args = arguments
     vars(error).update(state)

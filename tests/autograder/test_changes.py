@@ -29,7 +29,9 @@ def test_changes_of_watched_folders_are_noticed_and_links_are_not_followed(tmp_p
     (ada / "link").symlink_to(secret)
     changes = Changes(changed)
     try:
-        assert changes.watch({ada.parent, ada}) and not changes.watch({ada, ada.parent})
+        odd = ada.parent / "\udcff"  # a name in no encoding
+        odd.mkdir()
+        assert changes.watch({ada.parent, ada, odd}) and not changes.watch({ada, odd, ada.parent})
         number = 0
 
         def write() -> bool:

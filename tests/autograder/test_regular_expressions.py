@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import autograder
+from autograder.course.config import load_course
+from autograder.extras.sheets.own_code import CodeLine, OwnCode, short_line
+from autograder.extras.sheets.questions import Edit, load_question_file
+from autograder.source.python_versions import newer_syntax
 
 try:
     from re import _parser as parser  # type: ignore[attr-defined]
 except ImportError:  # Python 3.10
     import sre_parse as parser  # type: ignore[no-redef]
 
+ROOT = Path(__file__).parents[2]
 # whose text is the author's, the instructor's or the machine's; and what is imported where its packages are
 TRUSTED = ("authoring.", "course.", "installation.", "cli.", "extras.cluster.")
 SIGNS = 6  # of an expression, in the texts
@@ -28,23 +36,80 @@ SECONDS = 0.04  # of processor time: a linear search takes less than a hundredth
 STEEP = 3.0  # times as long for a text twice as long: linear is 2, quadratic 4
 
 
-def expressions() -> Iterator[tuple[str, re.Pattern[Any], tuple[str, ...]]]:
-    """The expressions of all modules, and how each is used."""
+# expressions that are put together from others: a test of its own searches with each
+MADE = {
+    "extras.sheets.own_code": "first + ''.join(pieces[1:]) + last",
+    "nbgrader.inbound": "_NAME.format(names)",  # on the name of one folder
+    "source.python_versions": "pattern",
+}
+
+
+def modules() -> Iterator[tuple[str, ModuleType, str]]:
+    """The name, the module and the text of each that searches texts of students."""
     for module in pkgutil.walk_packages(autograder.__path__, "autograder."):
-        if module.name.removeprefix("autograder.").startswith(TRUSTED):
+        name = module.name.removeprefix("autograder.")
+        if name.startswith(TRUSTED):
             continue
         try:
             loaded = importlib.import_module(module.name)
         except ModuleNotFoundError:
             continue
-        source = Path(str(loaded.__file__)).read_text("utf-8")
+        yield name, loaded, Path(str(loaded.__file__)).read_text("utf-8")
+
+
+def expressions() -> Iterator[tuple[str, re.Pattern[Any], tuple[str, ...]]]:
+    """The expressions of all modules, and how each is used."""
+    for module, loaded, source in modules():
         for name, value in vars(loaded).items():
             if isinstance(value, re.Pattern):
                 used = set(
                     re.findall(rf"\b{name}\.(match|fullmatch|search|sub|split|find)", source)
                 )
                 whole = used <= {"match", "fullmatch"} and used
-                yield f"{module.name}.{name}", value, tuple(used) if whole else ("search",)
+                yield f"{module}.{name}", value, tuple(used) if whole else ("search",)
+        yield from _inline(module, ast.parse(source))
+
+
+def _inline(module: str, tree: ast.Module) -> Iterator[tuple[str, re.Pattern[Any], tuple[str]]]:
+    """The expressions in calls such as `re.search("…", text)`, with a word for each placeholder."""
+    assigned = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    at_the_top = [id(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    for call in filter(_is_search, ast.walk(tree)):
+        if id(call) in at_the_top:
+            continue  # it is an expression of the module
+        first = call.args[0]
+        if ast.unparse(first) == MADE.get(module):
+            continue
+        text = _text_of(assigned.get(first.id, first) if isinstance(first, ast.Name) else first)
+        multiline = re.MULTILINE if "re.M" in ast.unparse(call) else 0
+        used = call.func.attr if call.func.attr in ("match", "fullmatch") else "search"
+        yield f"{module}:{text}", re.compile(text, multiline), (used,)
+
+
+def _is_search(node: Any) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and ast.unparse(node.func.value) == "re"
+        and node.func.attr != "escape"
+    )
+
+
+def _text_of(node: Any) -> str:
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text_of(part) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return "name"
+    assert isinstance(node, ast.Constant), (
+        f"add a test of this to those of MADE: {ast.unparse(node)}"
+    )
+    return str(node.value)
 
 
 EXPRESSIONS = list(expressions())
@@ -98,7 +163,7 @@ def hostile_texts(expression: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]
 
 
 def seconds_of(
-    expression: re.Pattern[Any], method: str, text: tuple[str, str, str], letters: int
+    expression: re.Pattern[Any] | Searching, method: str, text: tuple[str, str, str], letters: int
 ) -> float:
     begin, middle, end = text
     whole: Any = begin + middle * (letters // len(middle)) + end
@@ -109,7 +174,9 @@ def seconds_of(
     return time.process_time() - started
 
 
-def is_steep(expression: re.Pattern[Any], method: str, text: tuple[str, str, str]) -> bool:
+def is_steep(
+    expression: re.Pattern[Any] | Searching, method: str, text: tuple[str, str, str]
+) -> bool:
     """Whether twice the text takes more than about twice as long, once it takes long at all."""
     letters = 16
     while letters < LETTERS:
@@ -122,8 +189,7 @@ def is_steep(expression: re.Pattern[Any], method: str, text: tuple[str, str, str
 
 
 @pytest.mark.parametrize(
-    ("expression", "methods"),
-    [pytest.param(*each[1:], id=each[0].removeprefix("autograder.")) for each in EXPRESSIONS],
+    ("expression", "methods"), [pytest.param(*each[1:], id=each[0]) for each in EXPRESSIONS]
 )
 def test_expression_takes_time_linear_in_the_text(
     expression: re.Pattern[Any], methods: tuple[str, ...]
@@ -140,3 +206,45 @@ def test_steep_expressions_are_seen() -> None:
         assert any(is_steep(expression, "search", text) for text in hostile_texts(expression)), (
             steep
         )
+
+
+@dataclass(frozen=True)
+class Searching:
+    """A function that searches a text with expressions that it puts together, in place of an expression."""
+
+    search: Callable[[str], object]
+    pattern: str = ""
+
+
+def with_questions(text: str) -> None:
+    """Search a text as `sheet` does for each question of the course."""
+    for edit in QUESTIONS:
+        OwnCode(text).changed([edit])
+
+
+def questions() -> Iterator[Edit]:
+    course = load_course(ROOT)
+    for assignment in course.assignments:
+        file = load_question_file(course, assignment)
+        for topic in file.topics if file else ():
+            for what_if in topic.what_if:
+                yield from what_if.edits
+
+
+QUESTIONS = list(questions())
+UNITS = {
+    with_questions: ["a.", "a[", "a(", "a ", "a[0]", "( ", "a.a(a)[a] "],
+    lambda text: newer_syntax(text, (3, 10)): ['f"{', "f'", "a[", "a[ ", "a[*", "type a[]", "def "],
+    lambda text: short_line(CodeLine(1, text)): [" ", "\t", "  #", " a"],
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "unit"), [(function, unit) for function, units in UNITS.items() for unit in units]
+)
+def test_made_expression_takes_time_linear_in_the_text(
+    function: Callable[[str], object], unit: str
+) -> None:
+    assert QUESTIONS
+    for begin in ("", "x"):
+        assert not is_steep(Searching(function), "search", (begin, unit, "\0"))

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pytest
 
 from autograder.course.config import Course
+from autograder.grading.grader import TRIED
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies
@@ -28,6 +29,7 @@ from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grad
 from autograder.runs.private_folder import PrivateFolder
 from autograder.sandbox.doctor import doctor
 from autograder.sandbox.outside.shut_in import shut_in
+from autograder.sandbox.shared.tried import NETWORK
 from tests.autograder.tiny_course import ALTERNATIVE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's.")
@@ -184,6 +186,17 @@ def test_grading_goes_on_and_the_fork_is_the_same(pool):
     assert pool.submit(os.getpid).result() == before
 
 
+def test_what_is_tried_in_vain_is_told_by_the_fork_that_grades(pool):
+    tries = "\nimport socket\ntry: socket.socket()\nexcept OSError: pass\n"
+    flags = [
+        pool.submit(grade_one, Submission("ada", NAME, (SourceFile("adding.py", text),)))
+        .result()
+        .flags
+        for text in (ALTERNATIVE + tries, ALTERNATIVE)
+    ]
+    assert flags == [(TRIED[NETWORK],), ()]
+
+
 def test_a_fork_writes_temporary_files_of_its_own(pool):
     folder = pool.submit(temporary_file).result()
     assert Path(folder).is_dir(), "it is removed with the graders"
@@ -335,12 +348,64 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@dataclass
+class Caller:
+    """A record whose methods the unpickler would call by itself."""
+
+    called: ClassVar[list[str]] = []
+
+    def __call__(self, *_: object) -> None:
+        self.called.append("as a function")
+
+    def append(self, _: object) -> None:
+        self.called.append("append")
+
+    def __setitem__(self, *_: object) -> None:
+        self.called.append("setitem")
+
+    def __setstate__(self, _: object) -> None:
+        self.called.append("setstate")
+
+    def __hash__(self) -> int:
+        self.called.append("hash")
+        return 1
+
+
+def bytes_of(maker: str, arguments: bytes, rest: bytes) -> bytes:
+    """A pickle that calls a maker with arguments, and then goes on."""
+    return b"\x80\x02c" + replies.__name__.encode() + f"\n{maker}\n".encode() + arguments + rest
+
+
+WORDS = f"X{len(__name__):c}\0\0\0{__name__}X\6\0\0\0Caller}}\x87R"
+CALLER = bytes_of("record", WORDS.encode("latin-1"), b"")
+MADE_BY_HAND = {
+    "calls a record": CALLER + b")R.",
+    "appends to a record": CALLER + b"Na.",
+    "fills a record": CALLER + b"NNs.",
+    "gives a record a state": CALLER + b"}X\1\0\0\0xK\1sb.",
+    "asks for the hash of a record": b"\x80\x02}" + CALLER[2:] + b"Ns.",
+    "changes a maker": bytes_of("path", b"", b"N}X\x0c\0\0\0__defaults__)s\x86b."),
+    "gives a maker an attribute": bytes_of("path", b"", b"}X\1\0\0\0xK\1sb."),
+    "ends the parent": pickle.dumps(
+        Hostile(replies.raised, "builtins", "KeyboardInterrupt", (), {})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *MADE_BY_HAND])
 def test_hostile_replies_are_not_read(name):
-    data = pickle.dumps(HOSTILE[name], protocol=4)
-    with pytest.raises((pickle.UnpicklingError, TypeError)):
+    data = MADE_BY_HAND.get(name) or pickle.dumps(HOSTILE[name], protocol=4)
+    with pytest.raises((pickle.UnpicklingError, TypeError, AttributeError)):
         replies.loads(data)
     assert "antigravity" not in sys.modules
+    assert Caller.called == []
+
+
+def test_parts_that_a_reply_repeats_are_built_once():
+    value: list[object] = []
+    for _ in range(60):
+        value = [value, value]
+    assert len(replies.loads(replies.dumps(value))) == 2
 
 
 def test_fork_that_replies_otherwise_is_ended():

@@ -14,7 +14,7 @@ _DAY = re.compile(
     rf"[0-9]{{1,2}}[-. ]+(?:{_MONTHS})|(?:{_MONTHS})[-. ]+[0-9]{{2,4}}", re.IGNORECASE
 )
 _ERROR = re.compile(r"#[A-Z/0]+[!?]?")
-_LONG = re.compile(r"[0-9]{13,}0{3,}")  # a number has fifteen digits there
+_LONG = re.compile(r"[0-9]{13,}000")  # a number has fifteen digits there
 _REPAIR = "Export the table again, and open it with this column as text."
 
 

@@ -15,6 +15,7 @@ from autograder.source.text import cells
 MOST_LINES = 30  # of a student's code on a sheet
 MANY_LINES = 18  # functions that are only called are left out beyond them
 LONGEST_LINE = 118
+_REMARK = re.compile(r"(?<!\s)\s{2,}#.*$")  # a run of spaces is tried once
 _TOKEN = re.compile(r"\$\w+|\w+|[^\w\s]")
 # a name with attributes, an index or arguments
 # each letter belongs to one loop, and all loops are short: the text is a student's
@@ -187,8 +188,8 @@ class OwnCode:
 
     def _change(self, text: str) -> Change | None:
         """Return the change if it is one for Python, too."""
-        tree = _parsed(text)
-        if tree is None or self._tree is None or ast.dump(tree) == ast.dump(self._tree):
+        form = _form(text)
+        if form is None or form == _form(self.text):
             return None
         rows = text.split("\n")
         first = _equal_at_the_begin(self._rows, rows)
@@ -287,6 +288,15 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
+def _form(text: str) -> str | None:
+    """Return what Python reads in a text, whatever its spaces and remarks are; None if it cannot be read."""
+    tree = _parsed(text)
+    try:
+        return None if tree is None else ast.dump(tree)
+    except RecursionError:  # Python itself reads a little deeper
+        return None
+
+
 def _span(node: ast.AST) -> range:
     first = int(getattr(node, "lineno", 1))
     decorators = [decorator.lineno for decorator in getattr(node, "decorator_list", ())]
@@ -311,7 +321,7 @@ def _shifted(row: str, columns: int) -> str:
 
 
 def _without_remark(row: str) -> str:
-    return re.sub(r"\s{2,}#.*$", "", row)
+    return _REMARK.sub("", row)
 
 
 def short_line(line: CodeLine) -> CodeLine:

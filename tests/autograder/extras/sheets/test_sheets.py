@@ -98,6 +98,16 @@ def test_short_functions_that_are_called_are_shown_too() -> None:
     assert [block[0].text for block in blocks] == ["def f(x):", "def helper(x):"]
 
 
+@pytest.mark.parametrize("times", [300, 900, 1500, 2500, 100_000])
+@pytest.mark.parametrize("begin", ["1+", "-", "x.", "("])
+def test_text_that_is_nested_deeply_is_shown_and_ends_nothing(begin: str, times: int) -> None:
+    code = own(
+        f"def f(x):\n    y = 1\n    return y\n\nz = {begin * times}x{')' * (begin == '(') * times}\n"
+    )
+    code.changed([Edit.model_validate({"replace": "y = 1", "with": "y = 2"})])
+    assert not code.is_readable or code.lines_of(["f"])
+
+
 def test_a_mistake_is_made_in_a_students_text_where_its_lines_are_found() -> None:
     course = load_course(ROOT)
     assignment = course.assignment(NAME)
