@@ -304,7 +304,7 @@ def test_the_notebook_tries_an_input_on_its_definitions(in_notebook: Path) -> No
     assert 'catch("layer_norm", give_up="A")' in shown
     assert "It catches A" in str(notebook.catch("layer_norm", give_up="a"))
     assert "There is no program 'H'" in str(notebook.catch("layer_norm", give_up="H"))
-    assert "no test of a part 'attention'" in str(notebook.catch("attention", lambda: ()))
+    assert "There is no part 'attention'" in str(notebook.catch("attention", lambda: ()))
 
 
 def test_the_notebook_lists_caught_programs_with_bold_titles(in_notebook: Path) -> None:

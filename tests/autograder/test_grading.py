@@ -24,6 +24,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from autograder.cli import app
+from autograder.cli.instructors import AS_ROOT
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
@@ -742,7 +743,8 @@ def test_unwritable_output_is_reported_before_grading(grade_ada, tmp_path, below
     taken.write_text("mine")
     done = grade_ada(taken / below)
     sentence = f"{taken / below} cannot be written: {taken} is not a folder.\n"
-    assert (done.exit_code, done.stderr, taken.read_text()) == (2, sentence, "mine")
+    said = done.stderr.removeprefix(f"{AS_ROOT}\n")
+    assert (done.exit_code, said, taken.read_text()) == (2, sentence, "mine")
 
 
 def test_interrupted_run_prints_how_to_see_the_grades(grade_ada, tmp_path, monkeypatch):

@@ -177,9 +177,8 @@ def test_value_in_place_of_text_is_shown_as_it_is_written(tmp_path: Path, writte
     [
         ("grade", "x", "--jobs"),
         ("grade", "x", "--seed"),
-        ("grade", "x", "--every"),
         ("decide", "ada", "--give"),
-        ("decide", "--pick", "--border"),
+        ("decide", "--pick"),
         ("similar", "x", "-a", "y", "--least"),
         ("audit", "--seeds"),
     ],

@@ -25,9 +25,10 @@ from autograder import notebook
 from autograder.cli import app
 from autograder.course.config import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
+from autograder.sandbox.inside.shell import Shell
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.watch import Watch
-from autograder.source.text import NoShell, cells
+from autograder.source.text import cells
 from tests.autograder.sampling import sampled
 from tests.autograder.unfinished_states import (
     NOT_TO_PACK,
@@ -106,7 +107,7 @@ def by_notebook(material: Material, folder: Path) -> Seen:
     )
     main = ModuleType("__main__")
     space = vars(main)
-    space.update({"In": [], "get_ipython": NoShell})
+    space.update({"In": [], "get_ipython": lambda: Shell(space)})
     for name, code in cells(file.read_text("utf-8"), file.name):
         if "autograder.notebook" not in code:
             run_cell(code, name, space)
