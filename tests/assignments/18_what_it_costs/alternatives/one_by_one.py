@@ -125,7 +125,7 @@ def expected_tokens(a, R):
     if a < 0 or a > 1:
         raise ValueError(f"{a=} is no probability")
     words, reached = 0.0, 1.0
-    for _ in range(R + 1):
+    for _ in range(1 + R):
         words += reached
         reached *= a
     return words
