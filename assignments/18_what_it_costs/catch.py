@@ -19,7 +19,7 @@ import torch
 
 def speculate(program, p, q, guesses, uniforms):
     """p (R + 1, V), q (R, V), guesses (R,), uniforms (R + 1,): the words of the step."""
-    R = len(guesses)
+    (R,) = guesses.shape
     if q.ndim != 2 or len(q) != R or p.shape != (R + 1, q.shape[1]) or uniforms.shape != (R + 1,):
         raise ValueError("The shapes are p (R + 1, V), q (R, V), guesses (R,) and uniforms (R + 1,).")
     for name, table in (("p", p), ("q", q)):
