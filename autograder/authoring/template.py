@@ -6,9 +6,9 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "templates"
 
 
-def filled(name: str, words: Mapping[str, str] | None = None, folder: Path = FOLDER) -> str:
+def filled(name: str, words: Mapping[str, str] | None = None) -> str:
     """Return the template with that name, with each `@word@` replaced."""
-    text = (folder / f"{name}.txt").read_text(encoding="utf-8")
+    text = (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
     for word, value in (words or {}).items():
         text = text.replace(f"@{word}@", value)
     return text

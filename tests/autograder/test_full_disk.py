@@ -22,14 +22,14 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 def fill_the_disk(monkeypatch: pytest.MonkeyPatch, name: str = "") -> None:
     """Let every file fail that is opened for writing, or those with `name` in theirs."""
-    real = Path.open
+    real = os.open
 
-    def opened(path: Path, mode: str = "r", *options: Any, **more: Any) -> Any:
-        if mode[0] in "wx" and name in path.name:
+    def opened(path: str, flags: int, *options: Any, **more: Any) -> int:
+        if flags & os.O_CREAT and name in os.path.basename(path):
             raise FULL
-        return real(path, mode, *options, **more)
+        return real(path, flags, *options, **more)
 
-    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(os, "open", opened)
 
 
 def descriptor_of(file: Path) -> int:

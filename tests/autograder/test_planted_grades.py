@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import autograder
 from autograder import api
 from autograder.gradebook.journal import FILE_NAME as JOURNAL
 from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
@@ -200,7 +201,7 @@ def test_grades_and_work_are_made_for_their_owner_alone(room: Path, umask: int) 
     try:
         for place in ("new/grades", "shared"):
             api.grade(room / "submitted", room / "course", room / place, jobs=1)
-        api.collect([room / "submitted"], room / "course", room / "work", source="folders")
+        autograder.collect([room / "submitted"], room / "course", room / "work", source="folders")
     finally:
         os.umask(before)
     for place in (room / "new", room / "work"):
@@ -356,7 +357,7 @@ def test_report_and_export_say_what_grade_refuses(room: Path) -> None:
     raise_scores(room)
     said = api.report(room / "grades", room / "course", jobs=1).differences
     assert len(said) == len(before) + 1 and "was changed by somebody else" in said[-1]
-    exported = api.export("csv", room / "grades", room / "course", output=room / "out.csv")
+    exported = autograder.export("csv", room / "grades", room / "course", output=room / "out.csv")
     assert any("was changed by somebody else" in line for line in exported.problems)
 
 

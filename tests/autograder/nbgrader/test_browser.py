@@ -29,7 +29,7 @@ import nbformat
 from playwright.sync_api import TimeoutError as NotShown
 from playwright.sync_api import sync_playwright
 
-from autograder import api
+import autograder
 from autograder.authoring.build import build
 from tests.autograder.nbgrader.classroom import ROOT, TINY, Classroom, edited, tiny_classroom
 from tests.autograder.nbgrader.hostile_notebook import FLAG, make_hostile
@@ -226,7 +226,7 @@ def fill_and_save(page: Any, cell: Any, field: str, text: str) -> None:
 
 def exported(room: Classroom) -> str:
     """Return the scores for a spreadsheet."""
-    api.export("csv", room.folder / "grades", room.folder, output=room.folder / "scores.csv")
+    autograder.export("csv", room.folder / "grades", room.folder, output=room.folder / "scores.csv")
     return (room.folder / "scores.csv").read_text("utf-8")
 
 

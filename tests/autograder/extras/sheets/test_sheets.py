@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import api
+import autograder
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
 from autograder.course.config import Assignment, Course, CourseError, load_course
@@ -184,7 +184,7 @@ def grades(
     }
     class_files = {f"{student}/{NAME}/masked_heads.py": text for student, text in answers.items()}
     write_files(folder / "submitted", class_files)
-    api.grade(folder / "submitted", course, folder / "grades", seed=3, jobs=1)
+    autograder.grade(folder / "submitted", course, folder / "grades", seed=3, jobs=1)
     return folder / "grades"
 
 
@@ -230,7 +230,7 @@ def test_an_edit_without_an_effect_is_not_asked(
     file = tmp_path / "submitted" / "ivy" / NAME / "masked_heads.py"
     file.parent.mkdir(parents=True)
     file.write_text(wrong, "utf-8")
-    api.grade(tmp_path / "submitted", course, tmp_path / "grades", seed=3, jobs=1)
+    autograder.grade(tmp_path / "submitted", course, tmp_path / "grades", seed=3, jobs=1)
     (grade,) = grades_at(tmp_path / "grades")
     plan = Plan(course, 3, names=(NAME,))
     for seed in range(4):
@@ -276,13 +276,13 @@ def test_the_same_submission_and_seed_give_the_same_sheet(
     pages = []
     for number, seed in enumerate([5, 5, 6]):
         page = tmp_path / f"{number}.html"
-        api.sheet(NAME, grades, course, student="ada", seed=seed, page=page)
+        autograder.sheet(NAME, grades, course, student="ada", seed=seed, page=page)
         pages.append(page.read_bytes())
     assert pages[0] == pages[1] != pages[2]
 
 
 def test_all_sheets_are_one_file_to_print(course: Course, grades: Path) -> None:
-    made = api.sheet(NAME, grades, course, everybody=True)
+    made = autograder.sheet(NAME, grades, course, everybody=True)
     page = made.path.read_text("utf-8")
     assert made.path == grades / "sheets" / NAME / "all-conversations.html"
     assert page.count('<section class="sheet">') == 8 and made.students == 7
@@ -294,7 +294,7 @@ def test_all_sheets_are_one_file_to_print(course: Course, grades: Path) -> None:
 def test_the_page_for_teaching_assistants_names_mistakes_and_holds_no_line_of_the_solution(
     course: Course, assignment: Assignment, grades: Path
 ) -> None:
-    made = api.sheet(NAME, grades, course)
+    made = autograder.sheet(NAME, grades, course)
     page = made.path.read_text("utf-8")
     assert made.path == grades / "sheets" / f"{NAME}.html"
     assert re.search(
@@ -324,13 +324,13 @@ def test_a_foreign_file_is_not_overwritten(course: Course, grades: Path, tmp_pat
     page = tmp_path / "notes.html"
     page.write_text("my notes", "utf-8")
     with pytest.raises(RefusedError, match="`sheet` did not write it"):
-        api.sheet(NAME, grades, course, student="ada", page=page)
+        autograder.sheet(NAME, grades, course, student="ada", page=page)
     assert page.read_text("utf-8") == "my notes"
 
 
 def test_an_unknown_student_is_a_sentence(course: Course, grades: Path) -> None:
     with pytest.raises(RefusedError, match="nobody"):
-        api.sheet(NAME, grades, course, student="nobody")
+        autograder.sheet(NAME, grades, course, student="nobody")
 
 
 def test_students_receive_no_key_of_a_sheet(course: Course) -> None:
