@@ -130,7 +130,6 @@ class Audit:
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         for proof in self.proofs.values():
             self.problems += proof.problems
-        self.problems += self.carried.problems
         for finding in self.findings:
             case = finding.case
             if case.kind == "mutant":
@@ -177,6 +176,7 @@ class Audit:
             "unpromised": self.unpromised,
             **{name: proof.as_record() for name, proof in self.proofs.items()},
             "in_alternatives": self.carried.sentence,
+            "wrong_names_in_alternatives": self.carried.wrong_names,
             "fixed_inputs": {inputs.test: inputs.reason for inputs in self.sent if inputs.fixed},
             "problems": self.problems,
         }

@@ -13,6 +13,7 @@ from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.mistakes import Mistake, load_alternatives, mistakes_by_id
 from autograder.runs.pool import this_grader
+from autograder.text.wording import counted
 
 MOST = 60  # of an assignment; evenly spread over all of them
 IDEAS = ("idea", "central")
@@ -20,15 +21,15 @@ IDEAS = ("idea", "central")
 
 @dataclass(frozen=True)
 class CarriedOver:
-    """Of the mistakes that fail a visible test of an alternative: how many `check` asks about, and sentences
-    about wrong names.
+    """Of the mistakes that fail a visible test of an alternative: how many `check` asks about, and a sentence
+    about each that it calls by another's name.
     """
 
     failed: int = 0
     asked: int = 0
     failed_ideas: int = 0
     asked_ideas: int = 0
-    problems: tuple[str, ...] = ()
+    wrong_names: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -37,7 +38,11 @@ class CarriedOver:
             return ""
         all_of_them = f"{self.asked} of {self.failed}"
         ideas = f"{self.asked_ideas} of {self.failed_ideas} ideas"
-        return f"In alternatives, `check` asks about {all_of_them} known mistakes that fail a visible test, {ideas}."
+        wrong = counted(len(self.wrong_names), "wrong name")
+        return (
+            f"In alternatives, `check` asks about {all_of_them} known mistakes that fail a visible test, {ideas}; "
+            f"it gives {wrong}."
+        )
 
 
 def carried_over(name: str) -> CarriedOver:
@@ -61,7 +66,7 @@ def _summary(named: Sequence[tuple[str, Mistake, NamesAtHome]]) -> CarriedOver:
         asked=sum(names.asked for _, names in failing),
         failed_ideas=len(ideas),
         asked_ideas=sum(names.asked for names in ideas),
-        problems=tuple(
+        wrong_names=tuple(
             f"alternative {name}: {names.problem}" for name, _, names in named if names.wrong
         ),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.authoring.audit import Audit
 from autograder.authoring.carried_over import CarriedOver, mistaken, with_edits
 from autograder.course.config import load_course
 from tests.autograder.tiny_course import write_tiny_course
@@ -36,5 +37,12 @@ def test_each_mistake_meets_each_alternative_that_has_its_text(tmp_path: Path) -
 
 def test_the_share_is_told_in_a_sentence() -> None:
     assert CarriedOver().sentence == ""
-    told = CarriedOver(failed=10, asked=7, failed_ideas=4, asked_ideas=4).sentence
-    assert "7 of 10 known mistakes" in told and "4 of 4 ideas" in told
+    told = CarriedOver(10, 7, 4, 4, wrong_names=("one", "another")).sentence
+    assert "7 of 10 known mistakes" in told and "4 of 4 ideas" in told and "2 wrong names" in told
+
+
+def test_a_wrong_name_in_an_alternative_is_a_figure_and_no_problem() -> None:
+    audit = Audit("01_adding", carried=CarriedOver(10, 7, 4, 4, wrong_names=("one",)))
+    audit.conclude()
+    assert audit.problems == []
+    assert audit.as_record()["wrong_names_in_alternatives"] == ("one",)
