@@ -476,15 +476,15 @@ def add_lora(model: nn.Module, names: list[str], rank: int, alpha: float) -> int
     ### BEGIN SOLUTION
     modules = dict(model.named_modules())
     attentions = [name for name, module in modules.items() if isinstance(module, nn.MultiheadAttention)]
-    for name in names:
-        if type(modules.get(name)) is not nn.Linear:
-            raise ValueError(f"{name} is no nn.Linear of this model.")
-        if any(name.startswith(f"{attention}.") for attention in attentions):
-            raise ValueError(f"{name} lies inside an attention that never calls it.")
+    for full_name in names:
+        if type(modules.get(full_name)) is not nn.Linear:
+            raise ValueError(f"{full_name} is no nn.Linear of this model.")
+        if any(full_name.startswith(f"{attention}.") for attention in attentions):
+            raise ValueError(f"{full_name} lies inside an attention that never calls it.")
     freeze(model)
-    for name in names:
-        parent, _, own_name = name.rpartition(".")
-        setattr(modules[parent], own_name, LoRALinear(modules[name], rank, alpha))
+    for full_name in names:
+        parent, _, own_name = full_name.rpartition(".")
+        setattr(modules[parent], own_name, LoRALinear(modules[full_name], rank, alpha))
     return trainable(model)
     ### END SOLUTION
 

@@ -15,10 +15,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.selfcheck import live, watch, workspace
+from autograder.selfcheck import live, watch
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import source_files
+from autograder.submissions.files import DiskFolder, Entry
 from autograder.text.consoles import REPLACEMENTS, encodable
 from tests.autograder.sampling import sampled
 from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, write_answer
@@ -236,22 +237,29 @@ def test_commands_work_in_a_folder_with_an_odd_name(
 def ignores_case(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand for a folder that ignores case, with a file Adding.py: that is listed, and adding.py opens it, too.
 
-    Such a file system cannot be made everywhere: both names are links to one file, and the listing leaves one out.
+    Such a file system cannot be made everywhere: one name is a link to the other, and no listing has it.
     """
-    os.link(folder / "adding.py", folder / "Adding.py")
+    (folder / "adding.py").rename(folder / "Adding.py")
+    (folder / "adding.py").symlink_to("Adding.py")
+
+    listed_on_disk = DiskFolder.entries
 
     def listed(folder: Path) -> list[Path]:
         return [file for file in source_files(folder) if file.name != "adding.py"]
 
-    monkeypatch.setattr(workspace, "source_files", listed)
+    def entries(folder: DiskFolder) -> list[Entry]:
+        return [entry for entry in listed_on_disk(folder) if entry.name != "adding.py"]
+
     monkeypatch.setattr(watch, "source_files", listed)
+    monkeypatch.setattr(DiskFolder, "entries", entries)
     return folder
 
 
 def test_name_in_other_letters_is_the_same_file_where_case_is_ignored(ignores_case: Path) -> None:
     write_answer(ignores_case, SUBTRACTS)
     work = find_work(ignores_case)
-    assert (work.file.name, work.problem, work.note) == ("adding.py", "", "")
+    assert work.file.samefile(ignores_case / "adding.py")
+    assert (work.problem, work.note) == ("", "")
     assert not work.is_untouched()
     report = check_target(ignores_case)
     assert report.score < report.max_score and not report.note
