@@ -272,7 +272,7 @@ def test_layers_of_attention_of_any_size(student, reference):
     same_counts(student, reference, "attention")
 
 
-@task("steps", 0.5,
+@task("steps", 0.25,
       promise='Raises ValueError that names kind and its value if kind is anything else, such as "lstm" or "RNN".')
 def test_all_other_kinds_are_refused(student):
     """Whatever is neither "rnn" nor "attention", letter by letter, is a ValueError that names it."""

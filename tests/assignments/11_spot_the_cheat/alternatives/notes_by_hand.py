@@ -93,7 +93,7 @@ def head_similarity(mha, x):
 
 def overlap(train, test, n):
     if n < 1 or n > len(test):
-        raise ValueError(f"no {n}-grams in {len(test)} words")
+        raise ValueError(f"n is {n}, and the test text has {len(test)} words")
     known = set(zip(*(train[shift:] for shift in range(n))))
     found = [gram in known for gram in zip(*(test[shift:] for shift in range(n)))]
     return found.count(True) / len(found)
