@@ -269,9 +269,12 @@ def test_repeated_timeouts_shorten_the_deadline():
 
 def test_an_alarm_counts_processor_time_and_the_clock_is_a_backstop(monkeypatch):
     timers = {}
-    monkeypatch.setattr(
-        signal, "setitimer", lambda timer, *seconds: timers.update({timer: seconds[0]})
-    )
+
+    def set_timer(timer: int, seconds: float, interval: float = 0.0) -> tuple[float, float]:
+        timers[timer] = seconds
+        return 0.0, 0.0  # no timer ran before
+
+    monkeypatch.setattr(signal, "setitimer", set_timer)
     with alarm(20.0):
         assert timers == {signal.ITIMER_PROF: 20.0, signal.ITIMER_REAL: CLOCK_FACTOR * 20.0}
     assert timers == {signal.ITIMER_PROF: 0, signal.ITIMER_REAL: 0}
