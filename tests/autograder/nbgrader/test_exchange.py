@@ -84,7 +84,7 @@ def watching(room: Classroom, inbound: Path):
         text=True,
     )
     try:
-        assert process.stdout.readline().startswith("Watching ")
+        assert any(line.startswith("Watching ") for line in process.stdout)
         yield process
         process.send_signal(signal.SIGTERM)
         process.communicate()
