@@ -157,7 +157,7 @@ def test_reach_worked_by_hand(student):
 # Part 4: steps that must wait
 
 
-@task("steps", 0.5)
+@task("steps", 0.75)
 def test_three_words_and_five_layers(student):
     """3 words and 5 layers take 7 steps in recurrent layers, and 5 in layers of attention."""
     checks.equal(student.sequential_steps(3, 5, "rnn"), 7, 'sequential_steps(3, 5, "rnn")')
