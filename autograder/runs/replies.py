@@ -78,25 +78,25 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a reply may not hold {module}.{name}")
 
 
-def _built(value: Any, known: dict[int, Any]) -> Any:
-    """Return a value that was read, with what its parts are to make; `known` are those built before."""
+def _built(value: Any, built_before: dict[int, Any]) -> Any:
+    """Return a value that was read, with what its parts are to make."""
     kind = type(value)
     if kind not in (_Made, list, tuple, dict, set, frozenset):
         return value
-    if id(value) not in known:
-        known[id(value)] = _of_parts(kind, value, known)
-    return known[id(value)]
+    if id(value) not in built_before:
+        built_before[id(value)] = _of_parts(kind, value, built_before)
+    return built_before[id(value)]
 
 
-def _of_parts(kind: type[Any], value: Any, known: dict[int, Any]) -> Any:
+def _of_parts(kind: type[Any], value: Any, built_before: dict[int, Any]) -> Any:
     if kind is _Made:
         name, *arguments = value
-        return MAKERS[name](*(_built(argument, known) for argument in arguments))
+        return MAKERS[name](*(_built(argument, built_before) for argument in arguments))
     if kind is dict:
-        return {_key(key): _built(part, known) for key, part in value.items()}
+        return {_key(key): _built(part, built_before) for key, part in value.items()}
     if kind in (set, frozenset):
         return kind(map(_key, value))
-    return kind(_built(part, known) for part in value)
+    return kind(_built(part, built_before) for part in value)
 
 
 def _key(value: Any) -> Any:
