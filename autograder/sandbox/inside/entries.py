@@ -138,9 +138,9 @@ class Entries:
         """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
         if not self._limits:
             return
-        storages = {_storage(tensor) for tensor in _tensors(given)}
+        given_storages = {_storage(tensor) for tensor in _tensors(given)}
         for tensor in _tensors([result]):
-            if _storage(tensor) not in storages:
+            if _storage(tensor) not in given_storages:
                 names = [name for name, limit in self._limits.items() if tensor.numel() > limit]
                 self.note(names)
 
