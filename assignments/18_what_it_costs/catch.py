@@ -19,15 +19,15 @@ import torch
 
 def speculate(program, p, q, guesses, uniforms):
     """p (R + 1, V), q (R, V), guesses (R,), uniforms (R + 1,): the words of the step."""
-    R = len(guesses)
-    if q.ndim != 2 or len(q) != R or p.shape != (R + 1, q.shape[1]) or uniforms.shape != (R + 1,):
+    drafted = len(guesses)
+    if q.ndim != 2 or len(q) != drafted or p.shape != (drafted + 1, q.shape[1]) or uniforms.shape != (drafted + 1,):
         raise ValueError("The shapes are p (R + 1, V), q (R, V), guesses (R,) and uniforms (R + 1,).")
     for name, table in (("p", p), ("q", q)):
         if bool((table < 0).any()) or bool(((table.sum(dim=-1) - 1).abs() > 1e-3).any()):
             raise ValueError(f"Each row of {name} is made of probabilities, which sum to 1, or nearly.")
     if bool((guesses < 0).any()) or bool((guesses >= q.shape[1]).any()):
         raise ValueError("The guesses are ids from 0 to V - 1.")
-    if bool((q[torch.arange(R), guesses] <= 0).any()):
+    if bool((q[torch.arange(drafted), guesses] <= 0).any()):
         raise ValueError("The draft has drawn its guesses: each has a probability above 0 in q.")
     if bool((uniforms < 0).any()) or bool((uniforms >= 1).any()):
         raise ValueError("Uniforms are numbers from 0 up to but not including 1.")
