@@ -60,16 +60,19 @@ class Call:
         self.as_json = as_json
 
     def __call__(self, function: Callable[..., Any], **further: Any) -> Any:
-        """Return what the function answers to those of the options that it has, with progress bars."""
+        """Return what the function answers to those of the options that it has, with its progress bars."""
         from autograder.cli.console import progress
 
         parameters = inspect.signature(function).parameters
         given = {name: value for name, value in self.options.items() if name in parameters}
+        given |= further
+        marked = {name: _marks(parameter, Steps) for name, parameter in parameters.items()}
+        bars = {name: marks[0].name for name, marks in marked.items() if marks}
+        if not bars:
+            return function(**given)
         with progress(quiet=self.as_json) as steps:
-            for name, parameter in parameters.items():
-                for mark in _marks(parameter, Steps):
-                    given[name] = steps(mark.name)
-            return function(**{**given, **further})
+            callbacks = {name: steps(title) for name, title in bars.items()}
+            return function(**given, **callbacks)
 
     def show(self, record: Callable[[], Any], screen: Callable[[], object]) -> None:
         """Print the record as JSON if that was asked for, otherwise show the screen."""
