@@ -73,17 +73,17 @@ from autograder.runs.pool import Plan
 from autograder.runs.repeated import Repeated
 from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.runs.watching import Watching
-from autograder.sandbox.outside.trusted_process import python_command
 from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder, make_folder
+from autograder.walls.outside.trusted_process import python_command
 
 # slow: PyTorch, and notebooks with their schemas; or not on Windows, where students check their
 # work
 if TYPE_CHECKING:
-    from autograder.sandbox.doctor.doctor import TierReport
     from autograder.selfcheck.check import CheckReport
+    from autograder.walls.doctor.doctor import TierReport
 
 MOST_NOTES = 20  # about the choice among a student's files
 
@@ -603,7 +603,7 @@ def doctor(
     number of tiers done and their total.
     """
     from autograder.runs.trial_submission import examine_grading
-    from autograder.sandbox.doctor.verify import verify
+    from autograder.walls.doctor.verify import verify
 
     if walls:
         return verify()

@@ -18,13 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.shared.errors import describe_error
 from autograder.checks.explain import stops_before_code
 from autograder.course.markers import UNWRITTEN
 from autograder.feedback.render import Message
 from autograder.records import RefusedError
-from autograder.sandbox.outside.local import LocalStudent
-from autograder.sandbox.outside.trusted_process import python_command
-from autograder.sandbox.shared.errors import describe_error
 from autograder.selfcheck.catch.differences import call_line
 from autograder.selfcheck.catch.game import (
     WrongProgram,
@@ -65,6 +64,7 @@ from autograder.selfcheck.workspace import Text, Work, find_work, read
 from autograder.source.text import cells
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import joined
+from autograder.walls.outside.trusted_process import python_command
 
 _UNKNOWN = re.compile(
     r"There is no `(\w+)` in your file\.|Your code raised a NameError: name '(\w+)' is not defined"

@@ -17,7 +17,7 @@ from pathlib import Path
 from autograder.course.config import Assignment, Course, load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 2026

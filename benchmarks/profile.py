@@ -26,7 +26,7 @@ from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader
 from autograder.grading.suite_run import SuiteRun
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 from benchmarks.course import SEED, answer, floor
 from benchmarks.measure import family_cpu_seconds
 from benchmarks.plain_suite import ROOT

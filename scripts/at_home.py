@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from autograder.course.config import load_course
 from autograder.course.mistakes import load_mistakes
-from autograder.sandbox.outside.trusted_process import spawning
+from autograder.walls.outside.trusted_process import spawning
 
 TOGETHER = 25  # mistakes that a process tries before it takes the next ones
 

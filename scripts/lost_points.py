@@ -18,7 +18,7 @@ from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 
 SEED = 7
 

@@ -17,7 +17,7 @@ from autograder.authoring.audit import MUTANT_SECONDS
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 
 
 def main(names: list[str], pairs: int, seed: int) -> int:

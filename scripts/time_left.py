@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import load_alternatives
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.walls.outside.launcher import Sandbox
 
 SEED = 2026
 MOST = 1 / 3

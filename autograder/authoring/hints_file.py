@@ -24,8 +24,8 @@ from autograder.course.nudges import load_nudges
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError
 from autograder.runs.pool import end_on_ctrl_c
-from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
 from autograder.source.stub import ReleasedStub
+from autograder.walls.outside.trusted_process import leave_current_folder, spawning
 
 if TYPE_CHECKING:
     from autograder.selfcheck.locked_hints import Grids, MistakeHint, Recording

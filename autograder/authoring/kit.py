@@ -15,8 +15,8 @@ import autograder
 from autograder.course.config import CourseError
 from autograder.installation import distribution, install
 from autograder.records import InfrastructureError
-from autograder.sandbox.outside.trusted_process import module_command
 from autograder.text.files import zipped
+from autograder.walls.outside.trusted_process import module_command
 
 FOLDER = "kit"
 SCRIPT = "install.py"

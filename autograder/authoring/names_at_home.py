@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from autograder.bridge.outside.local import from_file
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake
 from autograder.grading.reference import import_needed
 from autograder.records import SourceFile
-from autograder.sandbox.outside.local import from_file
 from autograder.selfcheck.check import Finding, check_student
 from autograder.selfcheck.workspace import Text, run_text
 from autograder.suite.session import SuiteSession

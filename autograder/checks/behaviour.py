@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.bridge.outside.remote_call import RemoteFunction, mirror_input_mutation
+from autograder.bridge.shared.containers import mapped
+from autograder.bridge.shared.random_states import random_states
 from autograder.checks.gradients import fresh, private_generator, starts_like
 from autograder.checks.sentences import (
     CheckFailed,
@@ -20,9 +23,6 @@ from autograder.checks.sentences import (
     without_inputs,
 )
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
-from autograder.sandbox.outside.remote_call import RemoteFunction, mirror_input_mutation
-from autograder.sandbox.shared.containers import mapped
-from autograder.sandbox.shared.random_states import random_states
 
 Function = Callable[..., Any]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from autograder.bridge.shared.errors import EXCEPTIONS, StudentError, StudentRaisedError
 from autograder.checks.sentences import (
     CheckFailed,
     actor,
@@ -20,7 +21,6 @@ from autograder.checks.sentences import (
     without_literals,
 )
 from autograder.records import InfrastructureError
-from autograder.sandbox.shared.errors import EXCEPTIONS, StudentError, StudentRaisedError
 
 Word = str | int | float
 

@@ -15,16 +15,16 @@ from types import FrameType
 
 from torch import nn
 
+from autograder.bridge.outside.remote import RemoteObject
+from autograder.bridge.shared import errors
+from autograder.bridge.shared.errors import Frame, RemoteException, describe_error
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
 from autograder.checks.sentences import article, cut
 from autograder.records import Outcome, SourceFile
-from autograder.sandbox.outside.alarm import TestAlarm
-from autograder.sandbox.outside.remote import RemoteObject
-from autograder.sandbox.shared import errors
-from autograder.sandbox.shared.errors import Frame, RemoteException, describe_error
 from autograder.source.magics import CELL_MAGICS
 from autograder.source.text import cell_source, notebook_cells, statement_below
+from autograder.walls.outside.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
 OTHER_CELLS = {"markdown": "a Markdown", "raw": "a raw"}

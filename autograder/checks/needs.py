@@ -2,8 +2,8 @@
 
 import re
 
+from autograder.bridge.shared.errors import RemoteException
 from autograder.records import SourceFile
-from autograder.sandbox.shared.errors import RemoteException
 from autograder.source.python_versions import Newer, dotted, newer_name, newer_syntax, present
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")

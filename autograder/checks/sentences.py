@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from autograder.text.wording import begun, joined
 
 LONGEST = 200
-STANDS_FOR_THE_STUDENTS = ("autograder.sandbox.",)  # modules of classes for a student's objects
+STANDS_FOR_THE_STUDENTS = ("autograder.bridge.",)  # modules of classes for a student's objects
 MOST_ITEMS = 8
 AXES: dict[int, tuple[str, ...]] = {
     1: ("index",),

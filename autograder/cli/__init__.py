@@ -19,8 +19,8 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the `autograder` command."""
     answer_signals()
-    from autograder.sandbox.outside.trusted_process import forget_current_folder
     from autograder.text.consoles import print_replacements
+    from autograder.walls.outside.trusted_process import forget_current_folder
 
     for stream in (sys.stdout, sys.stderr):
         print_replacements(stream)

@@ -25,7 +25,7 @@ from autograder.text.wording import counted
 
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
-    from autograder.sandbox.doctor.doctor import TierReport
+    from autograder.walls.doctor.doctor import TierReport
 
 console = Console(highlight=False)
 

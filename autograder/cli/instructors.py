@@ -115,7 +115,7 @@ def decide(call: Call) -> int:
 
 @command_of(api.doctor)
 def doctor(call: Call) -> int:
-    from autograder.sandbox.doctor.verify import is_sound
+    from autograder.walls.doctor.verify import is_sound
 
     reports = call(api.doctor)
     screen = show_walls if call.options["walls"] else show_tiers

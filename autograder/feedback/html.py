@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from autograder.bridge.shared.errors import flags_for_student
 from autograder.course.config import Assignment, Course
 from autograder.feedback.class_report import write_class_report
 from autograder.feedback.pages import feedback_path, write_page
@@ -21,7 +22,6 @@ from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown, when
 from autograder.records import Grade, InfrastructureError, TestResult
 from autograder.runs.fence import may_pass, sentence_of
-from autograder.sandbox.shared.errors import flags_for_student
 from autograder.text.names import safe_name
 
 TEMPLATE = "feedback.html.j2"

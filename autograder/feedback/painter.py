@@ -14,6 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from autograder.bridge.outside.subject import RemoteSubject
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared.errors import StudentError, StudentTimeoutError
 from autograder.checks.explain import explain
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts
@@ -21,9 +24,6 @@ from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
 from autograder.runs.pool import Plan, graders, this_grader
-from autograder.sandbox.outside.subject import RemoteSubject
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared.errors import StudentError, StudentTimeoutError
 
 MOST = 6  # maximum number of pictures on a page
 SECONDS = 30.0  # limit of one picture: of processor time here, and of waiting for the worker

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.outside.subject import Subject
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import InfrastructureError, RefusedError
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.subject import Subject
 from autograder.submissions.files import disk_file, read_source
 from autograder.suite.subjects import FilesBeside, file_beside
+from autograder.walls.outside.launcher import Sandbox
 
 
 class CourseSubjects(FilesBeside):

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.subject import RemoteSubject
+from autograder.bridge.outside.transcript import Answer, KeptTranscripts, Transcript
 from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import TaskEndedError, Watch
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.subject import RemoteSubject
-from autograder.sandbox.outside.transcript import Answer, KeptTranscripts, Transcript
 from autograder.suite.evidence import evidence, is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of

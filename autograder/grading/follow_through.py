@@ -9,14 +9,14 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from autograder.bridge.outside.endless_calls import SHARE_LEFT
+from autograder.bridge.outside.replay import ReplayCache
+from autograder.bridge.outside.solution_answers import StandIns
 from autograder.course.markers import BEGIN, parts_of_lines
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import SuiteRun, TestEnding
 from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.sandbox.outside.deadline import SHARE_LEFT
-from autograder.sandbox.outside.replay import ReplayCache
-from autograder.sandbox.outside.solution_answers import StandIns
 from autograder.suite.session import SuiteSession, Test
 
 STUB_SEED = 0  # the same in all runs: whether a test counts must not depend on the run

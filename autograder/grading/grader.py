@@ -7,6 +7,11 @@ from dataclasses import replace
 
 import torch
 
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.replay import ReplayCache
+from autograder.bridge.outside.subject import Subject
+from autograder.bridge.outside.transcript import Transcript
+from autograder.bridge.shared.errors import StudentError
 from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
@@ -25,18 +30,13 @@ from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEndin
 from autograder.grading.watch import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
-from autograder.sandbox.outside.budget import Budget
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.replay import ReplayCache
-from autograder.sandbox.outside.subject import Subject
-from autograder.sandbox.outside.transcript import Transcript
-from autograder.sandbox.shared.errors import StudentError
-from autograder.sandbox.shared.tried import NETWORK, PROGRAM
 from autograder.source.names_used import is_among
 from autograder.suite.session import Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
+from autograder.walls.inside.tried import NETWORK, PROGRAM
+from autograder.walls.outside.budget import Budget
+from autograder.walls.outside.launcher import Sandbox
 
 _DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
 MOST_FLAGS = 20  # notes of one kind for a person

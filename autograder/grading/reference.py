@@ -2,10 +2,10 @@
 
 import importlib
 
+from autograder.bridge.outside.local import LocalStudent, load_file
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.installation.distribution import install_command
 from autograder.records import InfrastructureError
-from autograder.sandbox.outside.local import LocalStudent, load_file
 
 
 class MissingModuleError(InfrastructureError):

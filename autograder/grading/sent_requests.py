@@ -4,14 +4,14 @@ import hashlib
 import sys
 from typing import Any
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.subject import RemoteSubject
+from autograder.bridge.shared import wire
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.watch import Watch
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.subject import RemoteSubject
-from autograder.sandbox.shared import wire
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 30.0  # of processor time, for the solution in one test

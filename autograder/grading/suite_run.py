@@ -5,25 +5,25 @@ import time
 import traceback
 from dataclasses import dataclass, replace
 
-from autograder.checks.explain import Failure
-from autograder.grading.watch import TaskEndedError, Watch
-from autograder.grading.workers import LoadedSubmission
-from autograder.records import InfrastructureError
-from autograder.sandbox.outside.deadline import CLOCK_FACTOR
-from autograder.sandbox.outside.local import LocalStudent
-from autograder.sandbox.outside.replay import ReplayCache
-from autograder.sandbox.outside.subject import RemoteSubject, Subject
-from autograder.sandbox.outside.transcript import KeptTranscripts, Transcript
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.outside.replay import ReplayCache
+from autograder.bridge.outside.subject import RemoteSubject, Subject
+from autograder.bridge.outside.transcript import KeptTranscripts, Transcript
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,
     StudentRaisedError,
     StudentTimeoutError,
 )
+from autograder.checks.explain import Failure
+from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.workers import LoadedSubmission
+from autograder.records import InfrastructureError
 from autograder.suite.evidence import evidence
 from autograder.suite.session import SuiteSession, Test
+from autograder.walls.outside.deadline import CLOCK_FACTOR
 
 CALLS_PER_TEST = 6  # as many times `call_seconds` may a test take here; on the clock, one more call
 LARGE = 8 << 20  # bytes of answers in one test

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from autograder.sandbox.outside.budget import STATE, Budget
+from autograder.walls.outside.budget import STATE, Budget
 
 NOTE_BYTES = 1024
 NAMES_BYTES = 64 << 10  # for the names of passed tests; those beyond would be run again

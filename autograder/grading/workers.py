@@ -4,26 +4,27 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from autograder.checks.explain import failed_alone, sentences_about
-from autograder.course.config import Assignment, Course
-from autograder.grading.reference import load_reference
-from autograder.records import SourceFile
-from autograder.sandbox.outside.budget import Budget
-from autograder.sandbox.outside.connection import malformed
-from autograder.sandbox.outside.deadline import CLOCK_FACTOR, SHARE_LEFT, EndlessCalls
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.solution_answers import StandIns
-from autograder.sandbox.outside.subject import RemoteSubject, Use
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared import claims
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.outside.connection import malformed
+from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.solution_answers import StandIns
+from autograder.bridge.outside.subject import RemoteSubject, Use
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared import claims
+from autograder.bridge.shared.errors import (
     TAKES_TOO_LONG,
     RemoteException,
     StudentError,
     StudentTimeoutError,
     told_exception,
 )
+from autograder.checks.explain import failed_alone, sentences_about
+from autograder.course.config import Assignment, Course
+from autograder.grading.reference import load_reference
+from autograder.records import SourceFile
+from autograder.walls.outside.budget import Budget
+from autograder.walls.outside.deadline import CLOCK_FACTOR
+from autograder.walls.outside.launcher import Sandbox
 
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
 MOST_STOPS = 20

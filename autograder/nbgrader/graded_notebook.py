@@ -11,11 +11,11 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG, flags_for_student
 from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
 from autograder.feedback.render import Message
 from autograder.records import Grade, SourceFile
-from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG, flags_for_student
 from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from autograder.course.config import Course
 from autograder.grading.reference import MissingModuleError
 from autograder.records import InfrastructureError, Submission
-from autograder.sandbox.outside.unavailable import SandboxImportError, SandboxUnavailableError
 from autograder.text.wording import LISTED, joined
+from autograder.walls.outside.unavailable import SandboxImportError, SandboxUnavailableError
 
 Name = tuple[str, str]  # of a submission: its student and its assignment
 

@@ -19,12 +19,12 @@ from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
 from autograder.runs.private_folder import PrivateFolder
-from autograder.sandbox.outside.trusted_process import leave_current_folder, spawning
-from autograder.sandbox.outside.unavailable import ForkServerNeededError
+from autograder.walls.outside.trusted_process import leave_current_folder, spawning
+from autograder.walls.outside.unavailable import ForkServerNeededError
 
 if TYPE_CHECKING:
     from autograder.grading.grader import Grader
-    from autograder.sandbox.outside.launcher import Sandbox
+    from autograder.walls.outside.launcher import Sandbox
 
 Result = TypeVar("Result")
 WORTH_ANOTHER = 24  # starting a grader takes about as long as grading this many submissions
@@ -79,7 +79,7 @@ class GraderPool(ProcessPoolExecutor):
 
 def graders(plan: Plan) -> GraderPool:
     """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
-    from autograder.sandbox.outside.launcher import require_tier
+    from autograder.walls.outside.launcher import require_tier
 
     require_tier(plan.tier, plan.course.min_tier)
     return GraderPool(plan)
@@ -132,7 +132,7 @@ def _disposable() -> Disposable:
 
 def _shut_in(pipe: int) -> None:
     """Shut in this process, a fork, before it meets the first value of a submission."""
-    from autograder.sandbox.outside.shut_in import shut_in
+    from autograder.walls.outside.shut_in import shut_in
 
     shut_in(tempfile.gettempdir(), [pipe, *_sandbox().start_no_more()])
 
@@ -160,7 +160,7 @@ def prepare_process(plan: Plan, folder: str) -> None:
 
 @cache
 def _sandbox() -> "Sandbox":
-    from autograder.sandbox.outside.launcher import Sandbox
+    from autograder.walls.outside.launcher import Sandbox
 
     assert _plan is not None
     return Sandbox(_plan.tier, hidden=_plan.course.hidden_folders)
@@ -176,7 +176,7 @@ def end_with_parent() -> None:
         return
     if sys.platform == "linux":
         # needs modules that only Unix has
-        from autograder.sandbox.inside.jail import die_with_parent
+        from autograder.walls.inside.jail import die_with_parent
 
         die_with_parent(parent.pid or 0)
     else:

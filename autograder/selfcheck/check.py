@@ -14,19 +14,13 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from autograder.checks.explain import clean, explain, failed_alone, sentences_about
-from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
-from autograder.course.markers import UNWRITTEN
-from autograder.feedback.render import is_unwritten
-from autograder.records import RefusedError, SourceFile, TestResult
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.inside.surroundings import Output, nobody_there
-from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.local import LocalStudent, from_file
-from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.subject import RemoteSubject, Subject
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.inside.server import Server
+from autograder.bridge.inside.surroundings import Output, nobody_there
+from autograder.bridge.outside.local import LocalStudent, from_file
+from autograder.bridge.outside.loopback import LoopbackConnection, called_name
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.subject import RemoteSubject, Subject
+from autograder.bridge.shared.errors import (
     BELOW_MAIN,
     LOADING_STOPPED,
     MissingNameError,
@@ -36,6 +30,11 @@ from autograder.sandbox.shared.errors import (
     missing_name,
     told_exception,
 )
+from autograder.checks.explain import clean, explain, failed_alone, sentences_about
+from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
+from autograder.course.markers import UNWRITTEN
+from autograder.feedback.render import is_unwritten
+from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.selfcheck.locked_hints import (
     LockedHints,
     MistakeHint,
@@ -57,6 +56,7 @@ from autograder.selfcheck.workspace import (
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells
 from autograder.suite.session import SuiteSession, Test
+from autograder.walls.outside.alarm import TestAlarm, alarm
 
 SEED = 0
 SECONDS = 20.0

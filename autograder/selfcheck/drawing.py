@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.shared.errors import MissingNameError
 from autograder.records import RefusedError
-from autograder.sandbox.outside.local import LocalStudent
-from autograder.sandbox.shared.errors import MissingNameError
 from autograder.selfcheck.workspace import Work
 
 FOLDER = "pictures"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from autograder.sandbox.outside.alarm import TestAlarm, alarm
+from autograder.walls.outside.alarm import TestAlarm, alarm
 
 SECONDS = 60.0  # of processor time, for each check
 

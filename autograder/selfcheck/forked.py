@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.records import RefusedError
-from autograder.sandbox.outside.deadline import Deadline, DeadlineExceededError
+from autograder.walls.outside.deadline import Deadline, DeadlineExceededError
 
 STEP = 0.05
 GRACE_SECONDS = 1.0

@@ -27,16 +27,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.bridge.outside.loopback import LoopbackConnection, called_name
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.steady import SteadyServer
+from autograder.bridge.outside.subject import RemoteSubject
+from autograder.bridge.outside.transcript import Answer, Transcript
 from autograder.grading.naming import names
-from autograder.sandbox.outside.alarm import alarm
-from autograder.sandbox.outside.loopback import LoopbackConnection, called_name
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.steady import SteadyServer
-from autograder.sandbox.outside.subject import RemoteSubject
-from autograder.sandbox.outside.transcript import Answer, Transcript
 from autograder.suite.evidence import evidence
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
+from autograder.walls.outside.alarm import alarm
 
 FILE_NAME = "hints.json"
 SCHEMA = 3

@@ -331,7 +331,7 @@ def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
 
     With `seconds` of processor time, a file that takes longer is stopped there.
     """
-    from autograder.sandbox.inside.server import Server
+    from autograder.bridge.inside.server import Server
 
     server = Server(types.ModuleType(Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")

@@ -1,6 +1,6 @@
 """The dotted names in a text: `torch.nn.LayerNorm` for `nn.LayerNorm`, whatever the alias of `nn`.
 
-They are notes for a person: what ran in a test decides (see `autograder.sandbox.inside.entries`). A
+They are notes for a person: what ran in a test decides (see `autograder.bridge.inside.entries`). A
 name has all meanings that imports and assignments anywhere in the text give it; nothing else is
 followed, and nothing is executed.
 """

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from autograder.sandbox.outside.connection import seed_of
+from autograder.bridge.outside.connection import seed_of
 from autograder.suite.markers import SUITE
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from autograder.sandbox.outside.subject import Subject
+    from autograder.bridge.outside.subject import Subject
 
 MARKERS = (
     "part(name): the part of the assignment that the test belongs to",

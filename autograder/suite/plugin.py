@@ -16,7 +16,7 @@ from autograder.suite import markers
 from autograder.suite.markers import FIXTURES, SUITE, Suite, is_test_of_suite
 
 if TYPE_CHECKING:
-    from autograder.sandbox.outside.subject import Subject
+    from autograder.bridge.outside.subject import Subject
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -81,7 +81,7 @@ def pytest_report_collectionfinish(
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if not is_test_of_suite(item):
         return
-    from autograder.sandbox.outside.connection import seed_of
+    from autograder.bridge.outside.connection import seed_of
 
     suite = item.config.stash[SUITE]
     missing = markers.missing_need(item, suite)
@@ -114,8 +114,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
     """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
+    from autograder.bridge.inside.entries import most_numbers
     from autograder.checks import CheckFailed
-    from autograder.sandbox.inside.entries import most_numbers
 
     use = subject.use_of(names)
     if use is None:

@@ -22,8 +22,8 @@ from _pytest.config import _prepareconfig
 from _pytest.pathlib import module_name_from_path
 from _pytest.runner import runtestprotocol
 
+from autograder.bridge.outside.subject import Subject
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.sandbox.outside.subject import Subject
 from autograder.suite import markers
 from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
 from autograder.text.spelling import did_you_mean

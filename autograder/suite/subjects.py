@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.outside.local import load_file
-from autograder.sandbox.outside.subject import Subject
+from autograder.bridge.outside.local import load_file
+from autograder.bridge.outside.subject import Subject
 from autograder.suite.markers import SubjectProvider
 
 

@@ -25,12 +25,12 @@ from pathlib import Path
 from unittest.mock import patch
 
 from autograder import checks
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.subject import Subject
 from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.reference import load_reference
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.subject import Subject
 from autograder.suite.session import SuiteSession, Test
 
 ROOT = Path(__file__).parents[2]

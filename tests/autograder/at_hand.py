@@ -15,7 +15,7 @@ from autograder.authoring.hints_file import hints_path, make
 from autograder.course.config import Assignment, Course
 from autograder.grading.grader import Grader
 from autograder.runs.pool import Plan
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 
 
 class GraderAtHand:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.connection import Connection
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Limits
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.connection import Connection
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.walls.outside.launcher import Sandbox
 
 SIDES = ("loopback", "worker")
 

@@ -18,14 +18,14 @@ from tests.autograder.tiny_course import write_tiny_course
 
 if TYPE_CHECKING:
     from autograder.course.config import Course
-    from autograder.sandbox.doctor.doctor import TierReport
-    from autograder.sandbox.outside.launcher import Sandbox
+    from autograder.walls.doctor.doctor import TierReport
+    from autograder.walls.outside.launcher import Sandbox
 
 
 @pytest.fixture(scope="session")
 def tiers() -> dict[str, TierReport]:
     """The doctor's report for each tier of the sandbox."""
-    from autograder.sandbox.doctor import doctor
+    from autograder.walls.doctor import doctor
 
     return {report.tier: report for report in doctor.examine()}
 
@@ -33,7 +33,7 @@ def tiers() -> dict[str, TierReport]:
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
     """A warm sandbox of the best tier. Graders cannot close it; no test may kill its fork server."""
-    from autograder.sandbox.outside.launcher import Sandbox
+    from autograder.walls.outside.launcher import Sandbox
 
     class SharedSandbox(Sandbox):
         def close(self) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.sandbox.shared import wire
+from autograder.bridge.shared import wire
 
 TAGS = [*wire.TAGS, "!none", "!", "tuple", "!tensor "]
 ODD: list[Any] = [

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from autograder import checks
-from autograder.sandbox.shared.errors import RemoteException, student_raised
-from autograder.sandbox.shared.wire import Opaque
+from autograder.bridge.shared.errors import RemoteException, student_raised
+from autograder.bridge.shared.wire import Opaque
 
 
 def count(*size: int) -> Tensor:

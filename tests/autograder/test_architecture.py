@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Limits
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.walls.outside.launcher import Sandbox
 
 ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "autograder"
@@ -21,7 +21,7 @@ ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_fil
 }
 
 
-INSIDE = ("sandbox.inside", "sandbox.shared")
+INSIDE = ("bridge.inside", "bridge.shared", "walls.inside")
 BELOW = [
     "source",
     "source.magics",
@@ -87,8 +87,12 @@ def test_a_worker_imports_only_what_belongs_inside(sandbox: Sandbox) -> None:
             for name in RemoteStudent(connection).names()
             if name.partition(".")[0] == "autograder"
         }
-    modules = {name.removeprefix("autograder.") for name in loaded} - {"autograder", "sandbox"}
-    assert "sandbox.inside.server" in modules  # the worker is a real one
+    modules = {name.removeprefix("autograder.") for name in loaded} - {
+        "autograder",
+        "bridge",
+        "walls",
+    }
+    assert "bridge.inside.server" in modules  # the worker is a real one
     assert sorted(name for name in modules if not name.startswith(INSIDE)) == BELOW
 
 

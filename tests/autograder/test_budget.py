@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
 from autograder.grading.watch import Watch
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.outside.budget import MAX_BYTES, Budget
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.walls.outside.budget import MAX_BYTES, Budget
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]

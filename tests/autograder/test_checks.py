@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from autograder import checks
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.shared.errors import RemoteException, StudentTimeoutError, student_raised
+from autograder.bridge.shared.wire import Opaque
 from autograder.checks.sentences import show, without_inputs, without_literals
 from autograder.records import InfrastructureError
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.shared.errors import RemoteException, StudentTimeoutError, student_raised
-from autograder.sandbox.shared.wire import Opaque
 from tests.autograder.golden_sentences import (
     GOLDEN,
     ROUGH,

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import torch
 
+from autograder.bridge.outside.connection import Connection
+from autograder.bridge.outside.mirror import RemoteModule
+from autograder.bridge.outside.remote_call import call
+from autograder.bridge.outside.solution_answers import StandIns
+from autograder.bridge.shared import claims, wire
+from autograder.bridge.shared.errors import StudentCrashedError, told_exception
 from autograder.course.config import load_course
 from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, Grader, limited_notes
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.connection import Connection
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.mirror import RemoteModule
-from autograder.sandbox.outside.remote_call import call
-from autograder.sandbox.outside.solution_answers import StandIns
-from autograder.sandbox.shared import claims, wire
-from autograder.sandbox.shared.errors import StudentCrashedError, told_exception
+from autograder.walls.outside.launcher import Sandbox
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}

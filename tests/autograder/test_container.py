@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from made_up_class import main
 
-from autograder.sandbox.inside.jail import SAFE_TIERS
+from autograder.walls.inside.jail import SAFE_TIERS
 from tests.autograder.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,29 +18,29 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from autograder.bridge.outside.endless_calls import EndlessCalls
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.replay import ReplayCache, ReplaySocket, Request
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared import wire
+from autograder.bridge.shared.errors import StudentTimeoutError
 from autograder.course.config import Limits
-from autograder.sandbox.outside import alarm as alarms
-from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.deadline import (
+from autograder.selfcheck.forked import run_in_child
+from autograder.walls.outside import alarm as alarms
+from autograder.walls.outside.alarm import TestAlarm, alarm
+from autograder.walls.outside.deadline import (
     CLOCK_FACTOR,
     MOMENT,
     PROCESSORS,
     Deadline,
     DeadlineExceededError,
-    EndlessCalls,
 )
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.replay import ReplayCache, ReplaySocket, Request
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared import wire
-from autograder.sandbox.shared.errors import StudentTimeoutError
-from autograder.selfcheck.forked import run_in_child
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.waiting import hang_guard
 
 
 class Clock:
-    """Replaces the module `time` in `autograder.sandbox.outside.deadline`."""
+    """Replaces the module `time` in `autograder.walls.outside.deadline`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -75,7 +75,7 @@ class Told:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.time", clock)
+    monkeypatch.setattr("autograder.walls.outside.deadline.time", clock)
     return clock
 
 
@@ -368,5 +368,5 @@ def test_a_childs_answer_that_waits_to_be_read_is_in_time(monkeypatch):
                     child.join()
             return now
 
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.time", ClockOfALateReader())
+    monkeypatch.setattr("autograder.walls.outside.deadline.time", ClockOfALateReader())
     assert run_in_child(lambda: "an answer", 1.0) == "an answer"

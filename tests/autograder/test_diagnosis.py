@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
+from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
+from autograder.bridge.shared.wire import Handle
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
-from autograder.sandbox.shared.errors import Frame, RemoteException, student_raised
-from autograder.sandbox.shared.wire import Handle
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
 
 NAME = "01_adding"

@@ -14,7 +14,7 @@ import pytest
 from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
 from autograder.records import InfrastructureError
 from autograder.runs.disposable import Disposable
-from autograder.sandbox.outside.budget import LEAST, MAX_BYTES, Budget
+from autograder.walls.outside.budget import LEAST, MAX_BYTES, Budget
 
 WATCH = KernelWatch()
 LITTLE = 0.05  # seconds of processor time

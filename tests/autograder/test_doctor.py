@@ -13,14 +13,14 @@ import pytest
 
 from autograder.records import Grade, InfrastructureError
 from autograder.runs import trial_submission
-from autograder.sandbox.doctor import doctor
-from autograder.sandbox.doctor.doctor import TierReport
-from autograder.sandbox.inside import landlock, seccomp
-from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.outside import cgroup, remedies
-from autograder.sandbox.outside.command import import_failed, unavailable
-from autograder.sandbox.outside.launcher import PROBE_LIMITS, Sandbox
-from autograder.sandbox.outside.remedies import remedy
+from autograder.walls.doctor import doctor
+from autograder.walls.doctor.doctor import TierReport
+from autograder.walls.inside import landlock, seccomp
+from autograder.walls.inside.jail import SAFE_TIERS, TIERS
+from autograder.walls.outside import cgroup, remedies
+from autograder.walls.outside.command import import_failed, unavailable
+from autograder.walls.outside.launcher import PROBE_LIMITS, Sandbox
+from autograder.walls.outside.remedies import remedy
 
 
 @pytest.fixture

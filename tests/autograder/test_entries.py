@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from autograder.bridge.inside.entries import Entries
 from autograder.course.config import Course, load_course
 from autograder.course.notebook import to_notebook
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.inside.entries import Entries
 from autograder.selfcheck.check import check_student
 from tests.autograder.sampling import sampled
 

@@ -8,11 +8,7 @@ import pytest
 import torch
 
 from autograder import checks
-from autograder.checks import CheckFailed
-from autograder.checks.explain import clean, explain, names_in_cells_without_code
-from autograder.records import SourceFile
-from autograder.sandbox.outside.alarm import TestAlarm
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.shared.errors import (
     Frame,
     MissingNameError,
     RemoteException,
@@ -21,8 +17,12 @@ from autograder.sandbox.shared.errors import (
     missing_name,
     student_raised,
 )
+from autograder.checks import CheckFailed
+from autograder.checks.explain import clean, explain, names_in_cells_without_code
+from autograder.records import SourceFile
 from autograder.source.text import statement_below
 from autograder.text.wording import message_skeleton
+from autograder.walls.outside.alarm import TestAlarm
 
 SECRET = "the input was 0.8414709"
 LATE = "Your code gave no answer within 5 seconds."

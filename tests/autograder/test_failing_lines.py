@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.shared.errors import READ_ON
 from autograder.course.config import load_course
 from autograder.feedback.html import page_values, write_feedback
 from autograder.feedback.markdown import as_markdown
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.shared.errors import READ_ON
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.sampling import sampled
 
 COURSE = load_course(Path(__file__).parents[2])

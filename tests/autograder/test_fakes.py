@@ -5,10 +5,10 @@ from types import ModuleType
 import pytest
 import torch
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
 from autograder.fakes import Coin, Die, Reverser, Successor
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
 
 BOS, EOS, PAD = 1, 2, 0
 

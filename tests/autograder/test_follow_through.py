@@ -10,6 +10,13 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.endless_calls import SHARE_LEFT
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.solution_answers import StandIns
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Course, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.grading import prepared
@@ -17,14 +24,7 @@ from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
 from autograder.grading.workers import LOADING_FACTOR
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.deadline import SHARE_LEFT
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.solution_answers import StandIns
-from autograder.sandbox.outside.worker_connection import WorkerConnection
+from autograder.walls.outside.launcher import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADS, BLOCKS, COUNTS = "03_masked_heads", "05_encoder_block", "06_bert_param_count"

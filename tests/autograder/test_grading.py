@@ -23,6 +23,8 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared import wire
 from autograder.cli import app
 from autograder.cli.instructors import AS_ROOT
 from autograder.course.config import Course, load_course
@@ -36,10 +38,8 @@ from autograder.grading.grader import Grader
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.run import RunSummary, grade_class, ungraded
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.unavailable import SandboxUnavailableError
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared import wire
+from autograder.walls.outside.launcher import Sandbox
+from autograder.walls.outside.unavailable import SandboxUnavailableError
 from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
@@ -458,7 +458,7 @@ def test_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):
     def fail(*_: object) -> None:
         raise InfrastructureError("The disk is full.")
 
-    place = "autograder.sandbox.outside.worker_connection.WorkerConnection.exchange"
+    place = "autograder.bridge.outside.worker_connection.WorkerConnection.exchange"
     monkeypatch.setattr(place, fail)
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade(solution)

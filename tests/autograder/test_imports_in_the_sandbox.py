@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from autograder.sandbox.inside.jail import TIERS
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.unavailable import SandboxImportError, SandboxUnavailableError
+from autograder.walls.inside.jail import TIERS
+from autograder.walls.outside.launcher import Sandbox
+from autograder.walls.outside.unavailable import SandboxImportError, SandboxUnavailableError
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import ENTRY, STRONGEST, ask, limits
 

@@ -17,7 +17,7 @@ import pytest
 
 from autograder.cli.interrupts import STOPPED
 from autograder.runs.pool import end_on_ctrl_c
-from autograder.sandbox.outside.trusted_process import spawning
+from autograder.walls.outside.trusted_process import spawning
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups for signals")

@@ -17,22 +17,22 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.shared.errors import (
+    RemoteException,
+    missing_name,
+    student_raised,
+    told_exception,
+)
 from autograder.checks.explain import explain
 from autograder.checks.needs import unmet_need
 from autograder.cli import app
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.shared.errors import (
-    RemoteException,
-    missing_name,
-    student_raised,
-    told_exception,
-)
 from autograder.selfcheck.check import check_target
 from autograder.source.python_versions import newer_syntax, newer_than_oldest
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.student_folder import RIGHT, copy_of
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 

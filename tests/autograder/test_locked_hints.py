@@ -24,10 +24,10 @@ from autograder.authoring.hints_file import (
     place_of,
     survey,
 )
+from autograder.bridge.outside.transcript import Answer, Transcript
+from autograder.bridge.shared.calls import Call
 from autograder.course.config import Assignment, Course, load_course
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
-from autograder.sandbox.outside.transcript import Answer, Transcript
-from autograder.sandbox.shared.calls import Call
 from autograder.selfcheck import locked_hints
 from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (

@@ -14,8 +14,8 @@ from made_up_class import ANSWER_KINDS, MadeUpStudent, SampleAnswer, main, write
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
-from autograder.sandbox.outside.launcher import Sandbox
 from autograder.submissions import find_submissions, safe_name
+from autograder.walls.outside.launcher import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = "01_adding"

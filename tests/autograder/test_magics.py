@@ -13,17 +13,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.shared.errors import LOADING_STOPPED
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.shared.errors import LOADING_STOPPED
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.living_cells import living_cells
 from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
 from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import RIGHT, copy_of
 from tests.autograder.tiny_course import write_tiny_course

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.bridge.inside.shell import silent_notebook
 from autograder.course.config import load_course
 from autograder.notebook import draw_model
-from autograder.sandbox.inside.shell import silent_notebook
 from autograder.selfcheck.model_drawing import WIDTH, ModelDrawing
 from autograder.selfcheck.workspace import run_text
 

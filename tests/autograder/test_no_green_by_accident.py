@@ -22,10 +22,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder import notebook
+from autograder.bridge.inside.shell import Shell
 from autograder.cli import app
 from autograder.course.config import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
-from autograder.sandbox.inside.shell import Shell
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.watch import Watch
 from autograder.source.text import cells

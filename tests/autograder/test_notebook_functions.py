@@ -16,9 +16,9 @@ import nbformat
 import pytest
 
 from autograder import notebook
+from autograder.bridge.outside.local import LocalStudent
 from autograder.course.config import Assignment, load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
-from autograder.sandbox.outside.local import LocalStudent
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.kernel import parts_of, this_kernel

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.doctor.verify import THREADS, WALLS
-from autograder.sandbox.inside.jail import SAFE_TIERS
+from autograder.walls.doctor.verify import THREADS, WALLS
+from autograder.walls.inside.jail import SAFE_TIERS
 from tests.autograder.attacks.test_attacks import ATTACKS
 from tests.autograder.waiting import HANGS
 

@@ -31,7 +31,7 @@ from autograder.grading.watch import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.journal import FILE_NAME, Reading
-from autograder.sandbox.outside import trusted_process
+from autograder.walls.outside import trusted_process
 from tests.autograder.poisoned_folder import PoisonedFolder
 from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS, copy_of
 from tests.autograder.student_repositories import NEEDS_GIT

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.trivial import trivial_answers
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared import wire
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared import wire
 from autograder.selfcheck.check import check_target
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.both_sides import SIDES, connected

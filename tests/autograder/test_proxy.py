@@ -14,11 +14,11 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.remote_call import mirror_input_mutation
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.remote_call import mirror_input_mutation
+from autograder.bridge.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,

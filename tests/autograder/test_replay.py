@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.outside.replay import Node, ReplayCache, Request
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.replay import Node, ReplayCache, Request
 from autograder.suite.session import SuiteSession
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import write_files
 
 NAME = "01_doubling"

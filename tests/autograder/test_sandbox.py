@@ -27,13 +27,13 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
-from autograder.sandbox.doctor import doctor
-from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.outside import launcher
-from autograder.sandbox.outside.command import Layout
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.unavailable import SandboxUnavailableError
-from autograder.sandbox.outside.worker_process import Ending, WorkerProcess
+from autograder.walls.doctor import doctor
+from autograder.walls.inside.jail import SAFE_TIERS, TIERS
+from autograder.walls.outside import launcher
+from autograder.walls.outside.command import Layout
+from autograder.walls.outside.launcher import Sandbox
+from autograder.walls.outside.unavailable import SandboxUnavailableError
+from autograder.walls.outside.worker_process import Ending, WorkerProcess
 from tests.autograder.sampling import sampled
 from tests.autograder.waiting import HANGS, wait_until
 
@@ -613,8 +613,8 @@ def test_close_leaves_no_process(entry, tier):
 GRADER = """
 import sys, threading, time
 from autograder.course.config import Limits
-from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.inside.jail import SAFE_TIERS, TIERS
+from autograder.walls.outside.launcher import Sandbox
 made = []
 def make():
     made.append(Sandbox({tier!r}, entry="sandbox_entry:run", folders=[{folder!r}], warm=False))
@@ -667,7 +667,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
     (folder / "rehearsed_entry.py").write_text(
-        f"from autograder.sandbox.inside.server import rehearse\n{ENTRY}"
+        f"from autograder.bridge.inside.server import rehearse\n{ENTRY}"
     )
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox.inside import seccomp
-from autograder.sandbox.inside.jail import SAFE_TIERS, TIERS
+from autograder.walls.inside import seccomp
+from autograder.walls.inside.jail import SAFE_TIERS, TIERS
 
 MACHINES = ["x86_64", "aarch64"]
 OWN_PID = 4711

@@ -269,7 +269,7 @@ def test_check_above_several_assignments_lists_them(
         (other / file.replace("adding", "more")).write_text((folder / file).read_text())
     (other / "more.py").write_text("while True:\n    pass\n")
     write_answer(folder, FORGETS)
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", HANGS)
+    monkeypatch.setattr("autograder.walls.outside.deadline.CLOCK_FACTOR", HANGS)
     only_one_is_hurried(monkeypatch, "02_more", 1.0)
     monkeypatch.chdir(folder.parent.parent)
     code, screen = run("check")
@@ -517,7 +517,7 @@ def loop() -> None:
 
 def test_time_limit_of_a_child_counts_its_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for a processor on a busy machine does not count, as in grading; nor does sleeping, up to the clock."""
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", 10 * HANGS)
+    monkeypatch.setattr("autograder.walls.outside.deadline.CLOCK_FACTOR", 10 * HANGS)
     assert run_in_child(lambda: time.sleep(0.5) or "rested", 0.4) == "rested"
     with pytest.raises(Unfinished, match="more than 0.4 seconds of processor time.*endless loop"):
         run_in_child(loop, 0.4)
@@ -534,7 +534,7 @@ def test_refused_error_in_the_child_is_raised() -> None:
 
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.selfcheck.check.SECONDS", 0.5)
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", HANGS)
+    monkeypatch.setattr("autograder.walls.outside.deadline.CLOCK_FACTOR", HANGS)
     write_answer(
         folder, RIGHT.replace("together = a + b", "while True: pass\n    together = a + b")
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.subject import Subject
 from autograder.course.config import CourseError, load_course
-from autograder.sandbox.outside.local import load_text
-from autograder.sandbox.outside.subject import Subject
 from autograder.suite.session import SuiteSession, check_suite
 from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course

@@ -27,9 +27,9 @@ from autograder.runs import replies
 from autograder.runs.disposable import Disposable
 from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
 from autograder.runs.private_folder import PrivateFolder
-from autograder.sandbox.doctor import doctor
-from autograder.sandbox.outside.shut_in import shut_in
-from autograder.sandbox.shared.tried import NETWORK
+from autograder.walls.doctor import doctor
+from autograder.walls.inside.tried import NETWORK
+from autograder.walls.outside.shut_in import shut_in
 from tests.autograder.tiny_course import ALTERNATIVE
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock and seccomp are Linux's.")
@@ -442,9 +442,9 @@ def test_what_is_missing_is_told_and_the_rest_holds(lacking, missing, victim, mo
         return 0
 
     if "landlock.version" in lacking:
-        monkeypatch.setattr("autograder.sandbox.inside.landlock.version", lambda: 0)
+        monkeypatch.setattr("autograder.walls.inside.landlock.version", lambda: 0)
     if "seccomp.install" in lacking:
-        monkeypatch.setattr("autograder.sandbox.inside.seccomp.install", lack)
+        monkeypatch.setattr("autograder.walls.inside.seccomp.install", lack)
     disposable = Disposable(KernelWatch(), started=lambda: None)
     with tempfile.TemporaryDirectory() as folder:
         told = disposable.call(partial(shut_in_and_try, victim), folder)
@@ -457,10 +457,10 @@ def test_what_is_missing_is_told_and_the_rest_holds(lacking, missing, victim, mo
 @pytest.mark.parametrize("lacking", [(), ("Landlock",), ("Landlock", "seccomp")], ids=str)
 def test_doctor_says_what_the_kernel_lacks(lacking, monkeypatch):
     if "Landlock" in lacking:
-        monkeypatch.setattr("autograder.sandbox.inside.landlock.version", lambda: 0)
+        monkeypatch.setattr("autograder.walls.inside.landlock.version", lambda: 0)
     if "seccomp" in lacking:
-        monkeypatch.setattr("autograder.sandbox.inside.seccomp.filter_program", refuse)
-    monkeypatch.setattr("autograder.sandbox.outside.launcher.try_tier", lambda tier: "")
+        monkeypatch.setattr("autograder.walls.inside.seccomp.filter_program", refuse)
+    monkeypatch.setattr("autograder.walls.outside.launcher.try_tier", lambda tier: "")
     hints = [report.hint for report in doctor.examine()]
     assert all(("This kernel has no" in hint) == bool(lacking) for hint in hints)
     assert all(f"no {part}" in hint for part in lacking for hint in hints)

@@ -11,11 +11,11 @@ from types import CodeType, ModuleType, SimpleNamespace
 import nbformat
 import pytest
 
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Limits, load_course
 from autograder.course.notebook import to_notebook
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.worker_connection import WorkerConnection
-from autograder.sandbox.shared.errors import StudentError
 from autograder.source import text as source
 from tests.autograder.sampling import sampled, thinned
 

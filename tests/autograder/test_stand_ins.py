@@ -24,14 +24,14 @@ from IPython.core.events import EventManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder import notebook
+from autograder.bridge.inside import loading, shell, surroundings
+from autograder.bridge.inside.absent import absent_allowed
+from autograder.bridge.inside.server import Server
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Limits
-from autograder.sandbox.inside import loading, shell, surroundings
-from autograder.sandbox.inside.absent import absent_allowed
-from autograder.sandbox.inside.server import Server
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.worker_connection import WorkerConnection
 from autograder.selfcheck.check import check_target
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.student_folder import RIGHT, copy_of
 
 # ------------------------------------------------------------------ signatures

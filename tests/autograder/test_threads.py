@@ -16,7 +16,7 @@ import pytest
 from autograder.course.config import load_course
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 

@@ -12,16 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.sandbox.doctor import verify
-from autograder.sandbox.doctor.doctor import MatrixCell, TierReport
-from autograder.sandbox.inside.jail import TIERS
-from autograder.sandbox.inside.trials import LEFT_BEHIND
+from autograder.walls.doctor import verify
+from autograder.walls.doctor.doctor import MatrixCell, TierReport
+from autograder.walls.inside.jail import TIERS
+from autograder.walls.inside.trials import LEFT_BEHIND
 from tests.autograder.sampling import sampled
 
 # takes one wall down in the fork server, before any worker is forked; the trials stay the same
 WITHOUT = """
-from autograder.sandbox.inside import jail, landlock, seccomp, zygote
-from autograder.sandbox.inside.trials import run
+from autograder.walls.inside import jail, landlock, seccomp, zygote
+from autograder.walls.inside.trials import run
 {removal}
 """
 REMOVALS = {

@@ -77,7 +77,7 @@ def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.Monke
 def test_watch_continues_after_a_loop_and_a_crash(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autograder.sandbox.outside.deadline.CLOCK_FACTOR", HANGS)
+    monkeypatch.setattr("autograder.walls.outside.deadline.CLOCK_FACTOR", HANGS)
     session = Session(folder, seconds=1.0)
     write(folder, "while True:\n    pass\n")
     assert "used more than 1 seconds of processor time" in session.step()

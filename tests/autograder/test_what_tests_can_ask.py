@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from autograder import checks
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.shared.errors import StudentError
 from autograder.checks.explain import explain
 from autograder.records import SourceFile
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.shared.errors import StudentError
 from tests.autograder.both_sides import SIDES, connected
 
 TEXT = """\

@@ -19,8 +19,8 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from autograder.sandbox.shared import wire
-from autograder.sandbox.shared.wire import CallableHandle, Handle, Opaque, WireError
+from autograder.bridge.shared import wire
+from autograder.bridge.shared.wire import CallableHandle, Handle, Opaque, WireError
 from tests.autograder import fuzz_wire
 from tests.autograder.sampling import thinned
 from tests.autograder.waiting import hang_guard

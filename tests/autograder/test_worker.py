@@ -16,13 +16,11 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.course.config import Limits
-from autograder.sandbox.outside.alarm import TestAlarm, alarm
-from autograder.sandbox.outside.mirror import MAX_ENTRIES, RemoteModule
-from autograder.sandbox.outside.remote import RemoteStudent
-from autograder.sandbox.outside.remote_call import mirror_input_mutation
-from autograder.sandbox.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
-from autograder.sandbox.shared.errors import (
+from autograder.bridge.outside.mirror import MAX_ENTRIES, RemoteModule
+from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.remote_call import mirror_input_mutation
+from autograder.bridge.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
+from autograder.bridge.shared.errors import (
     MissingNameError,
     StudentCrashedError,
     StudentError,
@@ -30,15 +28,17 @@ from autograder.sandbox.shared.errors import (
     StudentTimeoutError,
     told_exception,
 )
-from autograder.sandbox.shared.graphs import MAX_GRAPHS
+from autograder.bridge.shared.graphs import MAX_GRAPHS
+from autograder.course.config import Limits
+from autograder.walls.outside.alarm import TestAlarm, alarm
 from tests.autograder.sampling import sampled, thinned
 
 PRELUDE = '''
 import os, struct, sys, threading, time
 import torch
 from torch import nn
-worker = sys.modules["autograder.sandbox.inside.server"]
-wire = sys.modules["autograder.sandbox.shared.wire"]
+worker = sys.modules["autograder.bridge.inside.server"]
+wire = sys.modules["autograder.bridge.shared.wire"]
 honestly = worker.answer
 ODD = {"type": "X", "bases": [], "text": "", "frames": []}
 

@@ -16,9 +16,9 @@ from pydantic import Field
 
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.records import InfrastructureError, RefusedError
-from autograder.sandbox.outside.trusted_process import spawning
 from autograder.text.files import read_utf8
 from autograder.text.numbers import read_whole
+from autograder.walls.outside.trusted_process import spawning
 
 RUNNING = ("tls://", "tcp://")
 QUIET = {

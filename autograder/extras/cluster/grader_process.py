@@ -18,8 +18,8 @@ from typing import Any
 from autograder.extras.cluster.bundle import Bundle
 from autograder.records import CourseError, InfrastructureError, RefusedError, Submission
 from autograder.runs.pool import call_in_fork, grade_one, prepare_process
-from autograder.sandbox.outside.launcher import require_tier
-from autograder.sandbox.outside.trusted_process import module_command
+from autograder.walls.outside.launcher import require_tier
+from autograder.walls.outside.trusted_process import module_command
 
 IDLE_SECONDS = 600
 START_SECONDS = 300

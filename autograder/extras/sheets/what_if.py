@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from autograder.bridge.outside.local import LocalStudent, load_text
 from autograder.course.config import Assignment
 from autograder.course.mistakes import Mistake
 from autograder.extras.sheets.own_code import Change, OwnCode, hunks_of
@@ -26,7 +27,6 @@ from autograder.extras.sheets.tables import SmallTable, table_of
 from autograder.grading.grader import Grader
 from autograder.grading.workers import LoadedSubmission
 from autograder.records import InfrastructureError, SourceFile
-from autograder.sandbox.outside.local import LocalStudent, load_text
 
 OPTIONS = 4
 LETTERS = "ABCD"

@@ -19,11 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.bridge.outside.loopback import LoopbackConnection
+from autograder.bridge.outside.steady import SteadyServer
 from autograder.course.config import CATCH_FILE
 from autograder.records import RefusedError
-from autograder.sandbox.outside.alarm import TestAlarm
-from autograder.sandbox.outside.loopback import LoopbackConnection
-from autograder.sandbox.outside.steady import SteadyServer
 from autograder.selfcheck.catch.differences import (
     Outcome,
     Values,
@@ -39,6 +38,7 @@ from autograder.selfcheck.catch.differences import (
 from autograder.selfcheck.check import OwnServer, time_limit
 from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
 from autograder.suite.session import SuiteSession
+from autograder.walls.outside.alarm import TestAlarm
 
 
 @dataclass(frozen=True)

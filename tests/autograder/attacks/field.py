@@ -21,8 +21,8 @@ from typing import Any
 from autograder.course.config import Course, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.sandbox.outside.launcher import Sandbox
-from autograder.sandbox.outside.worker_process import WorkerProcess
+from autograder.walls.outside.launcher import Sandbox
+from autograder.walls.outside.worker_process import WorkerProcess
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]

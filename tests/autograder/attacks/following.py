@@ -8,7 +8,7 @@ from tests.autograder.attacks.field import HEADS, Attack
 INSIDE = """
 followed = bool(getattr(attention, "__closure__", None))
 if followed:
-    from autograder.sandbox.inside.callables import CallBack
+    from autograder.bridge.inside.callables import CallBack
     server = next(cell.cell_contents for cell in attention.__closure__ if type(cell.cell_contents).__name__ == "Server")
     print("FOLLOWED", flush=True)
     def ask(path, *question):

@@ -5,7 +5,7 @@ from tests.autograder.attacks.field import Attack, on_heads
 # takes the worker over: answers every question by itself from now on
 TAKEOVER = """
 import sys
-from autograder.sandbox.shared import wire
+from autograder.bridge.shared import wire
 def take_over(answer):
     frame = sys._getframe()
     while "sock" not in frame.f_locals or "number" not in frame.f_locals:

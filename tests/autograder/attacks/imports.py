@@ -28,7 +28,7 @@ ATTACKS = [
     Attack(
         "fake_modules",
         "replaces modules for later imports",
-        "import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(s, n): return lambda *a, **k: True\nfor name in ('torch', 'torch.testing', 'numpy', 'pytest', 'json', 'autograder.checks', 'test_hidden', 'autograder.sandbox.shared.wire'):\n    sys.modules[name] = Fake(name)",
+        "import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(s, n): return lambda *a, **k: True\nfor name in ('torch', 'torch.testing', 'numpy', 'pytest', 'json', 'autograder.checks', 'test_hidden', 'autograder.bridge.shared.wire'):\n    sys.modules[name] = Fake(name)",
     ),
     Attack(
         "no_modules",
@@ -77,7 +77,7 @@ ATTACKS = [
     Attack(
         "main",
         "replaces the main module and the name of its own",
-        "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.sandbox.inside.server'\n__file__ = '/engine/autograder/checks/__init__.py'",
+        "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.bridge.inside.server'\n__file__ = '/engine/autograder/checks/__init__.py'",
     ),
     on_heads(
         "reload",

@@ -69,7 +69,7 @@ for name in ("autograder.checks.explain", "autograder.grading.diagnosis", "autog
         "messages_on_the_wire",
         "makes the encoder write the right answer to the visible test every time",
         """
-from autograder.sandbox.shared import wire
+from autograder.bridge.shared import wire
 encode = wire.dumps
 def lie(value, register=None):
     if isinstance(value, dict) and isinstance(value.get("ok"), dict) and "result" in value["ok"]:
@@ -88,7 +88,7 @@ wire.dumps = lie
         "replaces the worker's functions and methods",
         """
 import sys
-worker = sys.modules["autograder.sandbox.inside.server"]
+worker = sys.modules["autograder.bridge.inside.server"]
 worker.answer = lambda *a: {"ok": True}
 worker.Server.find = lambda self, name: {"kind": "value", "value": True}
 worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}

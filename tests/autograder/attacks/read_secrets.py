@@ -32,7 +32,8 @@ for name in ("01_adding/adding", "03_masked_heads/masked_heads"):
         "walks the disk for anything called test_hidden, solutions or CANARY",
         READ
         + """
-engine = [f"autograder/{room}" for room in ("authoring", "cli", "course", "extras", "nbgrader", "sandbox")]  # public
+rooms = ("authoring", "cli", "course", "extras", "nbgrader", "bridge", "walls")  # public
+engine = [f"autograder/{room}" for room in rooms]
 known = ("python", "packages", "/usr", "/lib", "/sys", *engine)
 for top in ("/", ".", "..", "/home", "/root", "/tmp", "/work", "/mnt", "/srv", "/opt", "/run", "/var", "/box"):
     for folder, folders, files in os.walk(top):

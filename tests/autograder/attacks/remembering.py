@@ -8,8 +8,8 @@ from tests.autograder.tiny_course import ALTERNATIVE
 # answers every question as the engine does, but with the frames in hand
 TAKEOVER = """
 import os, random, select, socket, sys, time
-from autograder.sandbox.inside import server as engine
-from autograder.sandbox.shared import wire
+from autograder.bridge.inside import server as engine
+from autograder.bridge.shared import wire
 _frame = sys._getframe()
 while not {"server", "sock", "number"} <= set(_frame.f_locals):
     _frame = _frame.f_back

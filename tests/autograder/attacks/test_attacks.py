@@ -22,9 +22,9 @@ from types import ModuleType
 
 import pytest
 
-from autograder.sandbox.inside import trials
-from autograder.sandbox.inside.jail import SAFE_TIERS
-from autograder.sandbox.inside.server import Server
+from autograder.bridge.inside.server import Server
+from autograder.walls.inside import trials
+from autograder.walls.inside.jail import SAFE_TIERS
 from tests.autograder.attacks import (
     compile_time,
     exhaustion,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from autograder.course.config import load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
@@ -24,7 +25,6 @@ from autograder.nbgrader.graded_notebook import (
 )
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from autograder.sandbox.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 

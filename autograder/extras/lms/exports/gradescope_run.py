@@ -30,7 +30,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
     Raises InfrastructureError or CourseError.
     """
     from autograder.grading.grader import Grader
-    from autograder.sandbox.outside.launcher import Sandbox, require_tier
+    from autograder.walls.outside.launcher import Sandbox, require_tier
 
     memory.require()
     kills_before = memory.kills

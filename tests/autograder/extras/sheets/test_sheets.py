@@ -27,7 +27,7 @@ from autograder.extras.sheets.tables import are_distinct, table_of
 from autograder.gradebook.journal import grades_at
 from autograder.records import RefusedError, SourceFile
 from autograder.runs.pool import Plan
-from autograder.sandbox.outside.launcher import Sandbox
+from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.at_hand import GraderAtHand
 from tests.autograder.tiny_course import write_files, write_tiny_course
 

@@ -1,0 +1,329 @@
+"""Loading a student's text: one statement after another, within a time limit that stops one of them."""
+
+import __future__
+
+import ast
+import functools
+import inspect
+import operator
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Collection, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
+from autograder.source.text import without_main
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+Place = tuple[str, int]  # the name of a piece, and a line of it
+
+# repeated, because an exception in a callback or in __del__ is printed and lost
+AGAIN_SECONDS = 0.5
+CLOCK_FACTOR = 5  # by the clock, for code that sleeps
+_FUTURES = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_TIMERS = (
+    {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}
+    if hasattr(signal, "setitimer")
+    else {}
+)
+# of the limit, after a statement that was stopped: for all others, and for one of them
+SHARE_AFTER = 0.4
+SHARE_OF_ONE = 0.1
+# in seconds, what each statement has in any case
+AT_LEAST = {timer: 1.0 if timer == signal.ITIMER_REAL else 0.05 for timer in _TIMERS}
+
+
+class LoadingTimeoutError(BaseException):
+    """Loading took too long; a BaseException, so that `except Exception` does not catch it."""
+
+
+class LoadingLimit:
+    """The time that the statements of one text have together, in processor time; `seconds` is None for no limit.
+
+    After a statement that was stopped, the others have a short time together, and each of them
+    a part of it. So that a definition far below is not lost, none has less than `AT_LEAST`.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        usable = (
+            hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        )
+        self.seconds = seconds if usable else None
+        self._left = 1.0  # of the limit, for all statements that follow
+        self._most = 1.0  # of the limit, for one of them
+        self._given = 0.0
+        self._used = dict.fromkeys(_TIMERS, 0.0)
+        self._is_running = False
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep the time inside this block; timers that ran before go on after it."""
+        if self.seconds is None:
+            yield
+            return
+        used_before = dict(self._used)
+        handlers = {number: signal.signal(number, self._ring) for number in _TIMERS.values()}
+        timers = {timer: signal.setitimer(timer, 0) for timer in _TIMERS}
+        try:
+            yield
+        finally:
+            self.end()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            for timer, (seconds, interval) in timers.items():
+                if seconds:
+                    used = self._used[timer] - used_before[timer]
+                    signal.setitimer(timer, max(seconds - used, 0.001), interval)
+
+    def begin(self) -> None:
+        """Begin a statement, in which LoadingTimeoutError is raised when its time is over."""
+        if self.seconds is not None:
+            self._given = min(self._left, self._most)
+            self._is_running = True
+            for timer in _TIMERS:
+                signal.setitimer(timer, self._allowed(timer), AGAIN_SECONDS)
+
+    def end(self) -> None:
+        """End the statement, if it did not end before."""
+        if self.seconds is not None and self._is_running:
+            self._is_running = False
+            used = {
+                timer: max(0.0, self._allowed(timer) - signal.setitimer(timer, 0)[0])
+                for timer in _TIMERS
+            }
+            shares = [used[timer] / self._allowed(timer) * self._given for timer in _TIMERS]
+            self._left = max(0.0, self._left - max(shares))
+            for timer, seconds in used.items():
+                self._used[timer] += seconds
+
+    def stop(self) -> None:
+        """End the statement that was stopped, or that is skipped: the others have a short time."""
+        self.end()
+        self._left = min(self._left, SHARE_AFTER) if self._most < 1 else SHARE_AFTER
+        self._most = SHARE_OF_ONE
+
+    def _allowed(self, timer: int) -> float:
+        factor = CLOCK_FACTOR if timer == signal.ITIMER_REAL else 1
+        return max((self.seconds or 0.0) * self._given * factor, AT_LEAST[timer])
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._is_running:
+            raise LoadingTimeoutError
+
+
+@dataclass
+class TextLoading:
+    """What one text binds in `spaces`, its global and local names, and what went wrong on the way.
+
+    A statement that raises an Exception stops itself alone, in a script and in a notebook's cell
+    alike; what only follows from that, such as a name that it would have bound, is no failure of
+    its own. SystemExit and its like end the text. The limit stops one statement, too, and those
+    below it have a short time. A statement among `skipped`, where an earlier loading was stopped,
+    does not run. `failures` holds exceptions, and places where the time was over.
+    """
+
+    spaces: tuple[dict[str, Any], Any]
+    limit: LoadingLimit
+    skipped: Collection[Place] = ()
+    leaves_main_out: bool = True
+    failures: list[BaseException | Place] = field(default_factory=list)
+    stopped: list[Place] = field(default_factory=list)
+    absent: list[Missing] = field(default_factory=list)
+    has_ended: bool = False
+    _unbound: set[str] = field(default_factory=set)
+    _missing: set[str | None] = field(default_factory=set)
+    _statement: ast.stmt = field(default_factory=ast.Pass)
+    _loop: "AbstractEventLoop | None" = None
+
+    def run(self, code: str, name: str) -> Any:
+        """Run a piece; return the value of its last statement, None if that is no expression."""
+        try:
+            tree = without_main(code, name, self.leaves_main_out)
+            with absent_allowed(name, tree, self.absent), self.limit.kept():
+                return self._run(tree, name)
+        except Exception as error:  # Python cannot read the piece
+            self.failures.append(error)
+        except BaseException as error:  # SystemExit, and pytest's outcomes
+            self.failures.append(error)
+            self.has_ended = True
+        return None
+
+    def close(self) -> None:
+        if self._loop is not None:
+            self._loop.close()
+
+    def _run(self, tree: ast.Module, name: str) -> Any:
+        whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        run = self._completed if whole.co_flags & inspect.CO_COROUTINE else _driven
+        waiting = iter(tree.body)
+        skipped = _lines_to_skip(tree, name, self.skipped)
+        while True:
+            try:
+                return run(self._statements(waiting, skipped, name, flags))
+            except LoadingTimeoutError:
+                self._add_stop(self._statement, name)
+
+    async def _statements(
+        self, waiting: Iterator[ast.stmt], skipped: Collection[ast.stmt], name: str, flags: int
+    ) -> Any:
+        """Run these statements; the value is that of the last one."""
+        value = None
+        for self._statement in waiting:
+            value = None
+            if self._statement in skipped:
+                self._add_stop(self._statement, name)
+                continue
+            code = _compiled(self._statement, name, flags)
+            try:
+                self.limit.begin()
+                value = eval(code, *self.spaces)
+                if code.co_flags & inspect.CO_COROUTINE:
+                    value = await value
+                self.limit.end()
+            except Exception as error:
+                self.limit.end()
+                self._add_failure(error, self._statement)
+        return value
+
+    def _add_stop(self, statement: ast.stmt, name: str) -> None:
+        """Keep the place of a statement whose time is over, once for all those in one line."""
+        self.limit.stop()
+        place = (name, statement.lineno)
+        if place not in self.stopped:
+            self.stopped.append(place)
+            self.failures.append(place)
+        self._unbound |= _names_set_by(statement)
+
+    def _completed(self, statements: Coroutine[Any, Any, Any]) -> Any:
+        """Run statements that wait for something in an event loop, below which no other one shows."""
+        import asyncio
+
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        self._loop = self._loop or asyncio.new_event_loop()
+        task = self._loop.create_task(statements)
+        try:
+            return self._loop.run_until_complete(task)
+        except LoadingTimeoutError:
+            task.cancel()
+            raise
+        finally:
+            asyncio._set_running_loop(outer)
+
+    def _add_failure(self, error: Exception, statement: ast.stmt) -> None:
+        """Keep an error, unless it follows from another one or from a missing module that only a call needs."""
+        follows = False
+        if isinstance(error, NameError):
+            follows = error.name in self._unbound
+        elif isinstance(error, ImportError) and is_absent(error):
+            follows = isinstance(statement, ast.Expr) or error.name in self._missing
+            self._missing.add(error.name)
+        if not follows:
+            self.failures.append(error)
+        self._unbound |= _names_set_by(statement)
+
+
+def _compiled(statement: ast.stmt, name: str, flags: int) -> CodeType:
+    tree: ast.Expression | ast.Module = ast.Module([statement], [])
+    mode = "exec"
+    if isinstance(statement, ast.Expr):
+        tree = ast.Expression(statement.value)
+        mode = "eval"
+    code: CodeType = compile(tree, name, mode, flags, dont_inherit=True)
+    return code
+
+
+def _driven(statements: Coroutine[Any, Any, Any]) -> Any:
+    """Run statements that wait for nothing."""
+    try:
+        statements.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("A statement without `await` waits.")
+
+
+def _names_set_by(statement: ast.stmt) -> set[str]:
+    names = set[str]()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, _DEFINITIONS):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name.partition(".")[0])
+    return names
+
+
+def _lines_to_skip(tree: ast.Module, name: str, skipped: Collection[Place]) -> Collection[ast.stmt]:
+    """Return the statements in the places to skip.
+
+    Of a line that holds several statements, as below a cell magic, the definitions are kept.
+    """
+    there = [node for node in tree.body if (name, node.lineno) in skipped]
+    lines = Counter(node.lineno for node in there)
+    return [
+        node
+        for node in there
+        if lines[node.lineno] == 1 or not isinstance(node, (*_DEFINITIONS, *_IMPORTS))
+    ]
+
+
+@contextmanager
+def own_settings() -> Iterator[None]:
+    """Restore PyTorch's global settings after this block, so that no text changes those of the tests' side."""
+    dtype = torch.get_default_dtype()
+    grad = torch.is_grad_enabled()
+    anomaly = torch.is_anomaly_enabled()
+    check_nan = torch.is_anomaly_check_nan_enabled()
+    determinism = _determinism()
+    precision = torch.get_float32_matmul_precision()
+    threads = torch.get_num_threads()
+    compiler = torch.compile
+    set_interop_threads = torch.set_num_interop_threads
+    torch.compile = uncompiled
+    # PyTorch allows it once, and only before anything has run
+    torch.set_num_interop_threads = _ignore  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.compile = compiler
+        torch.set_num_interop_threads = set_interop_threads
+        torch.set_default_dtype(dtype)
+        torch.set_grad_enabled(grad)
+        torch.autograd.set_detect_anomaly(anomaly, check_nan)
+        if _determinism() != determinism:
+            torch.use_deterministic_algorithms(determinism[0], warn_only=determinism[1])
+        torch.set_float32_matmul_precision(precision)
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        if "torch.utils._device" in sys.modules:
+            torch.set_default_device(None)
+
+
+def _determinism() -> tuple[bool, bool]:
+    """Return the two settings of `torch.use_deterministic_algorithms`, whose call imports PyTorch's compiler."""
+    enabled = torch.are_deterministic_algorithms_enabled()
+    return enabled, torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def _ignore(number: int) -> None:
+    """Do nothing with a number of threads."""
+
+
+def uncompiled(model: Any = None, **options: Any) -> Any:
+    """A replacement for `torch.compile`, which needs a compiler and files: return the function as it is."""
+    return (lambda function: function) if model is None else model

@@ -1,0 +1,1 @@
+"""The trusted side of the bridge: stands for what a student's module holds."""

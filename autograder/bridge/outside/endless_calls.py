@@ -1,0 +1,39 @@
+"""Calls of a submission that never end: each name pays its time limit once."""
+
+from collections import Counter
+
+from autograder.bridge.shared.errors import StudentTimeoutError
+from autograder.walls.outside.deadline import DeadlineExceededError
+
+# share of the time limit for a name that timed out once, twice, more often
+SHARE_LEFT = (0.1, 0.05, 0.025)
+
+
+class EndlessCalls:
+    """The calls of a submission that ended at their deadline, which shorten the deadlines of later ones."""
+
+    def __init__(self) -> None:
+        self.times = Counter[str]()  # by the called name
+
+    def share_left(self, name: str) -> float:
+        """Return the share of its time limit that a call has; loading, which has no name, has all of it.
+
+        From the second name on that timed out, each of them halves the time of all others.
+        """
+        if not name:
+            return 1.0
+        times = self.times[name]
+        if times:
+            return SHARE_LEFT[min(times, len(SHARE_LEFT)) - 1]
+        return max(SHARE_LEFT[0], 0.5 ** max(0, len(self.times.keys() - {name}) - 1))
+
+    def too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
+        """Count a call that was not answered in time, unless the machine may be to blame; return its error."""
+        if late.limit == "test":  # many calls, each of them in time
+            return StudentTimeoutError("This test took too long.", starved=True)
+        again = ", as in an earlier test" if self.times[name] else ""
+        if name and not late.starved:
+            self.times[name] += 1
+        counted = "of processor time" if late.limit == "processor" else "on the clock"
+        sentence = f"Your code gave no answer within {late.seconds:g} seconds {counted}{again}."
+        return StudentTimeoutError(sentence, late.starved)

@@ -1,0 +1,1 @@
+"""What both sides of the bridge use: messages, values, errors."""

@@ -1,1 +1,0 @@
-"""Isolated processes for students' code."""

@@ -1,1 +1,0 @@
-"""What both sides of the sandbox's wall use: messages, values, errors."""

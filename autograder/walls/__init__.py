@@ -1,0 +1,1 @@
+"""How a worker is shut in, and its clocks and budgets."""

@@ -1,0 +1,1 @@
+"""What shuts a worker in from inside, before its code runs."""

@@ -1,0 +1,1 @@
+"""The trusted side of the walls: starts workers, and measures what they use."""
