@@ -320,6 +320,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
     lines += [Text(report.problem, "red")] if report.problem else []
     lines += [Text(warning, "yellow") for warning in report.warnings]
+    lines += [Text(report.note, "yellow")] if report.note else []
     if failing := sum(not finding.passed for finding in report.findings):
         sentence = f"{failing} of {len(report.findings)} tests {'does' if failing == 1 else 'do'} not pass yet."
         lines.append(Text(f"{sentence} You may still hand it in.", "yellow"))

@@ -63,7 +63,7 @@ def material_of(name: str) -> Material:
 @contextmanager
 def students_folder(material: Material, files: dict[str, str], place: Path) -> Iterator[Path]:
     """The working directory of a student: the released files, with their own in place of stub and notebook."""
-    folder = place / "assignments" / material.assignment.name
+    folder = place / "course" / "assignments" / material.assignment.name
     shutil.copytree(COURSE.release_folder(material.assignment), folder)
     for name in (material.script, material.notebook):
         (folder / name).unlink()
@@ -148,7 +148,7 @@ def try_student(door: str, state: str, name: str, place: Path) -> Seen:
     with students_folder(material, files, place) as folder:
         if state != "solved elsewhere":
             return STUDENTS[door](material, folder)
-        with solved_on_the_path(material, folder.parent, place / "site-packages"):
+        with solved_on_the_path(material, place / "site-packages"):
             return STUDENTS[door](material, folder)
 
 
@@ -315,7 +315,7 @@ def test_no_hand_in_without_an_answer_gets_points(
     assert {one.code for one in seen.values()} == {0}
     for name in names:
         score, flags, said = json.loads(seen[name, FULL].said)
-        note = f"{COURSE.assignment(name).stem} copy.py was graded: there is no answer in {material_of(name).script}"
+        note = f"{COURSE.assignment(name).stem} copy.py counts: there is no answer in {material_of(name).script}"
         assert score == COURSE.assignment(name).points, name
         assert any(flag.startswith(note) for flag in flags) and note in said
 

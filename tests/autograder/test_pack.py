@@ -52,6 +52,12 @@ def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
             }
 
 
+def test_pack_names_what_was_passed_over(folder: Path) -> None:
+    (folder / "adding copy.py").write_text(RIGHT, "utf-8")
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(cli.app, ["pack"])
+    assert "adding copy.py counts: there is no answer in adding.py and" in result.output
+
+
 def test_an_empty_file_is_not_packed(folder: Path) -> None:
     write_answer(folder, " \n")
     with pytest.raises(RefusedError, match="adding.py is empty"):

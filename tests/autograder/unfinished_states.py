@@ -49,12 +49,6 @@ def untouched(material: Material) -> dict[str, str]:
     return {material.script: material.stub, material.notebook: material.stub_notebook}
 
 
-def raises(material: Material) -> dict[str, str]:
-    """Nothing below the first line runs."""
-    below = material.solved.replace("from __future__ import annotations\n", "")
-    return {material.script: f'raise RuntimeError("later")\n{below}'}
-
-
 def bare_raise(material: Material) -> dict[str, str]:
     return {material.script: "raise\n"}
 
@@ -92,7 +86,6 @@ def solved_elsewhere(material: Material) -> dict[str, str]:
 
 STATES: dict[str, Callable[[Material], dict[str, str]]] = {
     "untouched stub": untouched,
-    "raise": raises,
     "bare raise": bare_raise,
     "empty file": empty,
     "syntax error": syntax_error,
