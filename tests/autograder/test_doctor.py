@@ -76,15 +76,8 @@ def test_the_setting_in_the_way_is_named_with_the_command_that_changes_it(
     machine, name, value, command
 ):
     machine.set(name, value)
-    for tier in ("namespaces", "host-network"):
-        assert command in remedy(tier) and "Install" not in remedy(tier)
+    assert command in remedy("namespaces") and "Install" not in remedy("namespaces")
     assert command not in remedy("landlock")
-
-
-def test_no_network_namespaces_are_in_the_way_of_one_tier_alone(machine):
-    machine.set("user/max_net_namespaces", 0)
-    assert "user.max_net_namespaces is 0" in remedy("namespaces")
-    assert "max_net_namespaces" not in remedy("host-network")
 
 
 def test_every_cause_is_named(machine, monkeypatch):
@@ -99,10 +92,10 @@ def test_every_cause_is_named(machine, monkeypatch):
 def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
     for user in (1000, 0):
         monkeypatch.setattr(os, "getuid", lambda user=user: user)
-        assert "No setting" in remedy("host-network")
+        assert "No setting" in remedy("namespaces")
     (machine.folder / "container").touch()
-    assert "CAP_SYS_ADMIN" in remedy("host-network")
-    assert "seccomp=unconfined" in remedy("namespaces")
+    said = remedy("namespaces")
+    assert "CAP_SYS_ADMIN" in said and "seccomp=unconfined" in said
 
 
 @pytest.mark.parametrize(
@@ -308,7 +301,7 @@ def test_only_the_tier_that_grades_imports_what_the_assignments_need(tmp_path, m
     monkeypatch.setattr(trial_submission, "examine", lambda: reports)
     monkeypatch.setattr(trial_submission, "try_grading", try_grading)
     trial_submission.examine_grading(course_with(tmp_path, "yaml"))
-    assert tried == {"host-network": {("yaml",)}, "landlock": set(), "unsafe": set()}
+    assert tried == {"landlock": {("yaml",)}, "unsafe": set()}
 
 
 def test_a_right_answer_without_its_points_is_a_failure():

@@ -87,9 +87,8 @@ def test_boundary_without_a_promise_is_shown_as_not_promised(columns):
             assert verdicts["unsafe"][wall] == "not promised"
     if columns["landlock"].works:
         assert verdicts["landlock"]["names of hidden files"] == "not promised"
-    for tier in ("namespaces", "host-network"):
-        if columns[tier].works:
-            assert set(verdicts[tier].values()) == {"held"}
+    if columns["namespaces"].works:
+        assert set(verdicts["namespaces"].values()) == {"held"}
 
 
 @pytest.mark.slow
@@ -119,7 +118,6 @@ WALLS_DOWN = [
         },
     ),
     ("namespaces", "filter", {"network", "new processes", "other programs", "signals to others", "system-call filter"}),
-    ("host-network", "filter", {"network", "new processes", "system-call filter"}),
     ("landlock", "filter", {"network", "new processes", "system-call filter", "nothing left over"}),
     ("landlock", "landlock", {"tests and solutions", "files of the system", "processes hidden"}),
     ("namespaces", "scratch", {"scratch space"}),
@@ -129,7 +127,7 @@ WALLS_DOWN = [
     ("namespaces", "deadline", {"wall clock"}),
     ("namespaces", "descriptors", {"descriptors"}),
 ]  # fmt: skip
-SAMPLE = (("namespaces", "filter"), ("host-network", "filter"), ("landlock", "landlock"))
+SAMPLE = (("namespaces", "filter"), ("landlock", "landlock"))
 
 
 @pytest.mark.parametrize(

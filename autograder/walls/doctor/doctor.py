@@ -8,7 +8,6 @@ from autograder.walls.outside.unavailable import SandboxUnavailableError
 
 GUARANTEES = {
     "namespaces": "Student code sees an empty machine: no network, no files but Python's, no processes.",
-    "host-network": "The same, but the system-call filter alone keeps student code from the network.",
     "landlock": "Student code can read no file but Python's, and has no network and no processes.",
     "unsafe": "Student code runs in a process of its own, but it can read and write files as this user can.",
 }

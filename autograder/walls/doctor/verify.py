@@ -218,5 +218,5 @@ WALLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("size of a file", "descriptors", "processor time", "wall clock", "output"), tuple(TIERS)
     ),
-    "names of hidden files": ("namespaces", "host-network"),
+    "names of hidden files": ("namespaces",),
 }
