@@ -10,7 +10,7 @@ from typing import Annotated
 
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, Call, command_of, say
-from autograder.cli.console import console, show_tiers, show_walls
+from autograder.cli.console import console, show_tiers
 from autograder.course.config import course_file
 from autograder.options import flag
 from autograder.records import RefusedError
@@ -115,10 +115,7 @@ def decide(call: Call) -> int:
 
 @command_of(api.doctor)
 def doctor(call: Call) -> int:
-    from autograder.walls.doctor.verify import is_sound
-
     reports = call(api.doctor)
-    screen = show_walls if call.options["walls"] else show_tiers
-    call.show(lambda: [asdict(report) for report in reports], lambda: screen(reports))
-    usable = [report for report in reports if report.works]
-    return DONE if is_sound(reports) and not usable[0].problems else FOUND
+    call.show(lambda: [asdict(report) for report in reports], lambda: show_tiers(reports))
+    safe = [report for report in reports if report.works and report.tier != "unsafe"]
+    return DONE if safe and not safe[0].problems else FOUND

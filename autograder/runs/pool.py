@@ -78,11 +78,14 @@ class GraderPool(ProcessPoolExecutor):
 
 
 def graders(plan: Plan) -> GraderPool:
-    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
+    """Start `plan.jobs` graders in a sandbox that was probed.
+
+    Raises SandboxUnavailableError if none works, or if it is weaker than the course allows.
+    """
     from autograder.walls.outside.launcher import require_tier
 
-    require_tier(plan.tier, plan.course.min_tier)
-    return GraderPool(plan)
+    tier = require_tier(plan.tier, plan.course.min_tier)
+    return GraderPool(replace(plan, tier=tier))
 
 
 _plan: Plan | None = None

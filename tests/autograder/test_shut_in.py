@@ -27,8 +27,8 @@ from autograder.runs import replies
 from autograder.runs.disposable import Disposable
 from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
 from autograder.runs.private_folder import PrivateFolder
-from autograder.walls.doctor import doctor
 from autograder.walls.inside.tried import NETWORK
+from autograder.walls.outside import doctor
 from autograder.walls.outside.shut_in import shut_in
 from tests.autograder.tiny_course import ALTERNATIVE
 

@@ -184,11 +184,7 @@ def _is_real_root() -> bool:
 
 PROCESSORS = "/sys/devices/system/cpu"
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-COMMANDS = {
-    "namespaces": _bubblewrap_command,
-    "landlock": _plain_command,
-    "unsafe": _plain_command,
-}
+COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
 
 _NEW_MACHINE = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),

@@ -11,7 +11,6 @@ from typing import BinaryIO
 
 from autograder.walls.inside import scratch
 from autograder.walls.inside.imports import IMPORTING
-from autograder.walls.outside import cgroup
 from autograder.walls.outside.command import COMMANDS, Layout, import_failed, unavailable
 from autograder.walls.outside.unavailable import SandboxUnavailableError
 from autograder.walls.outside.worker_process import (
@@ -36,9 +35,7 @@ class ForkServer:
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier = tier
         self.note = ""
-        self._scratch = (
-            ""  # the folder with those of its workers, if they have no disks of their own
-        )
+        self._scratch = ""  # with the folders of its workers, if they have no disks of their own
         self.ready = False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
@@ -46,9 +43,8 @@ class ForkServer:
         options["control"] = theirs.fileno()
         try:
             command, environment = COMMANDS[tier](layout, options)
-            self.group = cgroup.open_group()
             self.process = subprocess.Popen(
-                self.group.joining(command) if self.group else command,
+                command,
                 env=environment,
                 cwd="/",
                 pass_fds=[theirs.fileno()],
@@ -61,11 +57,6 @@ class ForkServer:
             raise unavailable(tier, f"{error}.") from None
         finally:
             theirs.close()
-
-    @property
-    def descriptors(self) -> list[int]:
-        """What `spawn` needs to be open."""
-        return [self.control.fileno(), *(self.group.descriptors if self.group else ())]
 
     def wait_until_ready(self) -> None:
         """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
@@ -88,8 +79,6 @@ class ForkServer:
         output = _output_file()
         request = json.dumps({"limits": limits}).encode() + b"\n"
         descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
-        if self.group:
-            self.group.limit(limits)
         try:
             self.control.settimeout(START_SECONDS)
             socket.send_fds(self.control, [request], descriptors)
@@ -140,8 +129,6 @@ class ForkServer:
         self.complaints.close()
         if self._scratch and os.path.isdir(self._scratch):  # it was killed
             _remove(self._scratch)
-        if self.group:
-            self.group.close()
 
 
 def _remove(folder: str) -> None:
