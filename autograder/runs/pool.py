@@ -15,6 +15,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
+from autograder.course.digests import submission_digest
 from autograder.grading.watch import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
@@ -130,7 +131,16 @@ def _disposable() -> Disposable:
     this_grader()
     # the sandbox reports once that it is ready: a fork would wait for that in vain
     _sandbox().warm_up()
-    return Disposable(_watch(), started=end_with_parent, enclose=_shut_in)
+    return Disposable(_watch(), started=end_with_parent, enclose=_shut_in, fits=_fits)
+
+
+def _fits(value: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> bool:
+    """Whether a fork's reply can be true: a grade is that of the submission that was asked for."""
+    if function is not grade_one:
+        return True
+    (submission,) = arguments
+    expected = (submission.student, submission.assignment, submission_digest(submission))
+    return isinstance(value, Grade) and value.attempt == expected
 
 
 def _shut_in(pipe: int) -> None:
