@@ -12,6 +12,7 @@ from typing import BinaryIO
 from autograder.walls.inside import scratch
 from autograder.walls.inside.imports import IMPORTING
 from autograder.walls.outside.command import COMMANDS, Layout, import_failed, unavailable
+from autograder.walls.outside.trusted_process import is_root
 from autograder.walls.outside.unavailable import SandboxUnavailableError
 from autograder.walls.outside.worker_process import (
     BRIEF_SECONDS,
@@ -133,9 +134,8 @@ class ForkServer:
 
 def _remove(folder: str) -> None:
     """Remove the folder of the workers of a fork server that was killed."""
-    if (
-        os.geteuid() == 0
-    ):  # may list all folders; a link that a process makes meanwhile leads nowhere
+    # root may list all folders; a link that a process makes meanwhile leads nowhere
+    if is_root():
         shutil.rmtree(folder, ignore_errors=True)
     else:
         scratch.remove_folder(folder)
