@@ -83,7 +83,7 @@ from autograder.walls.outside.trusted_process import python_command
 # work
 if TYPE_CHECKING:
     from autograder.selfcheck.check import CheckReport
-    from autograder.walls.doctor.doctor import TierReport
+    from autograder.walls.outside.doctor import TierReport
 
 MOST_NOTES = 20  # about the choice among a student's files
 
@@ -589,24 +589,15 @@ def check(target: AnyPath = ".") -> "CheckReport":
 
 
 def doctor(
-    walls: Annotated[
-        bool, flag("--verify", help="Test every boundary of every sandbox tier.")
-    ] = False,
-    course: CourseFolder = ".",
-    *,
-    on_tier: Annotated[OnProgress | None, Steps("Trying")] = None,
+    course: CourseFolder = ".", *, on_tier: Annotated[OnProgress | None, Steps("Trying")] = None
 ) -> "list[TierReport]":
     """Show in which sandbox tiers grading works on this machine, and why not in others.
 
     A small submission is graded in each tier, with what the assignments of the course import, if
-    there is a course. With `walls`, every boundary is tested instead. `on_tier` is called with the
-    number of tiers done and their total.
+    there is a course. `on_tier` is called with the number of tiers done and their total.
     """
     from autograder.runs.trial_submission import examine_grading
-    from autograder.walls.doctor.verify import verify
 
-    if walls:
-        return verify()
     is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
     loaded = load_course(course) if is_there else None
     return examine_grading(loaded, on_tier or _ignore)

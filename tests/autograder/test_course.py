@@ -122,7 +122,12 @@ def test_unreadable_course_yml_is_reported(
             "`catch_points` is no longer a setting of the assignment `01_adding`. Remove it: "
             "`autograder catch` works without points. For points that a person gives, write "
             "`conversation`.",
-        )
+        ),
+        (
+            "title:",
+            "min_tier: host-network\ntitle:",
+            '`min_tier` of the course names a sandbox that is gone: write "landlock".',
+        ),
     ],
 )
 def test_setting_of_before_says_what_to_do(

@@ -10,8 +10,8 @@ import pytest
 from autograder.course.config import Course, load_course
 from autograder.grading.grader import TRIED, Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.walls.doctor.doctor import TierReport
 from autograder.walls.inside.jail import SAFE_TIERS
+from autograder.walls.outside.doctor import TierReport
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import write_files
 

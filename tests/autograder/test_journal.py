@@ -46,7 +46,8 @@ def some_failures() -> Grade:
         mistake="axis",
     )
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
-    return replace(graded("bo", score=28.5), tests=tuple(tests))
+    old_sandbox = "host-network"  # journals that name it are read for ever
+    return replace(graded("bo", score=28.5, isolation=old_sandbox), tests=tuple(tests))
 
 
 def refused() -> Grade:

@@ -17,7 +17,7 @@ import pytest
 from autograder.course.config import Course
 from autograder.records import Submission
 from autograder.runs.pool import Plan, graders, this_grader
-from autograder.walls.doctor.doctor import TierReport
+from autograder.walls.outside.doctor import TierReport
 from tests.autograder.mixed_class import (
     HOSTILE,
     SAMPLE,

@@ -1,6 +1,6 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
-An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_verify`,
+An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_walls`,
 `test_seccomp`, `test_wire`, `test_worker`, `test_hostile_archives`, `test_odd_files`.
 
 All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
