@@ -466,7 +466,8 @@ def test_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):
 
 def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch):
     error = InfrastructureError("The disk is full.")
-    monkeypatch.setattr("autograder.suite.session.SuiteSession.run", lambda *_: error)
+    place = "autograder.bridge.outside.worker_connection.WorkerConnection.run"
+    monkeypatch.setattr(place, lambda *_: (error, False))
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")
 

@@ -160,6 +160,49 @@ FAILING = {
     "a class": ("class Late(int, str):\n    pass", "TypeError"),
     "a block": ("if True:\n    z = 3\n    1 / 0", "ZeroDivisionError"),
     "a wait": ("import asyncio\nawait asyncio.sleep('x')\nz = 3", "TypeError"),
+    "what was cancelled": ("import asyncio\nraise asyncio.CancelledError", "CancelledError"),
+    "a cancelled wait": (
+        "import asyncio\nasync def ended():\n    raise asyncio.CancelledError\nawait ended()",
+        "CancelledError",
+    ),
+    "a task that cancels itself": (
+        "import asyncio\nasync def cancelled():\n    asyncio.current_task().cancel()\n"
+        "    await asyncio.sleep(0)\nawait cancelled()",
+        "CancelledError",
+    ),
+    "a skip of pytest": ("import pytest\npytest.skip(allow_module_level=True)", "Skipped"),
+    "a generator's end": ("raise GeneratorExit", "GeneratorExit"),
+    "an own kind of stop": ("class Stop(BaseException): pass\nraise Stop", "Stop"),
+    "a name without a hash": ("late = NameError('x')\nlate.name = []\nraise late", "NameError"),
+    "a name that cannot be hashed": (
+        "class Name(str):\n    def __hash__(self): return 1 / 0\nlate = NameError('x')\n"
+        "late.name = Name('x')\nraise late",
+        "NameError",
+    ),
+    "a name that cannot be read": (
+        "class Late(NameError):\n    @property\n    def name(self): return 1 / 0\nraise Late('x')",
+        "Late",
+    ),
+    "a module's name without a hash": (
+        "from no_einops import rearrange\ntry: rearrange(1)\nexcept ImportError as late:\n"
+        "    late.name = []\n    raise",
+        "ModuleNotFoundError",
+    ),
+    "an error that says nothing of itself": (
+        "class Late(ImportError):\n    def __getattribute__(self, name): return 1 / 0\n"
+        "raise Late('x')",
+        "Late",
+    ),
+    "a syntax error of its own": ("raise SyntaxError('odd', (5, 'six', [], 7))", "SyntaxError"),
+}
+REMOVING = {
+    "all modules": "import sys\nsys.modules.clear()",
+    "all modules, and a wait": "import asyncio, sys\nsys.modules.clear()\nawait asyncio.sleep(0)",
+    "PyTorch, and another import": (
+        "import sys\nfor name in [*sys.modules]:\n    if name.startswith('torch'):\n"
+        "        del sys.modules[name]\nimport torch.nn"
+    ),
+    "the table of modules": "import sys\nsys.modules = {}\nimport torch",
 }
 
 
@@ -174,6 +217,22 @@ def test_a_statement_that_fails_stops_itself_alone(lines: str, name: str) -> Non
     assert module.above(1) == module.answer(1) == 1
     assert [error["type"] for error in told["errors"]] == [kind]
     assert getattr(module, "z", 3) == 3
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
+@pytest.mark.parametrize("lines", REMOVING)
+def test_modules_that_a_text_removes_are_there_again(lines: str, name: str) -> None:
+    table = sys.modules
+    there = dict(table)
+    pieces = [REMOVING[lines], "1 / 0", "def answer():\n    return 1\n"]
+    try:
+        module, told = load(cells(*pieces) if name == "net.ipynb" else "\n".join(pieces), name)
+        assert sys.modules is table and there.keys() <= table.keys()
+    finally:
+        sys.modules = table
+        table.update(there)
+    assert module.answer() == 1
+    assert [error["type"] for error in told["errors"]] == ["ZeroDivisionError"]
 
 
 def test_the_first_cause_is_named_and_not_what_follows() -> None:

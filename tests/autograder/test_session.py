@@ -10,8 +10,9 @@ import pytest
 
 from autograder.bridge.outside.local import load_text
 from autograder.bridge.outside.subject import Subject
+from autograder.checks.explain import Failure
 from autograder.course.config import CourseError, load_course
-from autograder.suite.session import SuiteSession, check_suite
+from autograder.suite.session import Ending, Examinee, SuiteSession, check_suite
 from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
@@ -168,11 +169,77 @@ def session_of(folder, text):
 def outcomes(session, text=ALTERNATIVE):
     """Return how each test ended for a module of this process: the exception's type and first line, or None."""
     student = load_text(text, "adding.py", "adding_of_a_test")
-    session.start(1)
-    errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]
     return {
-        name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors
+        ending.test.name: ending.error
+        and f"{type(ending.error).__name__}: {ending.error}".split("\n")[0]
+        for ending in session.examine(Examinee(Subject(student, student)), 1)
     }
+
+
+NEEDS = """
+import pytest
+
+@pytest.mark.part("add")
+def test_first(student):
+    assert student.answer == 1
+
+@pytest.mark.part("add")
+@pytest.mark.needs("test_first")
+def test_second(student): ...
+
+@pytest.mark.part("add")
+@pytest.mark.needs("test_second")
+def test_third(student): ...
+"""
+
+
+class Second(Examinee):
+    """Another module is examined where the first one fails, and `test_second` need not run."""
+
+    def __init__(self, *answers):
+        modules = [Subject(load_text(f"answer = {n}", "answer.py", "answer")) for n in answers]
+        super().__init__(modules[0])
+        self.other = modules[1]
+
+    def known(self, test):
+        return Ending(test) if test.name == "test_second" else None
+
+    def is_repeated(self, ending):
+        return ending.failed
+
+    def attempt(self, test, run, first):
+        return Ending(test, run(test, self.other)) if first else super().attempt(test, run, first)
+
+
+@pytest.mark.parametrize(
+    ("answers", "ends"),
+    [
+        ((1, 2), ["passed", "passed", "passed"]),
+        ((2, 1), ["passed", "passed", "passed"]),
+        ((2, 3), ["failed", "skipped", "skipped"]),
+    ],
+)
+def test_an_examination_waits_repeats_and_knows(tmp_path, answers, ends):
+    session = session_of(tmp_path, NEEDS)
+    try:
+        for _ in range(2):
+            endings = [*session.examine(Second(*answers), 1)]
+            results = [
+                ending.result(Failure("failed", "no") if ending.error else None)
+                for ending in endings
+            ]
+            assert [result.outcome for result in results] == ends
+            waiting = [result.message for result in results if result.outcome == "skipped"]
+            assert (
+                waiting
+                == [f"This waits until “test_{name}” passes." for name in ("first", "second")][
+                    : len(waiting)
+                ]
+            )
+        alone = [ending.passed for ending in session.examine(Second(2, 3), 1, session.tests()[2:])]
+        assert alone == [True], "a needed test that is not examined does not count"
+    finally:
+        session.close()
 
 
 @pytest.mark.parametrize("fixture", thinned(FIXTURES, 2))
