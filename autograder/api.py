@@ -43,7 +43,7 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.people import people_of
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import keep_times, read_names, read_originals
+from autograder.gradebook.times import keep_times
 from autograder.nbgrader.inbound import Inbound
 from autograder.options import (
     AnyPath,
@@ -113,7 +113,8 @@ class Report:
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the
     grades and `course.yml`, decisions that do not fit, and the lines of the journal that cannot be
     read. `notes` holds all other messages for the instructor. `absent` has the names of the
-    students in the roster who handed in nothing, by id. `originals` has the ids of the roster or
+    students in the roster who handed in nothing, by id. `names` has the display names that are
+    known; `originals` the ids of the roster or
     the course site that differ from those in the grades, because no folder can have such a name.
     """
 
@@ -125,6 +126,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -513,9 +515,9 @@ def decide(
     effective = effective_of(reading, loaded)
     names = dict.fromkeys((grade.student for grade in effective.grades), "")
     names |= dict.fromkeys(effective.people.groups, "")
-    names |= read_names(folder) | dict(effective.people.names)
+    names |= dict.fromkeys(effective.people.names, "") | dict(effective.names)
     chosen = _chosen_assignment(loaded, assignment, student or "")
-    originals = read_originals(folder)
+    originals = effective.originals
     if student:
         named = _student_in_path(student, names)
         student = people_of(loaded, folder).student_id(named, names, originals)
@@ -635,8 +637,7 @@ def _write_pages(
         undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
-    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
-    originals = {**effective.people.originals, **read_originals(folder)}
+    notes = unknown_students(plan.course, grades, effective.names) if section is None else []
     return Report(
         folder,
         index,
@@ -646,7 +647,8 @@ def _write_pages(
         tuple(differences),
         tuple(notes),
         absent=effective.absent,
-        originals=originals,
+        names=effective.names,
+        originals=effective.originals,
     )
 
 

@@ -16,9 +16,10 @@ from autograder.feedback.html import StudentPages
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.status_page import Recent, Status, write_status
 from autograder.feedback.titles import titles_of
-from autograder.gradebook.final_scores import ClassOf, Effective, what_counts, write_gradebook
+from autograder.gradebook.final_scores import ClassOf, Effective, what_counts
 from autograder.gradebook.journal import Reading
 from autograder.gradebook.lateness import GradeKey
+from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade, Submission
 from autograder.runs.fence import may_pass, sentence_of
 from autograder.runs.watching import State
@@ -226,7 +227,7 @@ class LivePages:
 
     def _write_class(self, effective: Effective) -> None:
         begun = time.monotonic()
-        write_gradebook(self._folder, effective.grades, effective.finals)
+        write_gradebook(self._folder, effective)
         write_class_report(self._folder, self._course, effective)
         self._is_class_behind = False
         now = time.monotonic()

@@ -33,7 +33,7 @@ from autograder.bridge.shared.errors import (
 from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
-from autograder.feedback.render import is_unwritten
+from autograder.feedback.causes import is_unwritten
 from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.selfcheck.locked_hints import (
     SEED,

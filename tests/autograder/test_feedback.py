@@ -22,25 +22,21 @@ from typer.testing import CliRunner
 from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
-from autograder.course.config import Assignment, Course
+from autograder.course.config import Course
 from autograder.feedback import class_report, pages
 from autograder.feedback import statistics as stats
 from autograder.feedback.class_report import write_class_report
-from autograder.feedback.html import word, write_feedback
+from autograder.feedback.html import as_html
 from autograder.feedback.pages import TEMPLATES, feedback_path
+from autograder.feedback.record import PageRecords, word
 from autograder.gradebook import texts
-from autograder.gradebook.final_scores import (
-    differing,
-    latest_grades,
-    number,
-    what_counts,
-    write_gradebook,
-)
+from autograder.gradebook.final_scores import differing, latest_grades, number, what_counts
 from autograder.gradebook.journal import Journal, Reading
+from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade, InfrastructureError, Outcome, SourceFile, Submission
 from autograder.records import TestResult as Result
 from autograder.runs.run import RunSummary
-from tests.autograder.pages import write_all
+from tests.autograder.pages import counted, write_all, write_feedback
 from tests.autograder.tables import rows_of
 
 NAME = "01_adding"
@@ -57,11 +53,6 @@ TESTS = (
     ),
 )
 HINT = "Do two heaps become smaller when they are put together?"
-
-
-@pytest.fixture(scope="module")
-def adding(course: Course) -> Assignment:
-    return course.assignment(NAME)
 
 
 def result(index: int, outcome: Outcome = "passed", **more: str) -> Result:
@@ -96,9 +87,9 @@ def refused(
     )
 
 
-def page_with(folder: Path, assignment: Assignment, *changes: Result) -> Page:
+def page_with(folder: Path, course: Course, *changes: Result) -> Page:
     """The page of ada, whose tests pass except those with the given results."""
-    return Page(write_feedback(folder, graded("ada", *changes), assignment))
+    return Page(write_feedback(folder, course, graded("ada", *changes)))
 
 
 class Page(HTMLParser):
@@ -230,7 +221,7 @@ def test_equal_failures_without_a_known_mistake_are_one_cluster(
 def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
     grades = [graded("emmy"), subtracting("Ada"), graded("Ada"), refused("alan")]
     grades.append(subtracting("emmy"))
-    path = write_gradebook(tmp_path / "new folder", latest_grades(grades))
+    path = write_gradebook(tmp_path / "new folder", counted(*latest_grades(grades)))
     assert path.read_bytes() == (
         b"student,assignment,status,score,max_score,problem,final_score,days_late,decisions\r\n"
         b"Ada,01_adding,graded,10,10,,10,,\r\n"
@@ -242,23 +233,23 @@ def test_gradebook_contains_the_latest_grades_sorted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝"])
 def test_gradebook_contains_no_formulas(tmp_path: Path, start: str) -> None:
     hostile = f'{start}HYPERLINK("x")'
-    (row,) = rows_of(write_gradebook(tmp_path, [refused(hostile, hostile, hostile)]))
+    (row,) = rows_of(write_gradebook(tmp_path, counted(refused(hostile, hostile, hostile))))
     assert [row[column] for column in ("student", "assignment", "problem")] == ["'" + hostile] * 3
 
 
 def test_gradebook_contains_no_formula_after_a_semicolon(tmp_path: Path) -> None:
     """In locales with a decimal comma, spreadsheets split cells at `;`."""
     problem = "“a; =1+1;b.py” is no text; pack it."
-    (row,) = rows_of(write_gradebook(tmp_path, [refused("a;=1+1;b", problem)]))
+    (row,) = rows_of(write_gradebook(tmp_path, counted(refused("a;=1+1;b", problem))))
     assert row["student"] == "a;'=1+1;b"
     assert row["problem"] == "“a; '=1+1;b.py” is no text; pack it."
 
 
 def test_gradebook_quotes_unusual_names(tmp_path: Path) -> None:
     names = ['a"b', "a,b", "a\nb", "李娜", "o'neil"]
-    rows = rows_of(write_gradebook(tmp_path, [graded(name) for name in names]))
+    rows = rows_of(write_gradebook(tmp_path, counted(*[graded(name) for name in names])))
     assert sorted(row["student"] for row in rows) == sorted(names)
-    (broken,) = rows_of(write_gradebook(tmp_path, [graded("a\ud800b")]))
+    (broken,) = rows_of(write_gradebook(tmp_path, counted(graded("a\ud800b"))))
     assert broken["student"] == "a?b"
 
 
@@ -270,8 +261,8 @@ def test_numbers_have_at_most_two_decimals() -> None:
 # Feedback pages
 
 
-def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) -> None:
-    page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
+def test_page_lists_passed_and_failed_tests(tmp_path: Path, course: Course) -> None:
+    page = Page(write_feedback(tmp_path, course, subtracting("ada")))
     assert "6 of 10 points" in page.text
     assert "Well on the way." in page.text
     assert page.inside("h2") == ["Two numbers", "A running total"]
@@ -280,15 +271,13 @@ def test_page_lists_passed_and_failed_tests(tmp_path: Path, adding: Assignment) 
     assert "0 of 4" in page.text and "6 of 6" in page.text
 
 
-def test_followed_test_is_shown_apart_and_not_as_a_failure(
-    tmp_path: Path, adding: Assignment
-) -> None:
+def test_followed_test_is_shown_apart_and_not_as_a_failure(tmp_path: Path, course: Course) -> None:
     message = "Right, once `add` is right."
     followed = replace(
         result(3, "followed", message=message, mistake="subtracts", hint=HINT), score=3.0
     )
     grade = graded("ada", *subtracting("ada").tests[:2], followed)
-    page = Page(write_feedback(tmp_path, grade, adding))
+    page = Page(write_feedback(tmp_path, course, grade))
     assert "Right, once add is right." in page.text and page.text.count(HINT) == 1
     assert page.inside("h3") == [TESTS[0][2], TESTS[1][2]]
     assert "6 of 6" in page.text and TESTS[3][2] in page.inside("li")
@@ -297,8 +286,8 @@ def test_followed_test_is_shown_apart_and_not_as_a_failure(
     assert stats.mistake_counts([grade])[0].hint == HINT
 
 
-def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Assignment) -> None:
-    page = Page(write_feedback(tmp_path, subtracting("ada"), adding))
+def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, course: Course) -> None:
+    page = Page(write_feedback(tmp_path, course, subtracting("ada")))
     assert page.text.count(HINT) == page.text.count("Subtracts") == 1
     assert page.source.count('<article class="card">') == 1
     in_order = ("Subtracts", HINT, TESTS[0][2], "-1; 5 was", TESTS[1][2])
@@ -306,30 +295,30 @@ def test_tests_of_one_cause_stand_below_its_question(tmp_path: Path, adding: Ass
     assert places == sorted(places)
 
 
-def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, adding: Assignment) -> None:
+def test_failed_and_waiting_tests_show_their_cost(tmp_path: Path, course: Course) -> None:
     waiting = result(1, "skipped", message="This waits.")
-    page = page_with(tmp_path, adding, result(0, "failed", message="No."), waiting)
+    page = page_with(tmp_path, course, result(0, "failed", message="No."), waiting)
     assert f"{TESTS[0][2]} −{TESTS[0][3]:g} No." in page.text
     assert f"This waits. {TESTS[1][2]} −{TESTS[1][3]:g}" in page.text
 
 
-def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, adding: Assignment) -> None:
+def test_later_part_names_a_cause_of_an_earlier_one(tmp_path: Path, course: Course) -> None:
     later = result(3, "failed", message="The total is 1.", mistake="subtracts", hint=HINT)
-    page = page_with(tmp_path, adding, *subtracting("ada").tests[:2], later)
+    page = page_with(tmp_path, course, *subtracting("ada").tests[:2], later)
     assert page.text.count(HINT) == page.text.count("The total is 1.") == 1
     assert page.text.index("The total is 1.") < page.text.index("A running total")
     reason = "These fail for a reason given above (subtracts)."
     assert f"{reason} {TESTS[3][2]} −{TESTS[3][3]:g}" in page.text
 
 
-def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, adding: Assignment) -> None:
+def test_two_causes_of_one_part_have_a_card_each(tmp_path: Path, course: Course) -> None:
     other = result(1, "failed", message="Another fault.", mistake="doubles", hint="Twice?")
-    page = page_with(tmp_path, adding, subtracting("ada").tests[0], other)
+    page = page_with(tmp_path, course, subtracting("ada").tests[0], other)
     assert page.source.count('<article class="card">') == 2
     assert page.text.index(HINT) < page.text.index("Doubles") < page.text.index("Another fault.")
 
 
-def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment) -> None:
+def test_identifiers_keep_their_first_letter(tmp_path: Path, course: Course) -> None:
     for title, shown in (
         ("vocab_size is the largest id", "vocab_size is"),
         ("x itself is changed", "x itself"),
@@ -337,27 +326,27 @@ def test_identifiers_keep_their_first_letter(tmp_path: Path, adding: Assignment)
         ("a pair is a list", "A pair"),
     ):
         failure = result(0, "failed", message="No.", mistake=title, hint=HINT)
-        source = write_feedback(
-            tmp_path, graded("ada", failure), adding, lambda name, mistake: mistake
-        )
-        (mistake,) = re.findall('<p class="mistake">(.*)</p>', source.read_text("utf-8"))
+        records = PageRecords(tmp_path, course, lambda _, mistake: mistake)
+        grade = graded("ada", failure)
+        source = as_html(records.page(grade, counted(grade))).decode()
+        (mistake,) = re.findall('<p class="mistake">(.*)</p>', source)
         assert re.sub("<.*?>", "", mistake).startswith(shown)
     assert "uppercase" not in (TEMPLATES / "style.css").read_text("utf-8")
 
 
-def test_equal_failures_are_shown_once(tmp_path: Path, adding: Assignment) -> None:
+def test_equal_failures_are_shown_once(tmp_path: Path, course: Course) -> None:
     slow = "Your file took longer than 5 seconds to load."
-    page = page_with(tmp_path, adding, *(result(n, "timeout", message=slow) for n in range(5)))
+    page = page_with(tmp_path, course, *(result(n, "timeout", message=slow) for n in range(5)))
     assert page.text.count(slow) == page.text.count("took too long") == 1
     assert page.inside("h3") == [title for _, _, title, _ in TESTS]
     assert "These fail for a reason given above." in page.text, "in the second part"
     assert "No test passes yet." in page.text
 
 
-def test_skipped_tests_are_one_line_each(tmp_path: Path, adding: Assignment) -> None:
+def test_skipped_tests_are_one_line_each(tmp_path: Path, course: Course) -> None:
     reason = "This waits until “After one push, the total is that number.” passes."
     waiting = [result(index, "skipped", message=reason) for index in (3, 4)]
-    page = page_with(tmp_path, adding, result(2, "crashed", message="It died."), *waiting)
+    page = page_with(tmp_path, course, result(2, "crashed", message="It died."), *waiting)
     assert page.text.count(reason) == 1
     assert page.inside("li")[-2:] == [TESTS[3][2], TESTS[4][2]]
     assert page.inside("h3") == [TESTS[2][2]]
@@ -426,34 +415,32 @@ def test_failures_link_to_a_mail_if_the_course_has_a_contact(
     assert f"{TESTS[0][2]}\nSubmission 0123456789ab, {NAME}" in mail["body"][0]
 
 
-def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, adding: Assignment) -> None:
-    page = Page(write_feedback(tmp_path, refused("ada"), adding))
+def test_page_of_a_refused_submission_shows_the_reason(tmp_path: Path, course: Course) -> None:
+    page = Page(write_feedback(tmp_path, course, refused("ada")))
     assert "The file is not UTF-8 text (byte 7)." in page.text
     assert "hand in your file again" in page.text
     assert "counts 0 of 10 points" in page.text
 
 
-def test_unknown_assignment_has_a_page(tmp_path: Path) -> None:
+def test_unknown_assignment_has_a_page(tmp_path: Path, course: Course) -> None:
     grade = refused("ada", "The course has no assignment `../../x`.", "../../x")
-    path = write_feedback(tmp_path, grade, None)
+    path = write_feedback(tmp_path, course, grade)
     assert path.resolve().is_relative_to((tmp_path / "feedback").resolve())
     page = Page(path)
     assert "The course has no assignment ../../x." in page.text
     assert "of 0" not in page.text
 
 
-def test_page_contains_no_test_names_and_no_data_of_the_run(
-    tmp_path: Path, adding: Assignment
-) -> None:
-    source = write_feedback(tmp_path, subtracting("ada"), adding).read_text("utf-8")
+def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, course: Course) -> None:
+    source = write_feedback(tmp_path, course, subtracting("ada")).read_text("utf-8")
     assert not any(name in source for name, *_ in TESTS)
     assert "namespaces" not in source
     assert "41" not in Page(tmp_path / feedback_path(subtracting("ada"))).text
 
 
-def test_code_in_messages_is_formatted_as_code(tmp_path: Path, adding: Assignment) -> None:
+def test_code_in_messages_is_formatted_as_code(tmp_path: Path, course: Course) -> None:
     text = "Your code raised a TypeError (line 4).\n    return a <b> + 1"
-    page = page_with(tmp_path, adding, result(0, "failed", message=f"`add` {text}"))
+    page = page_with(tmp_path, course, result(0, "failed", message=f"`add` {text}"))
     assert "<code>add</code> Your code" in page.source
     assert '<code class="line">return a &lt;b&gt; + 1</code>' in page.source
 
@@ -478,8 +465,8 @@ NAMES = [
 ]
 
 
-def test_every_student_has_a_separate_folder(tmp_path: Path, adding: Assignment) -> None:
-    paths = [write_feedback(tmp_path, graded(name), adding) for name in NAMES]
+def test_every_student_has_a_separate_folder(tmp_path: Path, course: Course) -> None:
+    paths = [write_feedback(tmp_path, course, graded(name)) for name in NAMES]
     assert len({str(path).casefold() for path in paths}) == len(NAMES)
     assert all(path.resolve().parent.parent == (tmp_path / "feedback").resolve() for path in paths)
 
@@ -732,20 +719,20 @@ def test_html_in_any_value_is_escaped(tmp_path: Path, course: Course, text: str)
 
 
 def test_content_security_policy_allows_only_the_reports_script(
-    report: Page, tmp_path: Path, adding: Assignment
+    report: Page, tmp_path: Path, course: Course
 ) -> None:
     (script,) = re.findall(r"<script>(.*?)</script>", report.source, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policies = [meta["content"] or "" for meta in report.all("meta") if "http-equiv" in meta]
     assert [f"script-src 'sha256-{digest}'" in policy for policy in policies] == [True]
-    page = Page(write_feedback(tmp_path, graded("ada"), adding))
+    page = Page(write_feedback(tmp_path, course, graded("ada")))
     assert page.all("script") == []
     assert any("default-src 'none'" in (meta.get("content") or "") for meta in page.all("meta"))
 
 
-def test_characters_that_hide_text_are_replaced(tmp_path: Path, adding: Assignment) -> None:
+def test_characters_that_hide_text_are_replaced(tmp_path: Path, course: Course) -> None:
     grade = graded("ada\u202e", result(0, "failed", message="a\x1b[2Jb\ud800"))
-    source = write_feedback(tmp_path, grade, adding).read_text("utf-8")
+    source = write_feedback(tmp_path, course, grade).read_text("utf-8")
     assert "ada\ufffd" in source and "a\ufffd[2Jb\ufffd" in source
 
 
@@ -754,10 +741,8 @@ def test_pages_load_no_external_resources(report: Page) -> None:
     assert not [tag for tag, attributes in report.elements if "src" in attributes or tag == "link"]
 
 
-def test_headings_and_tables_are_accessible(
-    report: Page, tmp_path: Path, adding: Assignment
-) -> None:
-    for page in (report, Page(write_feedback(tmp_path, subtracting("ada"), adding))):
+def test_headings_and_tables_are_accessible(report: Page, tmp_path: Path, course: Course) -> None:
+    for page in (report, Page(write_feedback(tmp_path, course, subtracting("ada")))):
         levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))

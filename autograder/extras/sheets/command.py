@@ -8,7 +8,6 @@ from autograder.cli.base import DONE, Call, command_of, say
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.people import people_of
 from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import read_names, read_originals
 from autograder.options import (
     AnyPath,
     CourseFolder,
@@ -85,12 +84,12 @@ def sheet(
     folder = reading.path.parent
     refuse_links(folder)
     effective = effective_of(reading, loaded, section)
-    names = read_names(folder) | {k: name for k, name in effective.people.names.items() if name}
+    names = effective.names
     plan = plan_of(loaded, seed, unsafe, jobs, (chosen.name,))
     of_assignment = [grade for grade in effective.grades if grade.assignment == chosen.name]
     if student is not None:
-        students = dict.fromkeys((grade.student for grade in effective.grades), "") | names
-        named = people_of(loaded, folder).student_id(student, students, read_originals(folder))
+        students = dict.fromkeys((grade.student for grade in effective.grades), "") | dict(names)
+        named = people_of(loaded, folder).student_id(student, students, effective.originals)
         of_assignment = [grade for grade in of_assignment if grade.student == named]
     if not of_assignment:
         who = f"{student} has" if student else "There is"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -12,19 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
-from autograder.course.config import load_course
+from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.render import Message
-from autograder.feedback.titles import with_titles
-from autograder.nbgrader.graded_notebook import (
-    MOST_CELLS,
-    part_score,
-    show_grade,
-    submitted_notebook,
-)
+from autograder.nbgrader.decided_points import part_score
+from autograder.nbgrader.graded_notebook import MOST_CELLS, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
+from tests.autograder.pages import page_of
 from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -102,9 +99,14 @@ def cell_of(notebook, name):
     return cell
 
 
+def show(notebook, assignment, grade) -> None:
+    course = Course(root=Path("nowhere"), title="Tiny", assignments=(assignment,))
+    show_grade(notebook, assignment, page_of(course.root, course, grade))
+
+
 def checked(notebook, assignment) -> None:
     """Check that the notebook is valid for nbformat and for nbgrader's rules about ids, and can be written."""
-    show_grade(notebook, assignment, grade_of())
+    show(notebook, assignment, grade_of())
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
     ids = [
@@ -176,7 +178,7 @@ def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, scor
         "test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?"
     )
     notebook = as_released(assignment, release)
-    show_grade(notebook, assignment, grade_of(result))
+    show(notebook, assignment, grade_of(result))
     cell = cell_of(notebook, "add")
     assert cell.outputs[1].data["text/plain"] == shown
     page = cell.outputs[0].data["text/html"]
@@ -186,27 +188,34 @@ def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, scor
 
 def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release):
     grade = grade_of(status="refused", problem="Two different files.")
-    assert [part_score(grade, part) for part in assignment.parts] == [0.0, 0.0]
+    assert [part_score(grade.tests, part) for part in assignment.parts] == [0.0, 0.0]
     notebook = submitted_notebook(assignment, release, [])
-    show_grade(notebook, assignment, grade)
+    show(notebook, assignment, grade)
     assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
 
 
 def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
     problem = "The file is not UTF-8."
     notebook = submitted_notebook(assignment, release, [], problem)
-    show_grade(notebook, assignment, grade_of(status="refused", problem=problem))
+    show(notebook, assignment, grade_of(status="refused", problem=problem))
     for cell in notebook.cells[:1] + notebook.cells[-1:]:
         assert cell.outputs[0].data["text/plain"].count(problem) == 1
 
 
 def test_recognised_mistake_is_named(assignment, release):
-    wrong = Result("test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?", "subtracts")
-    notebook = as_released(assignment, release)
-    titles = {"subtracts": "the second number is taken away"}
-    show_grade(
-        notebook, assignment, with_titles(grade_of(wrong), lambda _, mistake: titles[mistake])
+    wrong = Result(
+        "test_x",
+        "add",
+        "It adds.",
+        "failed",
+        0,
+        4.0,
+        "7",
+        "Why?",
+        "the_second_number_is_taken_away",
     )
+    notebook = as_released(assignment, release)
+    show(notebook, assignment, grade_of(wrong))
     cell = cell_of(notebook, "add")
     for kind in ("text/plain", "text/html"):
         assert "This looks familiar: the second number is taken away." in cell.outputs[0].data[kind]
@@ -367,7 +376,7 @@ def test_cell_that_was_stopped_is_named_to_the_student(assignment, release):
         )
     )
     notebook = submitted_notebook(assignment, release, [])
-    show_grade(notebook, assignment, grade)
+    show(notebook, assignment, grade)
     shown = [str(cell.outputs[0].data) for cell in notebook.cells if cell.get("outputs")]
     assert shown and all(stopped in each and BELOW_MAIN.partition("`")[0] in each for each in shown)
     assert not any("looks names up" in each for each in shown)

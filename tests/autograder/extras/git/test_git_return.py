@@ -17,10 +17,10 @@ import autograder
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.extras.git.returning import Returned
-from autograder.feedback.html import StudentPages
 from autograder.feedback.markdown import as_markdown, escaped
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, keep_pictures, picture_file
+from autograder.feedback.record import PageRecords
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, grades_at
 from autograder.records import Grade, RefusedError, TestResult
@@ -321,8 +321,7 @@ class Rendered(HTMLParser):
 
 def page_of(folder: Path, course: Course, grade: Grade) -> str:
     effective = what_counts(folder, course, [grade])
-    values = StudentPages(folder, course).values(effective.grades[0], effective.finals)
-    return as_markdown(values).text
+    return as_markdown(PageRecords(folder, course).page(effective.grades[0], effective)).text
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from autograder.extras.lms.exports.moodle_feedback import page_name
 from autograder.extras.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.extras.lms.roster import read_roster
 from autograder.gradebook.decisions import ids_of, make_decision
-from autograder.gradebook.final_scores import write_gradebook
+from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
@@ -434,11 +435,12 @@ def test_a_decision_names_a_student_by_the_own_id():
     assert graded_name("A/2026/0042") != "A/2026/0042" and graded_name("ada") == "ada"
 
 
-def test_the_gradebook_has_the_own_ids(tmp_path):
+def test_the_gradebook_has_the_own_ids(course, tmp_path):
     student = graded_name("A/2026/0042")
     record = {"schema": 1, "names": {}, "originals": {student: "A/2026/0042"}}
     (tmp_path / "names.json").write_text(json.dumps(record), "utf-8")
-    path = write_gradebook(tmp_path, [Grade(student, NAME, "graded", 3, 10)])
+    effective = what_counts(tmp_path, course, [Grade(student, NAME, "graded", 3, 10)])
+    path = write_gradebook(tmp_path, effective)
     assert column(path, "score") == {"A/2026/0042": "3"}
 
 

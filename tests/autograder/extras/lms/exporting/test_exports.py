@@ -833,7 +833,7 @@ def test_benchmark_of_a_large_class_runs_each_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hidden", ["\x1b[31m", "\x00", "\u202e", "\u2066", "\x9b"])
 def test_cells_hold_no_characters_that_control_a_terminal_or_the_direction(hidden: str) -> None:
-    from autograder.gradebook.final_scores import harmless
+    from autograder.gradebook.table import harmless
 
     assert hidden[0] not in harmless(f"Ada{hidden}") and harmless(f"Ada{hidden}").startswith("Ada")
     assert harmless("रमा") == "रमा" and harmless("Ada\nLine") == "Ada\nLine"
