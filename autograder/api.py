@@ -15,6 +15,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -331,8 +332,7 @@ def watch(
         )
     read_decisions(loaded)
     class_of = people_of(loaded, folder).class_list
-    with OpenRun(folder, trusted=trust_grades) as run:
-        journal = Journal(folder)
+    with OpenRun(folder, trusted=trust_grades) as run, Journal(folder) as journal:
         for problem in filter(None, (moved, run.problem, journal.problem)):
             tell(problem)
         pages = LivePages(
@@ -346,24 +346,25 @@ def watch(
         )
         pages.write_all()
         plan = plan_of(loaded, run.seed, unsafe, jobs, (name,) if name else None)
-        repeated = _collecting(collect, source, loaded, name, every_minutes) if collect else None
-        watching = Watching(plan, hand_ins, journal, pages, repeated)
-        try:
+        students = {grade.student: "" for grade in journal.latest.values()}
+        people = class_of({**students, **read_names(folder)})
+        listed = {*people.names, *people.groups}
+        watching = Watching(plan, hand_ins, journal, pages, listed)
+        with ExitStack() as stack:
+            stack.callback(pages.end)
+            if collect:
+                command = _collecting(collect, source, loaded, name)
+                stack.enter_context(Repeated(command, 60 * every_minutes, pages.troubled_by))
             watching.run(lambda: (on_ready or _ignore)(folder / STATUS / "index.html"))
-        finally:
-            pages.end()
 
 
-def _collecting(
-    table: str, submissions: Path, course: Course, assignment: str | None, minutes: float
-) -> Repeated:
+def _collecting(table: str, submissions: Path, course: Course, assignment: str | None) -> list[str]:
     """Return the command that collects from repositories, as a process beside this one."""
     only = ("--assignment", assignment) if assignment else ()
     words = ("collect", table, "--from", "git", "--output", str(submissions), *only)
-    command = python_command(
+    return python_command(
         "from autograder.cli import main; main()", *words, "--course", str(course.root), "--quiet"
     )
-    return Repeated(command, 60 * minutes)
 
 
 def regrade(

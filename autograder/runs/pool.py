@@ -104,6 +104,11 @@ def grade_one(submission: Submission) -> Grade:
     return this_grader().grade(submission)
 
 
+def be_ready() -> None:
+    """Load all that grading needs; runs in a grader's process."""
+    this_grader()
+
+
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
     """Call the function in a fork of this process and return its result.
 
