@@ -13,6 +13,8 @@ from autograder.submissions.settling import Settling
 
 LOOK_SECONDS = 5.0  # between two looks at everything, at least,
 LOOK_SHARE = 200  # and so many times as long as a look takes
+POLL_SECONDS = 0.1  # while a file is being written
+IDLE_SECONDS = 1.0
 NEW_FOLDER_SECONDS = 0.3  # for what was written before a new folder is watched
 
 
@@ -50,9 +52,11 @@ class Arrivals:
         self._next_look = clock()
 
     @property
-    def is_settling(self) -> bool:
-        """Whether something is being written."""
-        return self._settling.is_waiting
+    def seconds_until_due(self) -> float:
+        """How long to wait at most until the next look."""
+        if self._settling.is_waiting:
+            return POLL_SECONDS
+        return min(IDLE_SECONDS, max(0.0, self._next_look - self._clock()))
 
     def wait(self, seconds: float) -> set[str]:
         """Wait at most so long for a change or a call of `wake`; return the entries that changed."""
@@ -72,7 +76,8 @@ class Arrivals:
         """Look at these entries, and at those that are due; return those that are complete now."""
         begun = self._clock()
         names = {*changed, *self._settling.due}
-        if begun >= self._next_look:
+        is_time_for_all = begun >= self._next_look
+        if is_time_for_all:
             names |= self._everything()
         complete = []
         for name in sorted(names):
@@ -81,10 +86,10 @@ class Arrivals:
                     complete.append(name)
             except Exception as error:
                 self._on_error(name, error)
-        if begun >= self._next_look:
+        if is_time_for_all:
             now = self._clock()
             self._next_look = now + max(LOOK_SECONDS, LOOK_SHARE * (now - begun))
-        if names:
+        if names or is_time_for_all:
             self._watch_folders()
         return complete
 

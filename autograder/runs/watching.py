@@ -29,8 +29,6 @@ from autograder.submissions.settling import look_at
 from autograder.text.names import shown
 from autograder.version import __version__
 
-POLL_SECONDS = 0.1  # while a file is being written
-IDLE_SECONDS = 1.0
 RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
 
@@ -112,7 +110,7 @@ class Watching:
             self._graders.warm_up()
             ready()
             while True:
-                self.step(POLL_SECONDS if self._arrivals.is_settling else IDLE_SECONDS)
+                self.step(self._arrivals.seconds_until_due)
         except KeyboardInterrupt:
             for hand_in, result in self._graders.close():
                 if isinstance(result, Grade):
