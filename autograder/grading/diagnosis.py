@@ -21,7 +21,7 @@ from autograder.bridge.outside.transcript import Answer, KeptTranscripts, Transc
 from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.suite.evidence import evidence, is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of

@@ -27,7 +27,7 @@ from autograder.grading.prepared import (
 from autograder.grading.reference import MissingModuleError, import_needed, needs
 from autograder.grading.sent_requests import sent_requests
 from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.source.names_used import is_among

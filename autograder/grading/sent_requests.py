@@ -11,7 +11,7 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.shared import wire
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.suite.session import SuiteSession, Test
 
 SECONDS = 30.0  # of processor time, for the solution in one test

@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
 from autograder.runs.private_folder import PrivateFolder
