@@ -62,6 +62,7 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    ignore,
     number_option,
     path_argument,
     path_option,
@@ -263,7 +264,7 @@ def _grade_new(
     Raises InfrastructureError if nothing could be graded.
     """
     folder = journal.path.parent
-    tell = _counting(on_grade or _ignore, unchanged + len(new))
+    tell = _counting(on_grade or ignore, unchanged + len(new))
     for _ in range(unchanged):
         tell(None)
     submissions = texts.iterate(folder, new)
@@ -322,7 +323,7 @@ def watch(
     name = loaded.assignment(assignment).name if assignment else None
     if collect is not None:
         make_folder(source)
-    tell = on_problem or _ignore
+    tell = on_problem or ignore
     inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
     hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)
     folder, moved = _output_folder(Path(output), source, Submission("", ""))
@@ -340,8 +341,8 @@ def watch(
             loaded,
             class_of,
             tell,
-            on_grade or _ignore,
-            on_postponed or _ignore,
+            on_grade or ignore,
+            on_postponed or ignore,
             inbound.publish if inbound else None,
         )
         pages.write_all()
@@ -355,7 +356,7 @@ def watch(
             if collect:
                 command = _collecting(collect, source, loaded, name)
                 stack.enter_context(Repeated(command, 60 * every_minutes, pages.troubled_by))
-            watching.run(lambda: (on_ready or _ignore)(folder / STATUS / "index.html"))
+            watching.run(lambda: (on_ready or ignore)(folder / STATUS / "index.html"))
 
 
 def _collecting(table: str, submissions: Path, course: Course, assignment: str | None) -> list[str]:
@@ -610,7 +611,7 @@ def doctor(
         return verify()
     is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
     loaded = load_course(course) if is_there else None
-    return examine_grading(loaded, on_tier or _ignore)
+    return examine_grading(loaded, on_tier or ignore)
 
 
 def plan_of(
@@ -642,7 +643,7 @@ def _write_pages(
     if pictures:  # PyTorch is loaded only then
         from autograder.feedback.painter import draw_pictures
 
-        undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
+        undrawn = draw_pictures(plan, folder, grades, on_picture or ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
     notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
@@ -681,7 +682,3 @@ def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:
     done = itertools.count(1)
     on_progress(0, total)
     return lambda _: on_progress(next(done), total)
-
-
-def _ignore(*_: object) -> None:
-    return None
