@@ -244,7 +244,7 @@ class _Survey:
     ) -> Iterator[tuple[str, "Recording"]]:
         """Yield the answers of a file in these tests, by default in those that it fails."""
         from autograder.selfcheck.check import SEED, failures, time_limit
-        from autograder.selfcheck.locked_hints import RecordingConnection, take
+        from autograder.selfcheck.locked_hints import RecordingConnection
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
@@ -255,7 +255,7 @@ class _Survey:
         connection = RecordingConnection(module)
         self._session.start(SEED)
         for test in tests:
-            yield test.name, take(self._session, test, connection)
+            yield test.name, record_answers(self._session, test, connection)
 
     def _hint(self, number: int, fails: tuple[str, ...]) -> "MistakeHint":
         from autograder.selfcheck.locked_hints import MistakeHint

@@ -24,7 +24,7 @@ RUNNERS = "autograder.runners"
 DASK = "dask"
 AHEAD = 2  # submissions waiting for each grader
 
-Work = TypeVar("Work")
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -124,13 +124,13 @@ class GraderDiedError(InfrastructureError):
     """The process of a grader ended, and with it its pool."""
 
 
-class Graders(Generic[Work]):
+class Graders(Generic[Item]):
     """A pool of graders and what they work on; one that broke is replaced when more work begins."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._pool: GraderPool | None = None
-        self.running: dict[Future[Grade], Work] = {}
+        self.running: dict[Future[Grade], Item] = {}
 
     def warm_up(self) -> None:
         """Wait until the graders are ready; raises CourseError or InfrastructureError."""
@@ -138,7 +138,7 @@ class Graders(Generic[Work]):
         for future in [self._pool.submit(be_ready) for _ in range(self._plan.jobs)]:
             future.result()
 
-    def begin(self, work: Work, function: Callable[..., Grade], *arguments: Any) -> Future[Grade]:
+    def begin(self, work: Item, function: Callable[..., Grade], *arguments: Any) -> Future[Grade]:
         """Let a grader call the function; raises what `graders` raises."""
         if self._pool is None:
             self._pool = graders(self._plan)
@@ -150,7 +150,7 @@ class Graders(Generic[Work]):
         self.running[future] = work
         return future
 
-    def ended(self, seconds: float | None = None) -> list[tuple[Work, Grade | Exception]]:
+    def ended(self, seconds: float | None = None) -> list[tuple[Item, Grade | Exception]]:
         """Wait at most so long for results; return them, those of a pool that broke with the reason."""
         done, _ = wait(self.running, seconds, FIRST_COMPLETED)
         results = [(self.running.pop(future), _result(future)) for future in done]
@@ -158,7 +158,7 @@ class Graders(Generic[Work]):
             results += self.close()
         return results
 
-    def close(self) -> list[tuple[Work, Grade | Exception]]:
+    def close(self) -> list[tuple[Item, Grade | Exception]]:
         """End the graders after what they have begun; return its results."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

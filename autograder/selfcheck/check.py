@@ -41,7 +41,7 @@ from autograder.selfcheck.locked_hints import (
     Recording,
     RecordingConnection,
     named,
-    take,
+    record_answers,
 )
 from autograder.selfcheck.workspace import (
     CodeLocation,
@@ -365,7 +365,7 @@ class _Examination:
         connection = RecordingConnection(self._module)
         hints = LockedHints(self._test_file.parent)
         session.start(SEED)
-        recordings = {test.name: take(session, test, connection) for test in tests}
+        recordings = {test.name: record_answers(session, test, connection) for test in tests}
         hints_of = {
             name: hints.about(name, recording.answers) for name, recording in recordings.items()
         }

@@ -94,7 +94,7 @@ class Recording:
     visited: tuple[str, ...]
 
 
-def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> Recording:
+def record_answers(session: SuiteSession, test: Test, connection: RecordingConnection) -> Recording:
     """Run one visible test on a module under fixed conditions."""
     subject = RemoteSubject(connection, RemoteStudent(connection))
     error = session.run(test, subject, partial(alarm, SECONDS))

@@ -36,7 +36,7 @@ from autograder.selfcheck.catch.differences import (
     told,
 )
 from autograder.selfcheck.check import OwnServer, time_limit
-from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
+from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, record_answers
 from autograder.suite.session import SuiteSession
 from autograder.walls.outside.alarm import TestAlarm
 
@@ -165,7 +165,7 @@ def unlocked(
     connection = RecordingConnection(module)
     for test in session.tests():
         if test.part == part:
-            recording = take(session, test, connection)
+            recording = record_answers(session, test, connection)
             if records := hints.programs(part, test.name, recording.answers):
                 return tuple(map(WrongProgram.from_record, records))
     return ()
