@@ -15,6 +15,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -61,6 +62,7 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    ignore,
     number_option,
     path_argument,
     path_option,
@@ -264,7 +266,7 @@ def _grade_new(
     Raises InfrastructureError if nothing could be graded.
     """
     folder = journal.path.parent
-    tell = _counting(on_grade or _ignore, unchanged + len(new))
+    tell = _counting(on_grade or ignore, unchanged + len(new))
     for _ in range(unchanged):
         tell(None)
     submissions = texts.iterate(folder, new)
@@ -323,7 +325,7 @@ def watch(
     name = loaded.assignment(assignment).name if assignment else None
     if collect is not None:
         make_folder(source)
-    tell = on_problem or _ignore
+    tell = on_problem or ignore
     inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
     hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)
     folder, moved = _output_folder(Path(output), source, Submission("", ""))
@@ -333,8 +335,7 @@ def watch(
         )
     read_decisions(loaded)
     class_of = people_of(loaded, folder).class_list
-    with OpenRun(folder, trusted=trust_grades) as run:
-        journal = Journal(folder)
+    with OpenRun(folder, trusted=trust_grades) as run, Journal(folder) as journal:
         for problem in filter(None, (moved, run.problem, journal.problem)):
             tell(problem)
         pages = LivePages(
@@ -342,30 +343,31 @@ def watch(
             loaded,
             class_of,
             tell,
-            on_grade or _ignore,
-            on_postponed or _ignore,
+            on_grade or ignore,
+            on_postponed or ignore,
             inbound.publish if inbound else None,
         )
         pages.write_all()
         plan = plan_of(loaded, run.seed, unsafe, jobs, (name,) if name else None)
-        repeated = _collecting(collect, source, loaded, name, every_minutes) if collect else None
-        watching = Watching(plan, hand_ins, journal, pages, repeated)
-        try:
-            watching.run(lambda: (on_ready or _ignore)(folder / STATUS / "index.html"))
-        finally:
-            pages.end()
+        students = {grade.student: "" for grade in journal.latest.values()}
+        people = class_of({**students, **read_names(folder)})
+        listed = {*people.names, *people.groups}
+        watching = Watching(plan, hand_ins, journal, pages, listed)
+        with ExitStack() as stack:
+            stack.callback(pages.end)
+            if collect:
+                command = _collecting(collect, source, loaded, name)
+                stack.enter_context(Repeated(command, 60 * every_minutes, pages.troubled_by))
+            watching.run(lambda: (on_ready or ignore)(folder / STATUS / "index.html"))
 
 
-def _collecting(
-    table: str, submissions: Path, course: Course, assignment: str | None, minutes: float
-) -> Repeated:
+def _collecting(table: str, submissions: Path, course: Course, assignment: str | None) -> list[str]:
     """Return the command that collects from repositories, as a process beside this one."""
     only = ("--assignment", assignment) if assignment else ()
     words = ("collect", table, "--from", "git", "--output", str(submissions), *only)
-    command = python_command(
+    return python_command(
         "from autograder.cli import main; main()", *words, "--course", str(course.root), "--quiet"
     )
-    return Repeated(command, 60 * minutes)
 
 
 def regrade(
@@ -602,7 +604,7 @@ def doctor(
 
     is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
     loaded = load_course(course) if is_there else None
-    return examine_grading(loaded, on_tier or _ignore)
+    return examine_grading(loaded, on_tier or ignore)
 
 
 def plan_of(
@@ -634,7 +636,7 @@ def _write_pages(
     if pictures:  # PyTorch is loaded only then
         from autograder.feedback.painter import draw_pictures
 
-        undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
+        undrawn = draw_pictures(plan, folder, grades, on_picture or ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
     notes = unknown_students(plan.course, grades, effective.names) if section is None else []
@@ -673,7 +675,3 @@ def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:
     done = itertools.count(1)
     on_progress(0, total)
     return lambda _: on_progress(next(done), total)
-
-
-def _ignore(*_: object) -> None:
-    return None

@@ -22,7 +22,7 @@ from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import TrustedExaminee
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.suite.evidence import is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of

@@ -15,7 +15,7 @@ from autograder.bridge.outside.solution_answers import StandIns
 from autograder.course.markers import BEGIN, parts_of_lines
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import SubmissionExaminee
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.suite.session import Ending, SuiteSession, Test
 

@@ -32,7 +32,7 @@ from autograder.grading.suite_run import (
     TrustedExaminee,
     failures_of_solution,
 )
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.source.names_used import is_among

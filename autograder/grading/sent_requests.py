@@ -12,7 +12,7 @@ from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.shared import wire
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import TrustedExaminee
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.suite.session import SuiteSession
 
 SECONDS = 30.0  # of processor time, for the solution in one test

@@ -18,7 +18,7 @@ from autograder.bridge.shared.errors import (
     StudentRaisedError,
     StudentTimeoutError,
 )
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
 from autograder.records import InfrastructureError
 from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of

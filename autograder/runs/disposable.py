@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import InfrastructureError
 from autograder.runs import replies
 

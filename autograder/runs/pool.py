@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
 from autograder.course.digests import submission_digest
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
 from autograder.runs.private_folder import PrivateFolder
@@ -106,6 +106,11 @@ def this_grader() -> "Grader":
 def grade_one(submission: Submission) -> Grade:
     """Return the grade of a submission; runs in a grader's process."""
     return this_grader().grade(submission)
+
+
+def be_ready() -> None:
+    """Load all that grading needs; runs in a grader's process."""
+    this_grader()
 
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:

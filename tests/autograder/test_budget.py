@@ -15,7 +15,7 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Course, Limits, load_course
 from autograder.grading.grader import Grader
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.budget import MAX_BYTES, Budget
 from autograder.walls.outside.launcher import Sandbox

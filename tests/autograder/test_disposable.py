@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from autograder.grading.watch import KernelWatch, TaskEndedError, Watch
+from autograder.grading.time_limits import KernelWatch, TaskEndedError, Watch
 from autograder.records import InfrastructureError
 from autograder.runs.disposable import Disposable
 from autograder.walls.outside.budget import LEAST, MAX_BYTES, Budget

@@ -27,7 +27,7 @@ from autograder.feedback.pictures import Picture, failing_parts, picture_file, p
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan

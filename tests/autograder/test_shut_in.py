@@ -21,7 +21,7 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.grading.grader import TRIED
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies
 from autograder.runs.disposable import Disposable

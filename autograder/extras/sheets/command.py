@@ -18,6 +18,7 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    ignore,
     path_option,
     value,
     whole_option,
@@ -97,13 +98,13 @@ def sheet(
     if student is None and not everybody:
         file = (Path(page) if page else None) or sheets.class_file(folder, chosen)
         return sheets.write_class_page(
-            plan, folder, chosen, of_assignment, names, file, on_sheet or _ignore
+            plan, folder, chosen, of_assignment, names, file, on_sheet or ignore
         )
     file = (Path(page) if page else None) or sheets.conversations_file(
         folder, chosen, of_assignment[0].student if student else None
     )
     sheet_jobs = [SheetJob(folder.absolute(), grade, seed) for grade in of_assignment]
-    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or _ignore)
+    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or ignore)
 
 
 @command_of(sheet)
@@ -112,7 +113,3 @@ def sheet_command(call: Call) -> int:
     say(*sheets.problems)
     call.show(sheets.as_record, lambda: print(sheets.path))
     return DONE
-
-
-def _ignore(*_: object) -> None:
-    return None
