@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -17,13 +16,7 @@ import pytest
 from autograder.authoring import new as making
 from autograder.authoring.new import CI, new
 from tests.autograder.ci_runner import Machine
-from tests.autograder.student_repositories import (
-    NEEDS_GIT,
-    StudentRepository,
-    git,
-    make_repository,
-    write_table,
-)
+from tests.autograder.student_repositories import StudentRepository
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 SCHEMAS = {"github": "vendor.github-workflows", "gitlab": "vendor.gitlab-ci"}
@@ -73,16 +66,6 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("forge", WRONG)
-def test_workflow_that_is_wrong_is_seen(tmp_path: Path, forge: str) -> None:
-    pytest.importorskip("check_jsonschema", reason="check-jsonschema needs Python 3.11")
-    files = [tmp_path / f"wrong-{number}.yml" for number, _ in enumerate(WRONG[forge])]
-    for file, text in zip(files, WRONG[forge]):
-        file.write_text(text, "utf-8")
-    said = complaints(SCHEMAS[forge], *files)
-    assert all(file.name in said for file in files)
-
-
 # ------------------------------------------------------------------ steps
 
 
@@ -106,17 +89,6 @@ def environment_of_a_machine(folder: Path) -> dict[str, str]:
 def run(folder: Path, *words: str) -> None:
     done = subprocess.run([*words], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def repository_of(folder: Path, place: Path, name: str) -> StudentRepository:
-    """Return a repository with everything in a folder that its .gitignore does not leave out."""
-    repository = make_repository(place, name)
-    author = ("-c", "user.name=Teacher", "-c", "user.email=t@school.example")
-    git("init", "--quiet", "--initial-branch=main", folder=folder)
-    git("add", "--all", folder=folder)
-    git(*author, "commit", "--quiet", "--message=first", folder=folder)
-    git("push", "--quiet", repository.url, "main", folder=folder)
-    return repository
 
 
 @pytest.fixture(scope="module")
@@ -147,103 +119,3 @@ class Forge:
         wrong = right.replace("together / len(numbers)", "together / (len(numbers) + 1)")
         assert wrong != right
         self.students["ben"].commit({STUB: wrong})
-
-
-def forge_with(folder: Path, site: str, workflow: str, environment: Mapping[str, str]) -> Forge:
-    """Make a course for a site; `workflow` is where a student's repository has its own."""
-    own = folder / "course"
-    own.mkdir()
-    program = str(Path(sys.executable).with_name("autograder"))
-    run(own, program, "new", NAME, "--ci", site)
-    run(own, program, "build")
-    run(own, program, "release", "--output", str(folder / "released"))
-    (students_workflow,) = (own / place for place in CI[site] if "students" in place)
-    released = folder / "released"
-    (released / workflow).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(students_workflow, released / workflow)
-    shutil.copytree(released, folder / "work-of-ada")
-    shutil.copy(own / SOLUTION, folder / "work-of-ada" / STUB)
-    students = {
-        "ada": repository_of(folder / "work-of-ada", folder, "ada"),
-        "ben": repository_of(released, folder, "ben"),
-    }
-    course = repository_of(own, folder, "teaching")
-    table = write_table(folder, students)
-    course.commit({"repositories.csv": table.read_text("utf-8")}, branch="journal")
-    return Forge(folder, course, students, environment)
-
-
-def assert_class_is_graded(forge: Forge, log: str) -> None:
-    """Check what the job of the first hour did, and where no secret and no hidden test is."""
-    assert "2 repositories: 2 fetched" in log and "1 pushed" in log
-    assert "4 of 4 points" in forge.students["ada"].show("feedback", "README.md")
-    assert forge.students["ben"].refs() == ["refs/heads/main"]
-    kept = forge.course.names("journal")
-    assert {"grades/grades.jsonl", "repositories.csv"} < set(kept)
-    report = forge.folder / "kept-of-teaching/report"
-    assert (report / "index.html").is_file()
-    (forge.folder / "journal").mkdir()
-    words = ("clone", "--quiet", "--branch=journal", forge.course.url, "journal")
-    git(*words, folder=forge.folder)
-    for place in (report, forge.folder / "journal"):
-        for file in (file for file in place.rglob("*") if file.is_file()):
-            content = file.read_bytes()
-            assert TOKEN.encode() not in content and KEY.encode() not in content, file
-    assert TOKEN not in log and KEY not in log
-    assert (Path(forge.environment["PATH"].partition(":")[0]) / "autograder").is_file()
-    names = forge.students["ada"].names("main") + forge.students["ada"].names("feedback")
-    assert not [name for name in names if "hidden" in name or "solution" in name]
-
-
-def assert_next_hour_grades_what_changed(forge: Forge, log: str) -> None:
-    """Check what a job on another machine did after ben has pushed."""
-    assert "2 repositories: 1 fetched, 1 unchanged" in log
-    assert "1 pushed, 1 unchanged" in log
-    page = forge.students["ben"].show("feedback", f"{NAME}/README.md")
-    assert "Among how many do you share?" in page
-
-
-@NEEDS_GIT
-@pytest.mark.slow
-def test_workflows_of_github_run_step_by_step(tmp_path: Path, python: dict[str, str]) -> None:
-    forge = forge_with(tmp_path, "github-course", ".github/workflows/check.yml", python)
-    forge.machine("checking").github(".github/workflows/course.yml", "check")
-    student = forge.machine("student", forge.students["ada"])
-    student.github(".github/workflows/check.yml", "check")
-    assert "test_hidden" not in student.log
-    first = forge.machine("first")
-    first.github(".github/workflows/grade.yml", "grade")
-    assert_class_is_graded(forge, first.log)
-    forge.push_mistake()
-    second = forge.machine("second")
-    second.github(".github/workflows/grade.yml", "grade")
-    assert_next_hour_grades_what_changed(forge, second.log)
-    before = forge.course.head("journal")
-    third = forge.machine("third")
-    third.github(".github/workflows/grade.yml", "grade")
-    assert "0 pushed, 2 unchanged" in third.log and forge.course.head("journal") == before
-
-
-@NEEDS_GIT
-@pytest.mark.slow
-def test_pipelines_of_gitlab_run_step_by_step(tmp_path: Path, python: dict[str, str]) -> None:
-    address = f"https://oauth2:{TOKEN}@forge.example/"
-    variables = {
-        "CI_SERVER_HOST": "forge.example",
-        "CI_PROJECT_PATH": "teaching",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.file://{tmp_path}/.insteadOf",
-        "GIT_CONFIG_VALUE_0": address,
-    }
-    forge = forge_with(tmp_path, "gitlab-course", ".gitlab-ci.yml", {**python, **variables})
-    assert forge.machine("checking").gitlab(".gitlab-ci.yml", "push") == ["check"]
-    student = forge.machine("student", forge.students["ada"])
-    assert student.gitlab(".gitlab-ci.yml", "push") == ["check"]
-    assert "test_hidden" not in student.log
-    first = forge.machine("first")
-    assert first.gitlab(".gitlab-ci.yml", "schedule") == ["grade"]
-    assert_class_is_graded(forge, first.log)
-    forge.push_mistake()
-    second = forge.machine("second")
-    assert second.gitlab(".gitlab-ci.yml", "web") == ["grade"]
-    assert_next_hour_grades_what_changed(forge, second.log)
