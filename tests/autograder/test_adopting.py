@@ -1,4 +1,4 @@
-"""What docs/adopting.md and the README promise to an instructor who decides about the course."""
+"""No program of the course downloads anything but what the student asks for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# ---------------------------------------------------------------------- the questions
-
-
-# ---------------------------------------------------------------------- nothing is downloaded
 
 FOR_DOWNLOADS = {
     *("aiohttp", "datasets", "ftplib", "gdown", "http.client", "httpx", "huggingface_hub"),

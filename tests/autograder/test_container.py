@@ -21,7 +21,6 @@ from tests.autograder.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ROOT / "scripts" / "container"
-GUIDE = ROOT / "docs" / "containers.md"
 CACHE = Path.home() / ".cache" / "autograder-container"
 DEBIAN = "bookworm"
 NOBODY = 65534

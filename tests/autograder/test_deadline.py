@@ -277,15 +277,6 @@ def test_the_clock_of_an_alarm_stops_while_the_machine_gives_no_processor(monkey
 # ------------------------------------------------------------------ requests that diverge
 
 
-@pytest.fixture
-def ends():
-    import socket
-
-    here, there = socket.socketpair()
-    with here, there:
-        yield here, there
-
-
 def replay(line: ReplaySocket, known: ReplayCache, test: str) -> bool:
     return line.replay(
         known, test, lambda name, seconds, until: Deadline(seconds, Told(), until), 1e12

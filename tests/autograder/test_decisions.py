@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.course.config import Course, CourseError, load_course
-from autograder.extras.lms.exports.by_hand import by_part
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions
@@ -187,6 +186,7 @@ def test_journal_stays_as_it_is_and_removal_undoes(decided, folder):
 # ------------------------------------------------------------------ decisions that do not fit
 
 
+@pytest.mark.extras
 def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder, tmp_path):
     decided("drop: gone, counts: full, reason: R")
     sentence = "decisions.yml, line 1: 01_adding has no test `gone`."
@@ -323,6 +323,7 @@ def test_pages_show_the_decisions(decided, command, folder):
     assert rows["cy"]["decisions"].startswith("Counts in full for everybody: Too strict.\n")
 
 
+@pytest.mark.extras
 def test_every_export_contains_the_decisions(decided, command, tmp_path):
     decided(*ALL_KINDS)
     table = tmp_path / "scores.csv"
@@ -367,8 +368,11 @@ def test_every_export_contains_the_decisions(decided, command, tmp_path):
     assert '<property name="decision" value="Accepted although late: The site was down." />' in text
 
 
+@pytest.mark.extras
 def test_points_for_the_whole_are_assigned_to_parts_for_nbgrader(decided, course):
     """ben has 4 of 4 in `add` and 0 of 6 in `total`; 5 points off leave nothing in `add`."""
+    from autograder.extras.lms.exports.by_hand import by_part
+
     for entry, expected in (
         ("student: ben, give: 5, reason: R", {"add": 4, "total": 5}),
         ("student: ada, give: 2, reason: R", {"add": 3, "total": 6}),
@@ -532,6 +536,7 @@ def roster(course, folder) -> Path:
     return course.root / "roster.csv"
 
 
+@pytest.mark.extras
 def test_students_of_the_roster_without_a_submission_are_listed(
     roster, decided, command, folder, course, tmp_path
 ):
@@ -549,6 +554,7 @@ def test_students_of_the_roster_without_a_submission_are_listed(
     assert "gus,Gus Gray,,0\n" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
+@pytest.mark.extras
 def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top(
     roster, decided, course, folder
 ):
@@ -565,6 +571,7 @@ def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top
     assert (folder / feedback_path(graded("dee"))).is_file()
 
 
+@pytest.mark.extras
 def test_sections_are_reported_and_exported_alone(roster, decided, command, folder, tmp_path):
     decided("student: ben, give: 1, reason: Unclear.")
     done = command("report", "--section", "B")
@@ -583,6 +590,7 @@ def test_sections_are_reported_and_exported_alone(roster, decided, command, fold
     assert "The roster has no section `C`; it has `A` or `B`." in done.stderr
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize(
     "student",
     ["Ben Bit", "bit, ben", "ben@example.org", "bb17", "submitted/ben/01_adding/adding.py"],
@@ -598,6 +606,7 @@ def test_decide_finds_a_student_by_name_login_address_or_path(decide, course, st
     assert [entry.decision.student for entry in read_decisions(course)] == ["ben"]
 
 
+@pytest.mark.extras
 def test_decide_does_not_guess_between_two_students_of_one_name(decide, course):
     (course.root / "roster.csv").write_text("student,name\nada,Sam Same\nben,Sam Same\n", "utf-8")
     done = decide("Sam Same", "--excuse")

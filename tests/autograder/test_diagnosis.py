@@ -12,7 +12,6 @@ import torch
 
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
-from autograder.bridge.shared.wire import Handle
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
@@ -227,22 +226,6 @@ def test_transcripts_ignore_the_order_of_gradients():
     assert not answered("backward", [bias, bias]).same_as(answered("backward", [bias, 2 * bias]))
     assert not answered("call", {"result": [weight, bias], "modules": []}).same_as(
         answered("call", {"result": [bias, weight], "modules": []})
-    )
-
-
-def changed(**values: torch.Tensor) -> Transcript:
-    change = {"values": values, "flags": {}, "modes": dict.fromkeys(values, True)}
-    return answered("call", {"result": None, "modules": [[0, change]]})
-
-
-def made(**buffers: torch.Tensor) -> Transcript:
-    described = [[name, buffer, True] for name, buffer in buffers.items()]
-    return answered(
-        "call",
-        {
-            "result": Handle(0, {"kind": "module", "parameters": [], "buffers": described}),
-            "modules": [],
-        },
     )
 
 

@@ -121,16 +121,6 @@ def test_a_line_of_the_stub_above_finished_code_is_to_be_deleted(full, form):
     assert found.message == f"{place} stops `head` before your code: delete it.\n    {STUB_LINE}"
 
 
-BELOW = {
-    "    raise E\n    return x": "return x",
-    "    raise E\n\n    # why\n    x = 1\n": "x = 1",
-    "    raise E\n": "",
-    "    raise E\n\ndef other():\n    pass": "",
-    "    raise E\n        return x": "",
-    "    if x:\n        raise E\n    return x": "",
-}
-
-
 HEAD = "def head(x):\n    return 2 * x\n"
 NO_CODE = "and is no code cell, but a"
 OTHER_CELLS = {

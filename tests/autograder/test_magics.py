@@ -26,10 +26,6 @@ from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
 
-ASK = (
-    "debug",
-    "code_wrap",
-)  # `%%debug` waits for the keyboard; `%%code_wrap` changes all later cells
 BELOW = "def defined():\n    return 1\n"
 
 
@@ -42,28 +38,6 @@ def names_after(text: str, filename: str = "net.ipynb") -> dict:
 
 def cells(*texts: str) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": text} for text in texts]})
-
-
-CELLS = {
-    "time": f"%%time\n{BELOW}",
-    "comment below": f"%%time\n# the answer\n{BELOW}",
-    "blank lines above": f"\n\n%%time\n\n{BELOW}",
-    "capture into a name": f"%%capture printed\n{BELOW}",
-    "capture with options": f"%%capture --no-stderr printed\n{BELOW}",
-    "prun with options": f"%%prun -q -l 5 -s cumulative\n{BELOW}",
-    "one below another": f"%%capture\n%%time\n{BELOW}",
-    "the other way round": f"%%time\n%%capture\n{BELOW}",
-    "a shell command below": f"%%time\n!true\n{BELOW}",
-    "a line": "%time defined = 1",
-    "a value": "defined = %time 1 + 1",
-    "a profiled line": "%prun -q defined = 1",
-    "in a block": "if True:\n    %time defined = 1",
-    "bash": "%%bash\ndefined=1",
-    "html": "%%html\n<b>defined = 1</b>",
-    "file": f"%%writefile own.py\n{BELOW}",
-    "off": f"%%script false\n{BELOW}",
-    "only a line": "%timeit -n1 -r1 defined = 1",
-}
 
 
 @pytest.mark.parametrize("magic", [*CELL_MAGICS, "timeit -n1 -r 1", "capture out", "prun -s time"])

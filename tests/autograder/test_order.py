@@ -25,7 +25,6 @@ from tests.autograder.mixed_class import (
 )
 
 SEED = 5
-MEGABYTES = 600  # of memory in the largest grader
 SLOW_IMPORTS = '''\
 """Imports that take {seconds} s of processor time: the root of sympy, and whatever a fork of the grader imports."""
 

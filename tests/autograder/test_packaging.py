@@ -34,11 +34,6 @@ NOT_OF_THE_SOURCE = (
     ".*", "__pycache__", "*.egg-info", "build", "dist", "grades", "grades-*", "examples",
 )  # fmt: skip
 
-# What would install the package that is called autograder on PyPI, which is not this one.
-FOREIGN = re.compile(
-    r"""pip3?\s+install\b[^\n]*(?<![\w./-])autograder(?![\w./-])|autograder[=]=|["']autograder\["""
-)
-
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
 EVERYDAY = 50  # what is shorter may be everyday PyTorch in another assignment: model.eval(), a layer, a loop
 ANYWHERE = {
@@ -246,14 +241,3 @@ def test_help_does_not_import_torch():
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, f"--help imports {done.stderr}"
     assert "grade" in done.stdout
-
-
-def install(wheel: Path, folder: Path) -> None:
-    command = [
-        sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps",
-        "--no-index",
-    ]  # fmt: skip
-    done = subprocess.run(
-        [*command, "--target", str(folder), str(wheel)], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr

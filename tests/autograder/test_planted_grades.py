@@ -23,7 +23,6 @@ from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
 
 NAME = "01_adding"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -104,18 +104,6 @@ def test_code_below_main_is_not_executed(renamed):
     assert server.find("ran") == {"kind": "value", "value": 11}
 
 
-INSIDE = [
-    "if True:\n    if False: pass\n    else:",
-    "for _ in range(1):",
-    "while not ran:\n        ran = 1",
-    "try:\n    1 / 0\nexcept ZeroDivisionError:",
-    "try: pass\nfinally:",
-    "with open('/dev/null'):",
-    "match 3:\n    case 4: pass\n    case _:",
-    "class Inner:\n    def __init__(self):\n        global ran",
-]
-
-
 def test_uses_have_their_line():
     text = "import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n"
     assert source.names_used(text, "net.py")["uses"] == [["torch.nn.GELU", 3, 0]]
@@ -218,11 +206,6 @@ def test_text_that_is_not_a_notebook_raises_value_error(text):
 # ---------------------------------------------------------------------- outlines
 
 course = load_course(ROOT)
-written = [
-    a
-    for a in course.assignments
-    if course.solution_file(a).is_file() and course.stub_file(a).is_file()
-]
 
 
 def test_outline_ignores_comments_layout_and_docstrings():
@@ -285,26 +268,3 @@ def test_hostile_text_affects_only_the_worker_that_reads_it(sandbox, kind, filen
             pass  # the worker may give up, or be given up
         finally:
             reader.close()
-
-
-METHODS = """\
-import functools
-
-
-def push():
-    return 0
-
-
-class Total:
-    async def add(self):
-        return 1
-
-    @functools.cache
-    def push(self):
-        return 2
-
-
-class Other:
-    def push(self):
-        return 3
-"""

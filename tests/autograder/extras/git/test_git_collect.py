@@ -24,7 +24,6 @@ from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
-from tests.autograder.extras.git.git_daemon import served
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,
@@ -490,11 +489,3 @@ def test_address_needs_a_place_for_the_student_and_a_roster(course: Course) -> N
 
 
 # ------------------------------------------------------------------ a server
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[str]:
-    """The address of a server of the repositories in `tmp_path / "served"`."""
-    (tmp_path / "served").mkdir()
-    with served(tmp_path / "served") as address:
-        yield address

@@ -38,7 +38,6 @@ pytestmark = NEEDS_GIT
 
 NAME = "01_adding"
 FUTURE, PAST = "2999-01-01 12:00", "2020-01-01 12:00"
-PNG = b"\x89PNG\r\n\x1a\n and the rest"
 HOSTILE = "<script>alert(1)</script> [click](https://evil.example) ![x](//evil.example/x.png) @everyone #1 `a` | b"
 WORK = {"adding.py": "def add(a, b):\n    return a - b\n"}
 

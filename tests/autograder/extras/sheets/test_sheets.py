@@ -36,7 +36,6 @@ ASKED = [
     "02_positional_encoding", "03_masked_heads", "04_multi_head_concat", "05_encoder_block", "07_mini_gpt",
     "12_rotary_positions",
 ]  # fmt: skip
-MOST_EQUAL = 0.4  # of the pairs of right answers
 CODE = '''\
 def attention(q, k, mask=None):
     """A softmax(scores, dim=-1) in words."""

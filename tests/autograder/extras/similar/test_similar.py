@@ -22,7 +22,7 @@ from autograder.course.notebook import to_notebook
 from autograder.extras.similar import similar as finding
 from autograder.extras.similar.similar import MOST_LETTERS, similar
 from autograder.extras.similar.tokens import Stub, own_code
-from tests.autograder.sampling import sampled, thinned
+from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_files, write_tiny_course
 
 ROOT = Path(__file__).parents[4]
@@ -295,11 +295,6 @@ def test_a_copied_alternative_is_named(course, heads, tmp_path):
     hand_in(tmp_path, "ada", texts["einsum"])
     (match,) = similar(course, heads, tmp_path, most=20, least=LEAST).course_answers
     assert (match.student, match.answer, match.share) == ("ada", "alternative einsum", 1.0)
-
-
-each_assignment = pytest.mark.parametrize(
-    "assignment", thinned(load_course(ROOT).assignments, 5), ids=lambda assignment: assignment.name
-)
 
 
 # ---------------------------------------------------------------------- the command

@@ -186,16 +186,6 @@ def test_gradescope_installs_the_packages_of_the_assignment(course):
     assert grown[-2].startswith("tokenizers") and grown[-1].startswith("transformers>=")
 
 
-FAKE_PYTHON = """\
-#!/bin/sh
-case "$*" in
-    -c*) ;;
-    "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
-    *) echo "$*" && test -f "$1" && test -f constraints.txt && test -f requirements.txt ;;
-esac
-"""
-
-
 def test_gradescope_export_requires_a_built_assignment(course, tmp_path):
     with pytest.raises(RefusedError, match="--assignment"):
         export("gradescope", ExportRequest(course, ()))
