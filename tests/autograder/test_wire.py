@@ -498,6 +498,7 @@ def test_closed_connection_raises_eof_error(ends, cut):
 def test_too_large_declared_lengths_are_refused(ends, lengths):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", *lengths))
+    theirs.close()
     with pytest.raises(WireError, match="too large"):
         wire.receive(mine, hang_guard())
 
