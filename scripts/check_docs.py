@@ -18,9 +18,8 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 
 ROOT = Path(__file__).resolve().parents[1]
-UsageError = typer.BadParameter.__mro__[
-    1
-]  # Typer brings a Click of its own, and exports only this class of it
+# Typer brings a Click of its own, and exports only this class of it.
+UsageError: type[Exception] = typer.BadParameter.__base__  # type: ignore[assignment]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OF_OTHERS = {  # what the set-up does not install

@@ -138,24 +138,6 @@ def test_a_tensor_that_is_too_large_is_recorded_with_its_line(
     assert entries.found == ({NINE: ("net.ipynb cell 7", 2)} if is_large else {})
 
 
-def test_nothing_is_recorded_outside_of_calls(recording) -> None:
-    entries = recording(*NORMS)
-    nn.LayerNorm(3)(X)
-    with entries.active(), entries.active(False):
-        nn.LayerNorm(3)(X)
-    assert entries.found == {}
-
-
-def test_each_name_is_told_once_until_the_next_test(recording) -> None:
-    entries = recording(*NORMS)
-    for _ in range(2):
-        with entries.active():
-            torch.layer_norm(X, (3,))
-        assert [name for name, *_ in entries.news()][0] == "torch.layer_norm"
-        assert entries.news() == []
-        entries.begin()
-
-
 def test_everything_is_put_back() -> None:
     before = nn.LayerNorm.__init__, nn.LayerNorm.forward, F.layer_norm, torch.layer_norm
     module = types.ModuleType("holds_it")

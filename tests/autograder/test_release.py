@@ -208,23 +208,6 @@ def test_nothing_is_overwritten_and_no_other_archive_written(root, wheel, tmp_pa
     assert before == {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
 
 
-def test_unknown_assignment_and_file_that_is_not_a_wheel_are_refused(root, wheel, tmp_path):
-    done = release(root, wheel, tmp_path / "out", "02_nothing")
-    assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
-    done = release(root, root / "course.yml", tmp_path / "out")
-    assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
-
-
-def test_earlier_release_and_an_empty_repository_are_written(root, wheel, tmp_path):
-    (tmp_path / "out" / ".git").mkdir(parents=True)
-    assert release(root, wheel, tmp_path / "out").exit_code == 0
-    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
-    before = (tmp_path / "course.ZIP").read_bytes()
-    (root / "constraints.txt").write_text("numpy==2.2.5\n", "utf-8")
-    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
-    assert (tmp_path / "course.ZIP").read_bytes() != before
-
-
 # ---------------------------------------------------------------------- leaks
 
 

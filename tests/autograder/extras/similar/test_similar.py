@@ -358,20 +358,3 @@ def test_page_shows_both_sides_escaped(adders, tmp_path):
     assert "not a verdict" in html
     assert len(re.findall(r'<span class="both">', html)) == 8
     assert "</script><b>" not in html and "&lt;/script&gt;&lt;b&gt;" in html
-
-
-def test_page_overwrites_only_an_earlier_page(adders, tmp_path):
-    page, mine = tmp_path / "alike.html", tmp_path / "essay.html"
-    mine.write_text("<title>My essay</title>", "utf-8")
-    for file in (mine, tmp_path):
-        done = run(adders, "--output", file)
-        assert (done.exit_code, "Name a" in done.stderr, done.stdout) == (2, True, "")
-    done = run(adders, "--output", mine / "alike.html")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == f"{mine} cannot be written: {mine} is not a folder.\n"
-    assert (
-        "essay.html already exists, and `similar` did not write it."
-        in run(adders, "--output", mine).stderr
-    )
-    assert mine.read_text("utf-8") == "<title>My essay</title>"
-    assert run(adders, "--output", page).exit_code == run(adders, "--output", page).exit_code == 0

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course
-from autograder.extras.lms.exports import ExportRequest, export
 from autograder.extras.lms.exports.classroom50 import scale
 from autograder.extras.lms.exports.gradescope_run import results
 from autograder.extras.lms.roster import read_roster
@@ -60,20 +59,6 @@ def test_canvas_export_changes_only_the_scores(ask, tmp_path):
         f"3 scores are in {tmp_path / 'canvas-downloaded-filled.csv'}. 1 of them replaced another score. "
         "Nothing was filled in for Student, Test."
     )
-
-
-def test_canvas_finds_students_by_login_and_by_the_roster(ask, tmp_path):
-    roster = tmp_path / "roster.csv"
-    roster.write_text("student,name,canvas\nhopperg,Grace Hopper,1002\n", "utf-8")
-    by_login = Grade("ada@example.org", NAME, "graded", 5, 10)
-    by_roster = Grade("hopperg", NAME, "graded", 6, 10)
-    exported = ask(
-        "canvas", "canvas-downloaded.csv", grades=(by_login, by_roster), roster=read_roster(roster)
-    )
-    assert not exported.problems
-    filled = (tmp_path / "canvas-downloaded-filled.csv").read_text("utf-8")
-    assert "ada@example.org,Section 1,5,4.00" in filled
-    assert "grace@example.org,Section 1,6,5.00" in filled
 
 
 def test_canvas_scales_scores_to_the_gradebooks_maximum_with_a_message(ask, tmp_path):
@@ -247,27 +232,6 @@ def test_canvas_columns_that_are_not_imported_are_told(fill, title, points, word
     assert problem.startswith(told)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
-@pytest.mark.parametrize(
-    "above", ["", "sep=;\r\n", "Grades, winter 2026\r\n", "\r\nGrades\r\n\r\n"]
-)
-def test_sheet_with_lines_above_the_titles_keeps_them(encoding, above):
-    rows = [
-        "Student;ID;Section;Adding (5)",
-        "Points Possible;;;10,5",
-        ";;;",
-        "Šimek, Ada;1;„A“;",
-        ";;;Manual Posting",
-    ]
-    data = (above + "\r\n".join(rows) + "\r\n").encode(encoding)
-    sheet = Sheet(data, "sheet.csv")
-    assert sheet.header == ["Student", "ID", "Section", "Adding (5)"]
-    assert [row[0] for row in sheet.rows] == ["Points Possible", "Šimek, Ada", ""]
-    assert sheet.data == data
-    sheet.fill(1, 3, "7,5")
-    assert sheet.data == data.replace("„A“;".encode(encoding), "„A“;7,5".encode(encoding))
-
-
 def test_moodle_feedback_contains_a_page_per_participant(give_pages):
     exported, archive = give_pages()
     with zipfile.ZipFile(archive) as packed:
@@ -408,24 +372,6 @@ def test_csv_with_a_roster_has_a_row_for_every_student(ask, tmp_path):
     assert (rows["ben"], rows["cy"]) == (("Ben Ito", "", "0"), ("'=Cy", "", "0"))
     assert set(rows) == {"", "1001", "1002", "1003", "1004", "ben", "cy"}
     assert exported.summary.endswith(" No work of Ben Ito, =Cy was graded.")
-
-
-def names_in(file: Path) -> dict[str, str]:
-    return {student: name for student, name in column(file, "name").items() if student}
-
-
-def test_csv_matches_roster_names_by_any_number(course, tmp_path):
-    """The site's number matches unless the known name belongs to another student."""
-    roster = tmp_path / "roster.csv"
-    people = "ada42,Ada Lovelace,1001\ngh,Grace Hopper,1003\nalan,Alan Turing,7\n"
-    roster.write_text(f"student,name,moodle\n{people}", "utf-8")
-    known = {"roster": read_roster(roster), "names": {"1003": "Alan Turing"}}
-    output = tmp_path / "scores.csv"
-    request = ExportRequest(course, CLASS, tmp_path / "none", output=output, **known)
-    export("csv", request)
-    names = names_in(tmp_path / "scores.csv")
-    assert names.pop("gh") == "Grace Hopper"  # of whom there is no grade
-    assert names == {"1001": "Ada Lovelace", "1002": "", "1003": "Alan Turing", "1004": ""}
 
 
 # ------------------------------------------------------------------ JUnit
