@@ -21,6 +21,7 @@ from tests.autograder.tables import rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = ROOT / "scripts" / "container"
+GUIDE = ROOT / "docs" / "containers.md"
 CACHE = Path.home() / ".cache" / "autograder-container"
 DEBIAN = "bookworm"
 NOBODY = 65534
@@ -88,6 +89,12 @@ def test_entry_asks_the_doctor_and_then_grades(entry: Entry) -> None:
     assert done.stdout.splitlines() == ["autograder doctor", grading]
 
 
+def test_entry_runs_the_command_that_it_is_given(entry: Entry) -> None:
+    entry.submitted.rmdir()
+    done = entry.run("doctor", "--verify")
+    assert (done.returncode, done.stdout) == (0, "autograder doctor --verify\n")
+
+
 def test_nothing_is_graded_where_no_sandbox_works(entry: Entry) -> None:
     done = entry.run(doctor=1)
     assert (done.returncode, done.stdout) == (3, "autograder doctor\n")
@@ -128,6 +135,25 @@ def test_folder_that_the_user_cannot_use_is_named_with_the_options(
 
 
 # -- the guide --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["podman", "docker"])
+def test_commands_of_the_guide_mount_what_the_entry_reads(tmp_path: Path, name: str) -> None:
+    text = GUIDE.read_text("utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    (block,) = (block for block in blocks if block.startswith(f"{name} build"))
+    program(tmp_path / "programs", name, 'echo "$*" >> calls')
+    path = f"{tmp_path / 'programs'}:{os.environ['PATH']}"
+    (tmp_path / "submitted").mkdir()
+    shutil.copy(ROOT / "Containerfile", tmp_path)
+    environment = {**os.environ, "PATH": path}
+    subprocess.run(["sh", "-eu", "-c", block], cwd=tmp_path, env=environment, check=True)
+    building, running = (tmp_path / "calls").read_text("utf-8").splitlines()
+    assert building in ("build -t grader .", "build -f Containerfile -t grader .")
+    assert running.startswith("run --rm --user") and running.endswith(" grader")
+    mounted = re.findall(r"-v (\S+)", running)
+    assert mounted == [f"{tmp_path}/submitted:/submitted:ro", f"{tmp_path}/grades:/grades"]
+    assert (tmp_path / "grades").is_dir(), "docker would make the missing folder as root"
 
 
 # -- the image --------------------------------------------------------------------------------------

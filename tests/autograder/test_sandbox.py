@@ -7,6 +7,7 @@ calls decides: see `test_seccomp`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -315,6 +316,15 @@ def test_nothing_can_be_written_outside_the_scratch_folder(safe):
     assert not (ROOT / "x").exists() and not (ROOT / "autograder" / "x").exists()
 
 
+def test_number_of_files_is_limited(namespaces):
+    text = """
+        def attempt():
+            for number in range(10_000):
+                open(f"{number}", "w").close()
+    """
+    assert attempt(namespaces, text)["errno"] == errno.ENOSPC
+
+
 WRITES = """
     import os, tempfile
     def attempt():
@@ -425,6 +435,19 @@ def test_network_is_not_available(any_tier):
     assert attempt(any_tier, text) == {"value": []}
 
 
+def test_threads_are_joined_although_no_file_can_be_waited_for(any_tier):
+    """The C library waits for a thread's end by the same system call, on memory of its own."""
+    text = """
+        import ctypes, time
+        def attempt():
+            libc, thread = ctypes.CDLL(None), ctypes.c_void_p()
+            pause = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: time.sleep(0.1))
+            started = libc.pthread_create(ctypes.byref(thread), None, pause, None)
+            return [started, libc.pthread_join(thread, None)]
+    """
+    assert attempt(any_tier, text) == {"value": [0, 0]}
+
+
 # ------------------------------------------------------------------ output
 
 
@@ -441,6 +464,12 @@ def test_excess_output_is_dropped_without_an_error(any_tier):
         assert worker.output().startswith("first\nxxx")
         assert len(worker.output(limit=10**9)) == 64 * 1024
         assert worker.output(limit=5) == "first"
+
+
+def test_output_that_is_not_utf8_is_replaced(any_tier):
+    with any_tier.spawn(limits()) as worker:
+        ask(worker, "import os\ndef attempt(): os.write(1, b'ok \\xff\\xfe')")
+        assert worker.output() == "ok \ufffd\ufffd"
 
 
 # ------------------------------------------------------------------ how workers end
@@ -631,6 +660,26 @@ def test_a_sandbox_outlives_the_thread_that_made_it(tiers, entry):
         worker = sandbox.spawn(limits())
         assert ask(worker, "def attempt(): return 1") == {"value": 1}
         worker.close()
+
+
+@pytest.mark.slow
+def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry):
+    """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
+    folder = entry["folders"][0]
+    (folder / "rehearsed_entry.py").write_text(
+        f"from autograder.bridge.inside.server import rehearse\n{ENTRY}"
+    )
+    tier = next(tier for tier in ALL if tiers[tier].works)
+    text = """
+        import sys
+        torch_was_there = "torch" in sys.modules
+        import torch
+        def attempt():
+            first = (torch.ones(1, requires_grad=True) * 2).grad_fn._sequence_nr()
+            return [torch_was_there, torch.get_num_threads(), first > 0]
+    """
+    with Sandbox(tier, **(entry | {"entry": "rehearsed_entry:run", "warm": True})) as sandbox:
+        assert attempt(sandbox, text) == {"value": [True, 1, True]}
 
 
 def test_preloaded_modules_are_imported_only_in_their_own_workers(tier):
