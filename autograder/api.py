@@ -44,7 +44,7 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.people import people_of
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import keep_times
+from autograder.gradebook.times import keep_times, read_names
 from autograder.nbgrader.inbound import Inbound
 from autograder.options import (
     AnyPath,

@@ -355,40 +355,6 @@ def without_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     return hide
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", BROKEN)
-def test_without_transformers_10_is_not_graded_and_the_rest_is(
-    kind: str, tmp_path: Path, without_transformers: Callable[[str], None]
-) -> None:
-    for name in ("10_ready_made", *QUICK):
-        material = material_of(name)
-        write_state(tmp_path / "class" / "ada" / name, {material.script: material.solved})
-    without_transformers(kind)
-    code, said = command(
-        *(
-            "grade",
-            str(tmp_path / "class"),
-            "--course",
-            str(ROOT),
-            "--output",
-            str(tmp_path / "grades"),
-            "--jobs",
-            "1",
-        )
-    )
-    lines = [
-        json.loads(line)
-        for line in (tmp_path / "grades" / "grades.jsonl").read_text("utf-8").splitlines()
-    ]
-    assert code == 3, said
-    assert [(one["assignment"], one["score"]) for one in lines] == [
-        (QUICK[0], COURSE.assignment(QUICK[0]).points)
-    ]
-    assert "10_ready_made needs transformers, which cannot be imported here" in " ".join(
-        said.split()
-    )
-
-
 @pytest.mark.parametrize("kind", sampled(BROKEN, lambda kind: kind == "missing"))
 def test_check_says_that_transformers_is_missing(
     kind: str, tmp_path: Path, without_transformers: Callable[[str], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -36,26 +35,6 @@ FIXTURES = {
     "capsys": "print('heard'); assert capsys.readouterr().out == 'heard\\n'",
     "recwarn": "import warnings; warnings.warn('heard'); assert len(recwarn) == 1",
 }
-OWN = """
-import pytest
-
-events = []
-
-@pytest.fixture(scope="module")
-def shared():
-    events.append("made")
-    yield events
-    events.append("gone")
-
-@pytest.mark.part("add")
-def test_first(shared, student):
-    assert shared[-1] == "made"
-
-@pytest.mark.part("add")
-@pytest.mark.parametrize("number", [2, 3])
-def test_then(number, shared, student):
-    assert shared[-1] == "made" and student.add(number, 0) == number
-"""
 
 
 @pytest.fixture
@@ -111,25 +90,6 @@ def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
     with pytest.raises(CourseError) as caught:
         SuiteSession([course / HIDDEN], course)
     assert str(caught.value).startswith(f"{HIDDEN}, {problem}")
-
-
-@pytest.mark.slow
-def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
-    hidden = Path(SUITE) / "test_hidden.py"
-    other = Path(shutil.copytree(course, tmp_path / "other"))
-    text = "import pytest\n\n@pytest.mark.part('add')\ndef test_of_another_course(student): ...\n"
-    (other / hidden).write_text(text, "utf-8")
-    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError):
-        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
-    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
-    try:
-        names = [[test.name for test in session.tests()] for session in sessions]
-    finally:
-        for session in sessions:
-            session.close()
-    assert names[0] == names[2] == ["test_of_another_course"]
-    assert "test_pushes_add_up" in names[1]
 
 
 @pytest.mark.parametrize(
@@ -271,16 +231,6 @@ def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
     finally:
         session.close()
     assert not used[0].parent.exists()
-
-
-def test_fixtures_of_a_suite_are_torn_down_after_each_test(tmp_path):
-    session = session_of(tmp_path, OWN)
-    try:
-        assert set(outcomes(session).values()) == {None}
-        assert set(outcomes(session).values()) == {None}
-        assert session.tests()[0].item.module.events == ["made", "gone"] * 6
-    finally:
-        session.close()
 
 
 OF_NONE = ("caplog", "cache", "of_a_conftest")

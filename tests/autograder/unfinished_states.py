@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.source.text import notebook_cells
 
 _MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
 
@@ -126,13 +125,6 @@ def solved_on_the_path(material: Material, *folders: Path) -> Iterator[None]:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = outside
-
-
-def code_of(notebook: str) -> list[str]:
-    """Return the code cells of a notebook."""
-    return [
-        "".join(cell["source"]) for cell in notebook_cells(notebook) if cell["cell_type"] == "code"
-    ]
 
 
 def _code(source: str) -> dict[str, object]:

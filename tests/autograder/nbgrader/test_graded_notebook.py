@@ -22,7 +22,6 @@ from autograder.nbgrader.graded_notebook import MOST_CELLS, show_grade, submitte
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
 from tests.autograder.pages import page_of
-from tests.autograder.student_folder import in_format_3
 from tests.autograder.tiny_course import write_tiny_course
 
 ASSIGNMENT = "01_adding"
@@ -134,19 +133,6 @@ def test_any_notebook_becomes_a_valid_graded_notebook(assignment, release, docum
     checked(submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)]), assignment)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.text(), st.text())
-def test_any_text_becomes_a_valid_graded_notebook(assignment, release, notebook, script):
-    files = [SourceFile("adding.ipynb", notebook), SourceFile("adding.py", script)]
-    checked(submitted_notebook(assignment, release, files), assignment)
-
-
-def test_missing_submission_becomes_a_notebook_with_the_reason(assignment, release):
-    notebook = submitted_notebook(assignment, release, [], "The file is not UTF-8.")
-    assert notebook.cells[0].metadata["autograder"]["notes"] == ["The file is not UTF-8."]
-    checked(notebook, assignment)
-
-
 def test_huge_notebook_is_truncated(assignment, release):
     many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
     notebook = submitted_notebook(
@@ -154,20 +140,6 @@ def test_huge_notebook_is_truncated(assignment, release):
     )
     assert len(notebook.cells) == MOST_CELLS + 2
     checked(notebook, assignment)
-
-
-def test_unchanged_notebook_has_no_notes(assignment, release):
-    notebook = as_released(assignment, release)
-    assert [cell.source for cell in notebook.cells] == [cell.source for cell in release.cells]
-    assert not any("autograder" in cell.metadata for cell in notebook.cells)
-
-
-def test_script_is_converted_to_cells(course, assignment, release):
-    text = load_document(course, assignment).stub
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.py", text)])
-    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
-    assert [name for name in names if name] == ["write-add", "add", "write-Total", "total"]
-    assert notebook.cells[0].cell_type == "markdown"
 
 
 @pytest.mark.parametrize(
@@ -192,14 +164,6 @@ def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release
     notebook = submitted_notebook(assignment, release, [])
     show(notebook, assignment, grade)
     assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
-
-
-def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
-    problem = "The file is not UTF-8."
-    notebook = submitted_notebook(assignment, release, [], problem)
-    show(notebook, assignment, grade_of(status="refused", problem=problem))
-    for cell in notebook.cells[:1] + notebook.cells[-1:]:
-        assert cell.outputs[0].data["text/plain"].count(problem) == 1
 
 
 def test_recognised_mistake_is_named(assignment, release):
@@ -234,24 +198,6 @@ def test_unwritten_code_is_told_from_wrong_code(message, mark):
     result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
     assert f"{mark} It adds." in repr(Message("Two numbers", (result,)))
     assert f">{mark} " in Message("Two numbers", (result,))._repr_html_()
-
-
-def test_one_cause_is_told_once():
-    cause = "`add` is not written yet (line 3)."
-    results = [
-        Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)
-    ]
-    results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
-    assert repr(Message("Two numbers", tuple(results))).splitlines() == [
-        "Two numbers", "→ Why?", cause, "○ Title 1. (−1)", "○ Title 2. (−1)", "· Title 3.",
-    ]  # fmt: skip
-
-
-def test_notebook_of_format_3_is_shown(assignment, release):
-    old = in_format_3(release)
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", old)])
-    assert "def add" in "".join(cell.source for cell in notebook.cells)
-    checked(notebook, assignment)
 
 
 def test_attached_pictures_are_kept(assignment, release):
