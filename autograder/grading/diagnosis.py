@@ -133,7 +133,7 @@ class Diagnosis:
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
         load_text(text, filename, module)
-        connection = LoopbackConnection(Server(sys.modules[module]))
+        connection = LoopbackConnection(Server(sys.modules[module]), records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 
