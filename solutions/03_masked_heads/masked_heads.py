@@ -29,7 +29,8 @@
 # are still isolated. *bank* carries the same numbers beside a river as beside a cash machine, because
 # nothing lets it see its neighbours. **Attention** is how words exchange information.
 #
-# Picture a circle of people, one for every word. Each of them holds three notes:
+# This is the lesson of the second teacher in the school for words: ask a question, and look around the room. Each
+# word holds three notes:
 #
 # | note | symbol | what it says |
 # |---|---|---|
@@ -37,11 +38,11 @@
 # | **key** | $k$ | what I can be asked about |
 # | **value** | $v$ | what I say when somebody listens to me |
 #
-# Everybody compares their query with everybody's key, listens more to those whose key matches and less to
-# the others, and goes home with a mixture of what was said. The notes are vectors, and the field's words are
+# Every word compares its query with all the keys, listens more to those whose key matches and less to
+# the others, and takes away a mixture of what was said. The notes are vectors, and the field's words are
 # these: a word **attends to** another; how much it does is its **attention weight**; the mixture is the
 # **weighted sum** of the values. One rule applies when a model learns to write: *no word attends to a word that
-# comes after it.*
+# comes after it.* Never listen to a word behind you, the teacher says, for it has not been spoken yet.
 #
 # You build this in three steps: the rule (Part 1), attention itself (Part 2), and a layer that learns
 # which queries, keys and values to produce (Part 3). When you are done you have the heart of GPT in about
