@@ -34,6 +34,7 @@ html_theme = "furo"
 html_title = f"Attention by Hand {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_search_summary = False  # it fetches pages, which a browser refuses without a server
 html_copy_source = False
 html_show_sourcelink = False

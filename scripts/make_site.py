@@ -69,7 +69,7 @@ def write_pages(source: Path, *, with_pictures: bool) -> None:
 
 def run_sphinx(source: Path, output: Path) -> int:
     """Run Sphinx, with every warning as an error, and return its exit code."""
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q"]
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q", "-E"]
     places = ["-c", ROOT / "docs", "-d", output.with_name(f"{output.name}-doctrees")]
     return subprocess.run([*command, *map(str, [*places, source, output])], cwd=ROOT).returncode
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from book.guides import with_links_of_the_site
+
 CRITERIA = Path(__file__).with_name("criteria.yml")
 _TESTS = Path("tests/autograder/browser")
 _PAGE = Path("docs/accessibility.md")
@@ -17,7 +19,7 @@ _PLACE = "<!-- the table of criteria -->"
 
 def accessibility_page(root: Path) -> dict[str, str | bytes]:
     """Return the page with the statement and the table, which stands in the place of a comment."""
-    text = (root / _PAGE).read_text("utf-8")
+    text = with_links_of_the_site(root / _PAGE, root)
     before, mark, after = text.partition(_PLACE)
     assert mark, f"{_PAGE} has no place for the table"
     return {"accessibility.md": f"{before}{criteria_table(root)}{after}"}
