@@ -45,7 +45,7 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a tensor, or a number.
+    """Check that `|actual - expected| <= atol + rtol * |expected|` for all numbers of a tensor, or a number.
 
     Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this
     order. Nothing is broadcast. A Python number and a tensor of shape () are comparable; integers
