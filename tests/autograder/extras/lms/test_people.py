@@ -17,8 +17,11 @@ from autograder.extras.lms.exports.canvas import comparable_title
 from autograder.extras.lms.exports.moodle_feedback import page_name
 from autograder.extras.lms.identity import Described, Directory, Id, anything, same_name
 from autograder.extras.lms.roster import read_roster
+from autograder.feedback.html import write_what_counts
+from autograder.feedback.pages import feedback_path
+from autograder.feedback.student_page import student_path
 from autograder.gradebook.decisions import ids_of, make_decision
-from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.final_scores import ClassList, what_counts
 from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade
 from autograder.submissions import find_submissions
@@ -442,6 +445,19 @@ def test_the_gradebook_has_the_own_ids(course, tmp_path):
     effective = what_counts(tmp_path, course, [Grade(student, NAME, "graded", 3, 10)])
     path = write_gradebook(tmp_path, effective)
     assert column(path, "score") == {"A/2026/0042": "3"}
+
+
+def test_every_page_has_the_name_and_the_id_of_the_roster(course, tmp_path):
+    student = graded_name("A/42")
+    people = ClassList(names={student: "Ada Lovelace"}, originals={student: "A/42"})
+    grade = Grade(student, NAME, "graded", 3, 10)
+    write_what_counts(
+        tmp_path, course, what_counts(tmp_path, course, [grade], lambda names: people)
+    )
+    assert column(tmp_path / "grades.csv", "score") == {"A/42": "3"}
+    for page in ("index.html", feedback_path(grade), student_path(student)):
+        text = (tmp_path / page).read_text("utf-8")
+        assert "A/42" in text and "Ada Lovelace" in text, page
 
 
 def test_titles_of_assignments_keep_their_marks():
