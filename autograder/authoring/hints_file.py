@@ -244,7 +244,7 @@ class _Survey:
     ) -> Iterator[tuple[str, "Recording"]]:
         """Yield the answers of a file in these tests, by default in those that it fails."""
         from autograder.selfcheck.check import SEED, failures, time_limit
-        from autograder.selfcheck.locked_hints import RecordingConnection
+        from autograder.selfcheck.locked_hints import RecordingConnection, record_answers
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
