@@ -94,7 +94,9 @@ class Watching:
         self._listener = listener
         self._clock = clock
         self._now = now
-        self._suites = {each.name: suite_digest(course, each) for each in course.assignments}
+        self._suites = {
+            assignment.name: suite_digest(course, assignment) for assignment in course.assignments
+        }
         self._arrivals = Arrivals(hand_ins, self._tell, clock)
         self._waiting: dict[Key, HandIn] = {}
         self._graders: Graders[HandIn] = Graders(plan)
@@ -144,9 +146,11 @@ class Watching:
         try:
             stored = self._read(names)
         except Exception:
-            stored = [each for name in names for each in self._read_alone(name)]
-        for each in stored:
-            self._await_turn(each)
+            stored = []
+            for name in names:
+                stored += self._read_alone(name)
+        for submission in stored:
+            self._await_turn(submission)
 
     def _read_alone(self, name: str) -> list[StoredSubmission]:
         """Store the work of one entry; one that cannot be read is tried again if that may help, else when it changes."""
@@ -161,8 +165,10 @@ class Watching:
     def _read(self, names: list[str]) -> list[StoredSubmission]:
         """Store the work of these entries, and when it was handed in."""
         place = self._hand_ins
-        found = (each for each in place.submissions(names) if not _is_empty(each))
-        stored = texts.put(self._folder, found)
+        submissions = (
+            submission for submission in place.submissions(names) if not _is_empty(submission)
+        )
+        stored = texts.put(self._folder, submissions)
         keep_times(self._folder, place.root, stored, place.trusts_stamps, self._plan.course)
         return stored
 
