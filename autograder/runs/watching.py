@@ -20,7 +20,7 @@ from autograder.gradebook.texts import StoredSubmission
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.runs.arrivals import Arrivals, HandIns
-from autograder.runs.fence import may_pass, sentence_of
+from autograder.runs.fence import may_pass, sentence_of, told
 from autograder.runs.pool import Plan, this_grader
 from autograder.runs.quota import Quotas
 from autograder.runs.run import Graders
@@ -136,10 +136,8 @@ class Watching:
         self._listener.looked(State(ready, running, len(self._waiting) - ready))
 
     def _tell(self, entry: str, error: Exception) -> None:
-        """Tell of an error in place of ending; where it is a fault, with the entry that met it."""
-        sentence = sentence_of(error)
-        is_named = entry and not may_pass(error)
-        self._listener.troubled(f"{shown(entry)}: {sentence}" if is_named else sentence)
+        """Tell of an error in place of ending."""
+        self._listener.troubled(told(error, shown(entry)))
 
     def _admit(self, names: list[str]) -> None:
         """Let the work of these entries wait, unless the journal has its grade; if that fails, of each entry alone."""
