@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
 
-from autograder.course.digests import suite_digest
+from autograder.course.digests import suite_digests
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import fresh_seed
@@ -94,9 +94,7 @@ class Watching:
         self._listener = listener
         self._clock = clock
         self._now = now
-        self._suites = {
-            assignment.name: suite_digest(course, assignment) for assignment in course.assignments
-        }
+        self._suites = suite_digests(course)
         self._arrivals = Arrivals(hand_ins, self._tell, clock)
         self._waiting: dict[Key, HandIn] = {}
         self._graders: Graders[HandIn] = Graders(plan)
