@@ -17,7 +17,7 @@ _PAPERS = {
     "README.md": "index.md",
 }
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
-_FENCE = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def guide_pages(root: Path) -> dict[str, str | bytes]:
