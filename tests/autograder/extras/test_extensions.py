@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.gradebook.journal import Journal
-from autograder.installation.extensions import extensions
 from autograder.records import Grade
 from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
 
@@ -25,15 +24,11 @@ COMMANDS = (
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def package(tmp_path: Path) -> Iterator[None]:
     """A package with three commands: one works, one names nothing, and the module of one is not there."""
-    site = tmp_path / "site-packages"
-    installed_package(site, "of_a_stranger", example_in_the_docs("def count_command"), COMMANDS)
-    monkeypatch.syspath_prepend(str(site))
-    extensions.cache_clear()
-    yield
-    extensions.cache_clear()
-    sys.modules.pop("of_a_stranger", None)
+    text = example_in_the_docs("def count_command")
+    with installed_package(tmp_path / "site-packages", "of_a_stranger", text, COMMANDS):
+        yield
 
 
 def test_a_package_adds_a_command(package: None, tmp_path: Path) -> None:
