@@ -34,7 +34,7 @@ def pack(work: Work, folder: Path) -> Packed:
     """
     work.require_clear()
     assignment = _assignment(work)
-    name = f"{work.stem}{work.file.suffix}"
+    name = f"{work.stem}{work.file.suffix.lower()}"
     text = read(work.file)
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")

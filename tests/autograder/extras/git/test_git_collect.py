@@ -262,6 +262,15 @@ def test_unchanged_work_keeps_its_first_time(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-05T10:00:00+00:00"
 
 
+def test_earlier_work_in_a_new_commit_is_handed_in_anew(tmp_path: Path, gather: Gather) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    for days, version in enumerate((2, 1), 1):
+        repository.commit({"adding.py": answer(version), "days.txt": str(days)})
+        gather({"ada": repository}, FIRST + days * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-04T10:00:00+00:00"
+
+
 @pytest.mark.parametrize("by_git_first", [True, False])
 def test_work_from_git_and_from_a_folder_has_the_earlier_time(
     tmp_path: Path, course: Course, gather: Gather, by_git_first: bool
