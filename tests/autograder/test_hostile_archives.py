@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from autograder.course.config import Course
 from autograder.records import RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
+from autograder.submissions.find import find_submissions
 from tests.autograder.hand_ins import CODE, found, make_course, problem, write, zipped
 
 

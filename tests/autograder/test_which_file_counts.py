@@ -29,8 +29,8 @@ from autograder.records import RefusedError, SourceFile, Submission
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import UNKNOWN, ReleasedStub, released_stub
-from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
+from autograder.submissions.find import find_submissions
 from tests.autograder.hand_ins import zipped
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.student_repositories import GIT, make_repository

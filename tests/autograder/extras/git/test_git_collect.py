@@ -22,8 +22,8 @@ from autograder.gradebook.journal import Journal, grades_at
 from autograder.gradebook.texts import put
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
+from autograder.submissions.find import find_submissions
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,

@@ -15,8 +15,8 @@ from autograder.course.config import Course
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.exports import ExportRequest, export
 from autograder.records import Grade, RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
+from autograder.submissions.find import find_submissions
 from autograder.text.names import graded_name
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
