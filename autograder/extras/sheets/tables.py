@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,9 +73,3 @@ def _finite(rows: Iterable[Iterable[float]]) -> list[float]:
 
 def _shade(number: float, largest: float) -> float:
     return min(1.0, abs(number) / largest) if math.isfinite(number) else 0.0
-
-
-def are_distinct(tables: Sequence[SmallTable]) -> bool:
-    """Whether no two of these tables could be taken for each other."""
-    pairs = itertools.combinations(tables, 2)
-    return not any(table.looks_like(another) for table, another in pairs)
