@@ -215,7 +215,7 @@ GOLDEN = {
     ),
     "close_numpy": (
         lambda: checks.close(X.numpy(), X),
-        "The output is a numpy array; a tensor of shape (2, 3, 4) was expected.",
+        "The output is a numpy array of shape (2, 3, 4); a tensor of shape (2, 3, 4) was expected.",
     ),
     "close_sparse": (
         lambda: checks.close(X.to_sparse(), X),
@@ -373,7 +373,7 @@ GOLDEN = {
     ),
     "shape_type": (
         lambda: checks.shape([1, 2], (2,), "the ids"),
-        "The ids are a list« of 2»; a tensor was expected.",
+        "The ids are a list« of 2», which has no shape; (2,) was expected.",
     ),
     "dtype": (
         lambda: checks.dtype(X, torch.float32, "the table"),
