@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.checks.numerics import is_plain, is_table, unboxed
-from autograder.text.wording import begun, joined
+from autograder.text.wording import article, begun, joined
 
 LONGEST = 200
 STANDS_FOR_THE_STUDENTS = ("autograder.bridge.",)  # modules of classes for a student's objects
@@ -321,11 +321,6 @@ def _strange_kind(value: Any) -> str:
         match = re.match(r"<(?:the student's )?(\w+)", repr(value))
         name = match.group(1) if match else "strange object"
     return article(cut(name, 60))
-
-
-def article(name: str) -> str:
-    """Return a name with its article: 'an IndexError', 'a tuple'."""
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:

@@ -19,7 +19,6 @@ from autograder.checks.relations import relation
 from autograder.checks.sentences import (
     AXES,
     CheckFailed,
-    article,
     dtype_kind,
     fault,
     kind,
@@ -37,7 +36,7 @@ from autograder.checks.sentences import (
     wrong_type,
 )
 from autograder.checks.tolerance import Tolerance, is_exact, widened
-from autograder.text.wording import counted
+from autograder.text.wording import article, counted
 
 SEVERAL_ROUNDINGS = 8 * torch.finfo(torch.bfloat16).eps
 

@@ -1,4 +1,4 @@
-"""Numbers are compared alike in tensors, arrays, scalars of numpy and Python's own types, and so are sentences about them."""
+"""Numbers are compared alike in tensors, arrays, scalars of numpy and Python's own types, and told of alike."""
 
 from __future__ import annotations
 
