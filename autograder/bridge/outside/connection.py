@@ -266,8 +266,8 @@ def _call_own(function: Any, path: list[str], args: tuple[Any, ...], kwargs: dic
 
 def _own_attribute(thing: Any, name: str) -> Any:
     """Return an attribute defined by the test's author; private and inherited ones are rejected."""
-    own = {} if isinstance(thing, type) else getattr(thing, "__dict__", {})
-    authored = name in own or any(
+    attributes = {} if isinstance(thing, type) else getattr(thing, "__dict__", {})
+    authored = name in attributes or any(
         name in vars(kind)
         for kind in type(thing).__mro__
         if not kind.__module__.startswith(("builtins", "torch.", "autograder.bridge."))
